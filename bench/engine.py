@@ -141,8 +141,8 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         model=lambda _: ModelSpec(provider="bench", name="model"),
         system=lambda *_: (PromptPart(name="work", text="You are a coding agent."),),
         clock=lambda: time.time_ns() // 1_000_000,
-        chance=lambda: 0.5,
-        purse=Purse(),
+        jitter=lambda: 0.5,
+        day_budget=Purse(),
         remember=lambda _: None,
     )
 

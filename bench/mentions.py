@@ -10,7 +10,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import offered_models
 from treadle.app.session.mentionable import mentionable_paths
-from treadle.tui.matching import Finding, Index
+from treadle.tui.matching import Index, PathSearch
 
 _FILES = 100_000
 _FOLDERS = 1_000
@@ -28,7 +28,7 @@ def _paths(root: Path) -> None:
 
 def _key(typed: str, index: Index) -> tuple[float, float]:
     """Give the seconds until all is found, and of the longest piece of that."""
-    finding, longest, start = Finding(typed, index), 0.0, time.perf_counter()
+    finding, longest, start = PathSearch(typed, index), 0.0, time.perf_counter()
     while not finding.done:
         begin = time.perf_counter()
         finding.go_on(lambda: True)

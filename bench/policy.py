@@ -54,10 +54,10 @@ def main() -> None:
 
 
 def _redaction() -> None:
-    chance = random.Random(1)
-    keys = ["".join(chance.choices(string.ascii_letters + string.digits, k=32)) for _ in range(12)]
+    jitter = random.Random(1)
+    keys = ["".join(jitter.choices(string.ascii_letters + string.digits, k=32)) for _ in range(12)]
     redactor = known_secrets({}, [(key, f"key {number}") for number, key in enumerate(keys)])
-    text = "\n".join(" ".join(chance.choices(_WORDS, k=9)) for _ in range(150_000))[:_OUTPUT]
+    text = "\n".join(" ".join(jitter.choices(_WORDS, k=9)) for _ in range(150_000))[:_OUTPUT]
     begin = time.process_time()
     redactor.redact(text)
     whole = time.process_time() - begin

@@ -117,7 +117,7 @@ def _hold(folder: Path) -> dict[str, float]:
     store = Store(folder / "again.db")
     past = read_past(store.read("bench"))
     store.close()
-    return {"memory": peak() - before, "messages": float(len(past.told))}
+    return {"memory": peak() - before, "messages": float(len(past.notifications))}
 
 
 def _worker(part: str, folder: Path) -> None:

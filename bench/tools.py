@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treadle.app.security.confinement import Place, confine_as
+from treadle.app.security.confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
 from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.confinement import OPEN, Setup
@@ -90,7 +90,7 @@ async def _confined(workspace: Workspace) -> None:
         return
     _write_tree(Path(workspace.root))
     private = Path(workspace.root).parent / "data"
-    place = Place(root=workspace.root, data=private, private=private / "session")
+    place = CommandFolders(root=workspace.root, data=private, private=private / "session")
     times: dict[str, list[float]] = {"bare": []}
     for _ in range(3 * _REPEATS):
         times["bare"].append(await _once(workspace, Setup))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.environment import Surroundings
+from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.workspace import Workspace, open_workspace
 
 _FILES = 100_000
@@ -59,7 +59,7 @@ async def _measure(root: Path) -> None:
     rg = workspace.search.ripgrep
 
     async def first() -> object:
-        return await Surroundings(workspace=workspace).describe(first=True, situation=None)
+        return await EnvironmentBlock(workspace=workspace).describe(first=True, situation=None)
 
     every = f"{rg} --files"
     await _compare("the first request's file list | rg --files", first, every, workspace.root)

@@ -57,7 +57,7 @@ class Person:
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
 
-    def chance(self, of: float) -> bool:
+    def jitter(self, of: float) -> bool:
         """Decide by chance."""
         return self._random.random() < of
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
 from treadle.app.session import remote
-from treadle.app.session.remote import Line
+from treadle.app.session.remote import SessionConnection
 from treadle.app.session.sharing import Shared, share
-from treadle.app.session.wire import Address, tidy
+from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
-from treadle.protocol.attach import Cursor, Post, Refused, SessionStatus, Taken, Told
+from treadle.protocol.attach import FeedCursor, Notified, Post, Refused, SessionStatus, Taken
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Prompt, SetPresence
 from treadle.protocol.messages import Text
@@ -110,10 +110,10 @@ def status(session: Session) -> SessionStatus:
     )
 
 
-def spelled(told: Sequence[Notification]) -> list[Notification]:
+def spelled(notification: Sequence[Notification]) -> list[Notification]:
     """Put the pieces of one text together, as they may come in other pieces to each."""
     joined: list[Notification] = []
-    for one in told:
+    for one in notification:
         if isinstance(one, TextDelta) and joined and isinstance(joined[-1], TextDelta):
             joined[-1] = TextDelta(text=joined[-1].text + one.text)
         else:
@@ -124,13 +124,13 @@ def spelled(told: Sequence[Notification]) -> list[Notification]:
 class Client:
     """Attaches, listens for a while, is cut off, and comes back; answers every question that it hears of."""
 
-    def __init__(self, chance: random.Random, option: OptionKind) -> None:
+    def __init__(self, jitter: random.Random, option: OptionKind) -> None:
         self.heard: list[Notification] = []
         self.answers: dict[str, Taken | Refused | None] = {}
         self._posted: dict[int, str] = {}
-        self._chance = chance
+        self._chance = jitter
         self._option = option
-        self._cursor: Cursor | None = None
+        self._cursor: FeedCursor | None = None
         self.ended = False
         self.attached = False
 
@@ -139,23 +139,23 @@ class Client:
             await self._attached()
 
     async def _attached(self) -> None:
-        line = Line("s")
+        line = SessionConnection("s")
         attached = await line.open(self._cursor)
         assert (attached.snapshot is None) is (self._cursor is not None), "what was missed is remembered"
-        self._cursor = Cursor(run=attached.run, number=attached.number)
+        self._cursor = FeedCursor(run=attached.run, number=attached.number)
         self.attached = True
         for question in attached.status.questions:
             await self._answer(line, question.id)
         for _ in range(self._chance.randrange(40)):
             message = await line.hear()
             match message:
-                case Told(number=number, told=told):
+                case Notified(number=number, notification=notification):
                     assert number > self._cursor.number
-                    self._cursor = Cursor(run=attached.run, number=number)
-                    self.heard.append(told)
-                    if isinstance(told, QuestionAsked):
-                        await self._answer(line, told.question.id)
-                    if isinstance(told, TurnEnded):
+                    self._cursor = FeedCursor(run=attached.run, number=number)
+                    self.heard.append(notification)
+                    if isinstance(notification, QuestionAsked):
+                        await self._answer(line, notification.question.id)
+                    if isinstance(notification, TurnEnded):
                         self.ended = True
                         break
                 case Taken(number=number) | Refused(number=number):
@@ -164,7 +164,7 @@ class Client:
                     break
         await line.close()
 
-    async def _answer(self, line: Line, question_id: str) -> None:
+    async def _answer(self, line: SessionConnection, question_id: str) -> None:
         if self.answers.get(question_id) is not None:
             return
         number = len(self._posted) + 1
@@ -177,10 +177,10 @@ class Client:
 async def test_two_surfaces_that_come_and_go_miss_nothing_and_hear_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    jitter = random.Random(seed)
     async with shared(tmp_path, monkeypatch) as session, asyncio.timeout(PATIENCE):
         reference = session.follow()
-        clients = [Client(chance, OptionKind.ALLOW_ONCE), Client(chance, OptionKind.REJECT_ONCE)]
+        clients = [Client(jitter, OptionKind.ALLOW_ONCE), Client(jitter, OptionKind.REJECT_ONCE)]
         running = [asyncio.create_task(client.run()) for client in clients]
         while not all(client.attached for client in clients):
             await asyncio.sleep(0.01)
@@ -199,9 +199,9 @@ async def test_two_surfaces_that_come_and_go_miss_nothing_and_hear_nothing_twice
 
 async def all_of(feed: Feed) -> list[Notification]:
     heard: list[Notification] = []
-    async for told in feed:
-        heard.append(told)
-        if isinstance(told, TurnEnded):
+    async for notification in feed:
+        heard.append(notification)
+        if isinstance(notification, TurnEnded):
             break
     return heard
 
@@ -212,8 +212,10 @@ async def test_a_surface_that_comes_late_is_given_what_is_under_way(
     async with shared(tmp_path, monkeypatch) as session, asyncio.timeout(PATIENCE):
         feed = session.follow()
         await session.post(Prompt(id="p", content=(Text(text="go"),)))
-        question = await anext(told.question async for told in feed if isinstance(told, QuestionAsked))
-        line = Line("s")
+        question = await anext(
+            notification.question async for notification in feed if isinstance(notification, QuestionAsked)
+        )
+        line = SessionConnection("s")
         attached = await line.open()
         await line.close()
         assert attached.snapshot is not None
@@ -228,7 +230,7 @@ async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: py
         assert (live.stat().st_mode & 0o777, (live / "s.sock").stat().st_mode & 0o777) == (0o700, 0o600)
         assert (live / "s.key").stat().st_mode & 0o777 == 0o600
         (live / "s.key").write_text("0" * 64)
-        line = Line("s")
+        line = SessionConnection("s")
         with pytest.raises(SessionError) as raised:
             await line.open()
         await line.close()
@@ -243,7 +245,7 @@ async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: py
             await writer.wait_closed()
         assert session.state.turn is None
     with pytest.raises(SessionError) as raised:
-        await Line("s").open()
+        await SessionConnection("s").open()
     assert raised.value.code == "session-not-live"
     assert not (live / "s.sock").exists()
 
@@ -268,7 +270,7 @@ async def test_what_killed_processes_left_is_taken_away(tmp_path: Path, monkeypa
         live = tmp_path / "home" / "live"
         for name in ("gone.sock", "gone.key"):
             (live / name).touch()
-        tidy({"s", "t"})
+        remove_stale_sockets({"s", "t"})
         assert sorted(file.name for file in live.iterdir()) == ["s.key", "s.sock"]
 
 
@@ -281,7 +283,7 @@ async def test_a_session_that_is_suspended_is_named_and_not_waited_for(
     listening.listen()
     try:
         with pytest.raises(SessionError) as raised:
-            await Line("s").open()
+            await SessionConnection("s").open()
     finally:
         listening.close()
     assert raised.value.code == "session-silent"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.confinement import Place, confine
+from treadle.app.security.confinement import CommandFolders, confine
 from treadle.app.session.judging import policy_context
 from treadle.policy.context import PolicyContext
 from treadle.protocol.permissions import Mode, Standing
@@ -20,9 +20,9 @@ NO_SANDBOX = SandboxState(backend=None, reason="for this test")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> CommandFolders:
     (tmp_path / "work").mkdir()
-    return Place(root=str(tmp_path / "work"), data=tmp_path / "data", private=tmp_path / "data" / "private")
+    return CommandFolders(root=str(tmp_path / "work"), data=tmp_path / "data", private=tmp_path / "data" / "private")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: NO_SANDBOX)
 
 
-def context(place: Place, mode: Mode) -> PolicyContext:
+def context(place: CommandFolders, mode: Mode) -> PolicyContext:
     return policy_context(place.root, Standing(mode=mode), home="/home/somebody", trusted=True)
 
 
@@ -60,7 +60,7 @@ def git(folder: str, *arguments: str) -> None:
         ("git fetch", False),
     ],
 )
-def test_lines_that_only_read_are_hardened(place: Place, line: str, reads: bool) -> None:
+def test_lines_that_only_read_are_hardened(place: CommandFolders, line: str, reads: bool) -> None:
     found = confine(line, OPEN, place, context(place, Mode.ASK))
     hardened = {**HARDENED_GIT, "PATH": path_outside(os.environ["PATH"], place.root)}
     assert found == Setup(variables=hardened if reads else {})
@@ -113,7 +113,7 @@ READS = (
 
 @pytest.mark.usefixtures("unsandboxed")
 async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_names(
-    place: Place, tmp_path: Path
+    place: CommandFolders, tmp_path: Path
 ) -> None:
     trap = tmp_path / "trap"
     trap.mkdir()
@@ -144,7 +144,7 @@ async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_
 
 @pytest.mark.parametrize("mode", Mode)
 def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
-    place: Place, monkeypatch: pytest.MonkeyPatch, mode: Mode
+    place: CommandFolders, monkeypatch: pytest.MonkeyPatch, mode: Mode
 ) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
@@ -161,7 +161,7 @@ def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
     assert inner(Confinement.OPEN) == ()
 
 
-def test_what_is_treadles_own_is_never_offered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_treadles_own_is_never_offered(place: CommandFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
     found = confine("cat x", Rights(confinement=Confinement.LOOK), place, context(place, Mode.AUTO))

@@ -6,7 +6,7 @@ import pytest
 
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.settings import load_settings
-from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
+from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.tools.catalogue import builtin_tools
@@ -14,8 +14,8 @@ from treadle.tools.diagnosed import DiagnosedTool
 from treadle.workspace.workspace import Workspace, open_workspace
 
 
-def around(workspace: Workspace) -> Around:
-    return Around(workspace=workspace, private=Path("/nowhere"), mode=lambda: Mode.ASK)
+def around(workspace: Workspace) -> CheckerFolders:
+    return CheckerFolders(workspace=workspace, private=Path("/nowhere"), mode=lambda: Mode.ASK)
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ async def work(
         async with await open_session(opening) as live:
             feed = live.follow()
             await live.post(Prompt(id="p1", content=(Text(text="Try."),)), ME)
-            async for told in feed:
-                match told:
+            async for notification in feed:
+                match notification:
                     case QuestionAsked(question=question):
                         asked.append(question)
                         await live.post(Answer(question_id=question.id, option=option), ME)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.confinement import Place, confine_as
+from treadle.app.security.confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.workspace.sandbox import Backend, SandboxState, Tools, probe
+from treadle.workspace.sandbox import Backend, Installer, SandboxState, probe
 from treadle.workspace.sandbox.confine import version
 from treadle.workspace.workspace import open_workspace
 
@@ -24,10 +24,15 @@ class Inside:
         self.home = folder / "home"
         self.root = self.home / "project"
         self.root.mkdir(parents=True)
-        self.place = Place(root=str(self.root), data=folder / "data", private=folder / "data/session")
+        self.place = CommandFolders(root=str(self.root), data=folder / "data", private=folder / "data/session")
 
     async def run(
-        self, line: str, kind: Confinement = Confinement.WORK, *, owned: frozenset[Tools] = frozenset(), status: int = 0
+        self,
+        line: str,
+        kind: Confinement = Confinement.WORK,
+        *,
+        owned: frozenset[Installer] = frozenset(),
+        status: int = 0,
     ) -> tuple[str, tuple[str, ...]]:
         """Run a line to its end; gives its output and what is said of it."""
         workspace = open_workspace(self.root, spool=self.place.data / "spool")
@@ -119,7 +124,7 @@ async def test_a_linked_worktree_is_worked_on_too_but_no_folder_that_a_file_name
     linked = inside.home / "linked"
     inside.git("worktree", "add", "-q", str(linked), "-b", "second")
     inside.root = linked
-    inside.place = Place(root=str(linked), data=tmp_path / "data", private=tmp_path / "data/session")
+    inside.place = CommandFolders(root=str(linked), data=tmp_path / "data", private=tmp_path / "data/session")
     output, _ = await inside.run(
         "echo x > new && git add new && git commit -qm linked && git log -1 --format=%s", Confinement.GIT
     )
@@ -145,9 +150,9 @@ async def test_the_program_that_installs_may_change_an_environment_and_others_no
     for name in (".venv/bin/ls", ".venv/lib/x.pth", "node_modules/.bin/tsc"):
         await inside.run(f"mkdir -p $(dirname {name}); echo evil > {name}", status=1)
     await inside.run("touch node_modules/fine")
-    await inside.run("echo x > .venv/bin/made", owned=frozenset({Tools.PYTHON}))
-    await inside.run("echo x > node_modules/.bin/made", owned=frozenset({Tools.PYTHON}), status=1)
-    await inside.run("echo x > node_modules/.bin/made", owned=frozenset({Tools.NODE}))
+    await inside.run("echo x > .venv/bin/made", owned=frozenset({Installer.PYTHON}))
+    await inside.run("echo x > node_modules/.bin/made", owned=frozenset({Installer.PYTHON}), status=1)
+    await inside.run("echo x > node_modules/.bin/made", owned=frozenset({Installer.NODE}))
 
 
 CREDENTIALS = """

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from treadle.app.models import keys
-from treadle.app.models.keys import Key, find_key, forget_key, key_file, keyring_name, store_key
+from treadle.app.models.keys import ApiKey, find_key, forget_key, key_file, keyring_name, store_key
 from treadle.protocol.errors import ConfigError
 
 SECRET = "sk-test-3141592653589793"
@@ -84,8 +84,8 @@ def _install(monkeypatch: pytest.MonkeyPatch, backend: FakeKeyring) -> None:
 def test_the_environment_counts_before_what_is_stored() -> None:
     store_key("openai", SECRET)
     names = ("OPENAI_API_KEY", "OTHER")
-    assert find_key("openai", names, {"OTHER": " from-env "}) == Key(value="from-env", origin="OTHER")
-    assert find_key("openai", names, {"OPENAI_API_KEY": " "}) == Key(value=SECRET, origin=str(key_file()))
+    assert find_key("openai", names, {"OTHER": " from-env "}) == ApiKey(value="from-env", origin="OTHER")
+    assert find_key("openai", names, {"OPENAI_API_KEY": " "}) == ApiKey(value=SECRET, origin=str(key_file()))
     assert find_key("groq", (), {}) is None
 
 
@@ -106,7 +106,7 @@ def test_with_a_keyring_the_key_is_not_in_the_file(monkeypatch: pytest.MonkeyPat
     assert store_key("openai", SECRET) == "the system's keyring"
     assert backend.kept == {("treadle", "openai"): SECRET}
     assert "sk-" not in key_file().read_text()
-    assert find_key("openai", (), {}) == Key(value=SECRET, origin="the system's keyring")
+    assert find_key("openai", (), {}) == ApiKey(value=SECRET, origin="the system's keyring")
     assert forget_key("openai")
     assert backend.kept == {}
     assert find_key("openai", (), {}) is None
@@ -177,5 +177,5 @@ def test_a_folder_that_cannot_be_one_holds_no_keys(tmp_path: Path, monkeypatch: 
 
 
 def test_a_key_does_not_show_itself() -> None:
-    key = Key(value=SECRET, origin="X")
+    key = ApiKey(value=SECRET, origin="X")
     assert SECRET not in f"{key} {key!r} {[key]}"

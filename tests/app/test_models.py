@@ -10,7 +10,7 @@ import pytest
 from tests.app.local_servers import http_server, ollama
 from treadle.app.config.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
-from treadle.app.models.keys import Key, key_file, store_key
+from treadle.app.models.keys import ApiKey, key_file, store_key
 from treadle.app.models.listing import catalogue_models
 from treadle.app.models.said import limits_for
 from treadle.app.models.windows import LearningProvider, windows_file
@@ -19,7 +19,7 @@ from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.breaker import GuardedProvider
-from treadle.providers.catalogue import resolve
+from treadle.providers.catalogue import find_provider
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import Wire
@@ -80,7 +80,7 @@ def test_a_stored_key_makes_its_provider_the_one_that_is_taken() -> None:
     store_key("groq", "gsk-test-3")
     models = Models(Settings(), {})
     assert models.choose().spec.provider == "groq"
-    assert models.key(models.row("groq")) == Key(value="gsk-test-3", origin=str(key_file()))
+    assert models.key(models.row("groq")) == ApiKey(value="gsk-test-3", origin=str(key_file()))
 
 
 async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> 
 
 
 def test_patience_in_one_time_limit_is_patience_in_the_wider_ones() -> None:
-    limits = limits_for(resolve("anthropic"), ProviderSettings(idle_timeout=8_000.0))
+    limits = limits_for(find_provider("anthropic"), ProviderSettings(idle_timeout=8_000.0))
     assert (limits.idle, limits.progress, limits.reply) == (8_000.0, 8_000.0, 8_000.0)
 
 

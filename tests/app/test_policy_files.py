@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.policy_files import _IN_FORCE_STILL, FileState, FoundFile, Places, PolicyFiles, why_not_admin
+from treadle.app.security.policy_files import (
+    _IN_FORCE_STILL,
+    FileState,
+    FoundFile,
+    PolicyFiles,
+    RuleFilePlaces,
+    why_not_admin,
+)
 from treadle.policy.rules import Scope
 
 DENY = 'version = 1\n[[rule]]\nid = "{id}"\nverdict = "deny"\nargv = ["{id}"]\nmatch = ["{id} x"]\n'
@@ -14,10 +21,12 @@ ALLOW = DENY.replace("deny", "allow")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> RuleFilePlaces:
     for name in ("admin", "user/policy.d", "work/.treadle"):
         (tmp_path / name).mkdir(parents=True)
-    return Places(admin=tmp_path / "admin", user=tmp_path / "user", kept=tmp_path / "kept", workspace=tmp_path / "work")
+    return RuleFilePlaces(
+        admin=tmp_path / "admin", user=tmp_path / "user", kept=tmp_path / "kept", workspace=tmp_path / "work"
+    )
 
 
 def _write(file: Path, text: str) -> Path:
@@ -28,16 +37,16 @@ def _write(file: Path, text: str) -> Path:
     return file
 
 
-def _files(places: Places, admin: str = "") -> PolicyFiles:
+def _files(places: RuleFilePlaces, admin: str = "") -> PolicyFiles:
     return PolicyFiles(places, admin_problem=lambda path: admin)
 
 
-def _project(places: Places) -> Path:
+def _project(places: RuleFilePlaces) -> Path:
     assert places.workspace is not None
     return places.workspace / ".treadle" / "policy.toml"
 
 
-def test_the_rules_of_every_scope_are_in_force_with_file_and_line(places: Places) -> None:
+def test_the_rules_of_every_scope_are_in_force_with_file_and_line(places: RuleFilePlaces) -> None:
     written = [
         (Scope.ADMIN, _write(places.admin / "policy.toml", DENY.format(id="a"))),
         (Scope.USER, _write(places.user / "policy.toml", DENY.format(id="b"))),
@@ -54,12 +63,12 @@ def test_the_rules_of_every_scope_are_in_force_with_file_and_line(places: Places
     assert found.ruleset.problems == ()
 
 
-def test_without_files_there_is_nothing_to_tell(places: Places) -> None:
+def test_without_files_there_is_nothing_to_tell(places: RuleFilePlaces) -> None:
     files = _files(places)
     assert (files.in_force().ruleset.rules, files.in_force().files, files.notices()) == ((), (), ())
 
 
-def test_a_file_that_changes_counts_with_the_next_call(places: Places) -> None:
+def test_a_file_that_changes_counts_with_the_next_call(places: RuleFilePlaces) -> None:
     files = _files(places)
     file = places.user / "policy.toml"
     versions, ids = set(), []
@@ -72,13 +81,13 @@ def test_a_file_that_changes_counts_with_the_next_call(places: Places) -> None:
     assert (ids, len(versions)) == ([[], ["a"], ["b"], []], 3)
 
 
-def test_files_that_did_not_change_are_not_read_again(places: Places) -> None:
+def test_files_that_did_not_change_are_not_read_again(places: RuleFilePlaces) -> None:
     _write(places.user / "policy.toml", DENY.format(id="a"))
     files = _files(places)
     assert files.ruleset() is files.ruleset()
 
 
-def test_the_last_good_text_of_a_broken_file_stays_in_force_and_is_told(places: Places) -> None:
+def test_the_last_good_text_of_a_broken_file_stays_in_force_and_is_told(places: RuleFilePlaces) -> None:
     file = _write(places.user / "policy.toml", DENY.format(id="a"))
     _files(places).ruleset()
     _write(file, "version = 1\n[[rule]]\nid = 'b'")
@@ -89,20 +98,20 @@ def test_the_last_good_text_of_a_broken_file_stays_in_force_and_is_told(places: 
     assert [stat.S_IMODE(kept.stat().st_mode) for kept in places.kept.iterdir()] == [0o600]
 
 
-def test_a_file_that_was_never_good_leaves_nothing_in_force(places: Places) -> None:
+def test_a_file_that_was_never_good_leaves_nothing_in_force(places: RuleFilePlaces) -> None:
     file = _write(places.user / "policy.toml", "[[rule")
     (notice,) = _files(places).notices()
     assert notice.startswith(f"{file}: ")
     assert "None of its rules is in force" in notice
 
 
-def test_a_look_that_keeps_nothing_leaves_no_trace(places: Places) -> None:
+def test_a_look_that_keeps_nothing_leaves_no_trace(places: RuleFilePlaces) -> None:
     _write(places.user / "policy.toml", DENY.format(id="a"))
     assert PolicyFiles(places, keep=False).ruleset().rules[0].id == "a"
     assert not places.kept.exists()
 
 
-def test_an_administrators_file_that_others_can_change_does_not_count_and_is_told(places: Places) -> None:
+def test_an_administrators_file_that_others_can_change_does_not_count_and_is_told(places: RuleFilePlaces) -> None:
     file = _write(places.admin / "policy.toml", DENY.format(id="a"))
     found = _files(places, admin="x does not belong to root").in_force()
     why = f"{file} is not used: x does not belong to root"
@@ -120,7 +129,7 @@ def test_only_files_of_root_that_nobody_else_can_change_are_the_administrators(t
         assert "root" in why_not_admin(path)
 
 
-def test_what_a_project_allows_counts_as_it_was_at_the_start_of_the_session(places: Places) -> None:
+def test_what_a_project_allows_counts_as_it_was_at_the_start_of_the_session(places: RuleFilePlaces) -> None:
     file = _write(_project(places), ALLOW.format(id="a"))
     files = _files(places)
     assert [rule.id for rule in files.ruleset().rules] == ["a"]
@@ -131,7 +140,7 @@ def test_what_a_project_allows_counts_as_it_was_at_the_start_of_the_session(plac
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "large", "latin", "everybody"])
-def test_what_is_no_readable_file_is_told_without_waiting(places: Places, kind: str) -> None:
+def test_what_is_no_readable_file_is_told_without_waiting(places: RuleFilePlaces, kind: str) -> None:
     file = places.user / "policy.toml"
     match kind:
         case "pipe":
@@ -148,7 +157,7 @@ def test_what_is_no_readable_file_is_told_without_waiting(places: Places, kind: 
     assert problem.startswith(f"{file} ")
 
 
-def test_a_remembered_answer_is_no_other_policy(places: Places) -> None:
+def test_a_remembered_answer_is_no_other_policy(places: RuleFilePlaces) -> None:
     files = _files(places)
     before = files.ruleset().version
     _write(places.approved, ALLOW.format(id="a"))

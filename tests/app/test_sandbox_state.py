@@ -7,7 +7,7 @@ import pytest
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.reports.installation import installation_checks
-from treadle.app.security.sandbox_state import Confining, describe
+from treadle.app.security.sandbox_state import SandboxSummary, describe_sandbox
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, Source
 from treadle.protocol.permissions import Mode
@@ -31,9 +31,9 @@ def opening(tmp_path: Path, mode: Mode, use: SandboxUse = SandboxUse.AUTO) -> Op
 
 def test_each_state_is_described() -> None:
     bubblewrap = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    assert describe(bubblewrap) == Confining(text="bubblewrap (/usr/bin/bwrap)", there=True, whole=True)
-    assert describe(LANDLOCK) == Confining(text=f"Landlock: {LANDLOCK.reason}", there=True, whole=False)
-    assert describe(NONE) == Confining(text=f"none: {NONE.reason}", there=False, whole=False)
+    assert describe_sandbox(bubblewrap) == SandboxSummary(text="bubblewrap (/usr/bin/bwrap)", there=True, whole=True)
+    assert describe_sandbox(LANDLOCK) == SandboxSummary(text=f"Landlock: {LANDLOCK.reason}", there=True, whole=False)
+    assert describe_sandbox(NONE) == SandboxSummary(text=f"none: {NONE.reason}", there=False, whole=False)
 
 
 def test_the_doctor_says_what_is_lacking() -> None:

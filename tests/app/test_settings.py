@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.config.lines import Entry, entries
+from treadle.app.config.lines import ConfigEntry, entries
 from treadle.app.config.settings import ModeSettings, ProviderSettings, Settings, limits_of, load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
@@ -161,7 +161,7 @@ def test_a_workspace_may_not_redirect_requests_widen_the_mode_or_hide_prices(
     [
         ("max_steps = {}\n", 1, 50),
         ("max_seconds = {}\n", 1, 600),
-        ("max_unasked = {}\n", 1, 20),
+        ("max_auto_approved = {}\n", 1, 20),
         ("max_retries = {}\n", 1, 3),
         ("[budget]\nsession_cost = {}\n", 1, 5),
         ("max_steps = 1\n[budget]\nday_tokens = {}\n", 2, 9000),
@@ -190,10 +190,10 @@ def test_a_workspace_may_lower_your_limits_but_not_raise_them(tmp_path: Path, te
 def test_entries_have_the_lines_of_their_statements() -> None:
     text = 'a = 1\n\n[b."c.d"] # t\ne = [\n  1,\n  2,\n]\nf.g = { h = true }\n'
     assert list(entries(text)) == [
-        Entry(path=("a",), value=1, line=1),
-        Entry(path=("b", "c.d"), value={}, line=3),
-        Entry(path=("b", "c.d", "e"), value=[1, 2], line=4),
-        Entry(path=("b", "c.d", "f", "g", "h"), value=True, line=8),
+        ConfigEntry(path=("a",), value=1, line=1),
+        ConfigEntry(path=("b", "c.d"), value={}, line=3),
+        ConfigEntry(path=("b", "c.d", "e"), value=[1, 2], line=4),
+        ConfigEntry(path=("b", "c.d", "f", "g", "h"), value=True, line=8),
     ]
 
 

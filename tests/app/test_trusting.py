@@ -12,13 +12,13 @@ from treadle.app.config.settings import Settings
 from treadle.app.security.trusting import (
     SessionTrust,
     session_trust,
-    shown,
+    shown_path,
     trust_report,
     trust_store,
     trusted_by_variable,
 )
 from treadle.app.session.live import LiveSession
-from treadle.app.session.rules import load_rules
+from treadle.app.session.rules import load_project_rules
 from treadle.context.system import Rules
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt, Source
@@ -55,8 +55,8 @@ async def say(live: LiveSession, text: str) -> None:
     """Send a prompt and wait for the end of its turn."""
     feed = live.follow()
     await live.post(Prompt(id=text, content=(Text(text=text),)), SOURCE)
-    async for told in feed:
-        if isinstance(told, TurnEnded):
+    async for notification in feed:
+        if isinstance(notification, TurnEnded):
             return
 
 
@@ -67,8 +67,8 @@ def test_rules_come_from_the_top_of_the_repository_down_and_one_from_each_folder
     (folder / "CLAUDE.md").write_text("not read beside AGENTS.md")
     (folder / "a" / "CLAUDE.md").write_text("RULE TWO")
     (inner / "AGENTS.md").write_text("RULE THREE")
-    assert load_rules(session_trust(inner)) == ()
-    assert load_rules(trust_now(inner)) == (
+    assert load_project_rules(session_trust(inner)) == ()
+    assert load_project_rules(trust_now(inner)) == (
         Rules(origin=str(folder / "AGENTS.md"), text="RULE ONE"),
         Rules(origin=str(folder / "a" / "CLAUDE.md"), text="RULE TWO"),
         Rules(origin="AGENTS.md", text="RULE THREE"),
@@ -79,8 +79,8 @@ def test_only_the_bytes_that_were_trusted_are_read(folder: Path) -> None:
     trust = trust_now(folder)
     (folder / "AGENTS.md").write_text("OTHER")
     (folder / "CLAUDE.md").write_text("NEW")
-    assert load_rules(trust) == ()
-    assert load_rules(session_trust(folder, once=True)) == (Rules(origin="AGENTS.md", text="OTHER"),)
+    assert load_project_rules(trust) == ()
+    assert load_project_rules(session_trust(folder, once=True)) == (Rules(origin="AGENTS.md", text="OTHER"),)
 
 
 def test_a_yes_for_one_session_is_not_kept(folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_looked_through_is_used_under_no_flag(folder: Pa
     for number in range(2001):
         (folder / ".treadle" / str(number)).touch()
     trust = session_trust(folder, once=True)
-    assert (trust.trusted, trust.asks, load_rules(trust)) == (False, False, ())
+    assert (trust.trusted, trust.asks, load_project_rules(trust)) == (False, False, ())
     assert "has more than 2000 files" in trust.notice()
 
 
@@ -149,7 +149,7 @@ def test_a_variable_that_says_neither_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 @given(st.text())
 def test_a_path_is_shown_in_one_short_line_without_control_characters(path: str) -> None:
-    line = shown(path)
+    line = shown_path(path)
     assert len(line) <= 120
     assert line.isprintable() or not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in line)
     line.encode()

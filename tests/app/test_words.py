@@ -4,11 +4,11 @@ from treadle.app.presentation.words import (
     advice,
     call_name,
     changed_lines,
-    clip,
+    clip_text,
+    describe_call,
+    describe_failure,
     ended,
-    failed,
     money,
-    name_of,
     note_of,
     seen_from,
     span,
@@ -59,17 +59,17 @@ def test_a_call_is_named_by_its_preview_or_by_its_first_words() -> None:
     judged = CallChanged(
         call=call, kind=ToolKind.EXECUTE, status=CallStatus.ASKING, preview=Preview(title="Run", text="ls -l")
     )
-    assert name_of(changed).text == r"run ls -l\x1b"
-    assert name_of(judged).text == "Run ls -l"
+    assert describe_call(changed).text == r"run ls -l\x1b"
+    assert describe_call(judged).text == "Run ls -l"
     edit = Preview(title="Edit a.py (+1 -2)", text="+x", is_diff=True)
-    named = name_of(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.ASKING, preview=edit))
+    named = describe_call(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.ASKING, preview=edit))
     assert (named.verb, named.about, named.counted) == ("Edit", "a.py", "+1 -2")
     assert call_name(ToolCall(id="c", name="replace_in_file", arguments={"path": "a.py"})).text == "Edit a.py"
 
 
 def test_long_texts_are_clipped_to_one_line() -> None:
-    assert clip("a\n b  c", 10) == "a b c"
-    assert clip("x" * 50, 10) == "xxxxxxxxx…"
+    assert clip_text("a\n b  c", 10) == "a b c"
+    assert clip_text("x" * 50, 10) == "xxxxxxxxx…"
 
 
 def test_the_note_of_a_call_is_how_much_came_or_what_went_wrong() -> None:
@@ -93,7 +93,7 @@ def test_changed_files_are_summed_up_and_named_from_the_workspace() -> None:
 
 def test_every_stop_and_error_has_its_words() -> None:
     helps = [advice(ModelError(kind=kind, message=""), "p/m") for kind in ErrorKind]
-    failures = [failed(ModelError(kind=kind, message=""), "p/m") for kind in ErrorKind]
+    failures = [describe_failure(ModelError(kind=kind, message=""), "p/m") for kind in ErrorKind]
     said = [*map(ended, TurnStop), *helps, *failures]
     assert all(said)
     assert (

@@ -72,27 +72,27 @@ def test_every_event_comes_back_from_the_log_as_it_was(record: type[Any]) -> Non
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_comes_back_from_its_json_as_it_was(record: type[Any]) -> None:
-    for told in samples(record):
-        assert msgspec.json.decode(encode(told), type=Notification) == told
+    for notification in samples(record):
+        assert msgspec.json.decode(encode(notification), type=Notification) == notification
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_is_rendered_by_the_script_surface(record: type[Any]) -> None:
-    for told in samples(record):
-        lines = list(progress_lines(told))  # type: ignore[arg-type]
+    for notification in samples(record):
+        lines = list(progress_lines(notification))  # type: ignore[arg-type]
         assert all(line.strip() for line in lines)
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_can_stand_in_a_story(record: type[Any]) -> None:
-    for told in samples(record):
-        assert all(isinstance(line, str) for line in session_text._lines(told))  # type: ignore[arg-type]
+    for notification in samples(record):
+        assert all(isinstance(line, str) for line in session_text._lines(notification))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_is_rendered_by_the_terminal(record: type[Any]) -> None:
-    for told in samples(record):
-        view, items = update(View(mode=Mode.ASK, model="m/m"), told, 1.0)  # type: ignore[arg-type]
+    for notification in samples(record):
+        view, items = update(View(mode=Mode.ASK, model="m/m"), notification, 1.0)  # type: ignore[arg-type]
         painter = Painter(80, Theme())
         assert painter.items(items).endswith("\n") or not items
         painter.living(view, 20, 1.0)

@@ -139,7 +139,7 @@ def test_the_rule_finds_what_costs_a_second_look(text: str) -> None:
     [
         "Check the path, or tell the user.",
         "A placeholder such as `...` stands for lines.",
-        "The setting `max_unasked` limits the calls in a row.",
+        "The setting `max_auto_approved` limits the calls in a row.",
         "search_files counts all matches.",
         "Leave it out, or correct it.",
         "Treadle asks once.",

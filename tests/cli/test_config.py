@@ -31,7 +31,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "max_retries": (None, "default"),
         "max_seconds": (None, "default"),
         "max_steps": (9, f"{file}:2"),
-        "max_unasked": (None, "default"),
+        "max_auto_approved": (None, "default"),
         "mode": ("edits", "TREADLE_MODE"),
         "model": ("e/f", "the command line"),
         "modes.plan.thinking_budget": (5, f"{file}:9"),

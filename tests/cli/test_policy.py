@@ -62,11 +62,11 @@ def _work_off(
         feed, source = live.follow(), Source(kind="library")
         async with live:
             await live.post(Prompt(id="p", content=(Text(text="go"),)), source)
-            async for told in feed:
-                if isinstance(told, QuestionAsked):
-                    await live.post(Answer(question_id=told.question.id, option=option, scope=scope), source)
-                    (asked if asked is not None else []).append(told.question.text)
-                if isinstance(told, TurnEnded):
+            async for notification in feed:
+                if isinstance(notification, QuestionAsked):
+                    await live.post(Answer(question_id=notification.question.id, option=option, scope=scope), source)
+                    (asked if asked is not None else []).append(notification.question.text)
+                if isinstance(notification, TurnEnded):
                     break
         return live.id
 
@@ -120,14 +120,19 @@ def test_an_explanation_names_the_rule_its_place_and_what_would_change_the_answe
     treadle: Command, home: Path, work: Path
 ) -> None:
     (home / "policy.toml").write_text(TESTS)
-    told = json.loads(treadle("policy", "explain", "ls && npm test", "-C", str(work), "--trusted", "--json").out)
-    assert [(part["text"], part["verdict"]) for part in told["parts"]] == [("ls", "ALLOW"), ("npm test", "DENY")]
-    assert told["parts"][1]["reasons"][0] == {
+    notification = json.loads(
+        treadle("policy", "explain", "ls && npm test", "-C", str(work), "--trusted", "--json").out
+    )
+    assert [(part["text"], part["verdict"]) for part in notification["parts"]] == [
+        ("ls", "ALLOW"),
+        ("npm test", "DENY"),
+    ]
+    assert notification["parts"][1]["reasons"][0] == {
         "rule": "tests",
         "text": "the rule tests says DENY",
         "source": f"{home}/policy.toml:3",
     }
-    assert told["changes"] == [
+    assert notification["changes"] == [
         {"what": f"without the rule tests ({home}/policy.toml:3)", "verdict": "REQUIRE_USER_CONFIRMATION"}
     ]
 
@@ -145,14 +150,16 @@ def test_an_explanation_offers_the_mode_the_trust_and_the_rule_that_would_allow(
 
 def test_an_address_is_explained_also_as_after_text_from_outside_was_read(treadle: Command, work: Path) -> None:
     asked = ("policy", "explain", "--url", "https://docs.example.org/x", "-C", str(work), "--mode", "full", "--json")
-    told = [json.loads(treadle(*asked, *more).out) for more in ((), ("--tainted",), ("--method", "POST", "--tainted"))]
-    assert [(one["verdict"], [reason["rule"] for reason in one["parts"][0]["reasons"]]) for one in told] == [
+    notification = [
+        json.loads(treadle(*asked, *more).out) for more in ((), ("--tainted",), ("--method", "POST", "--tainted"))
+    ]
+    assert [(one["verdict"], [reason["rule"] for reason in one["parts"][0]["reasons"]]) for one in notification] == [
         ("ALLOW", ["fetch-url", "mode"]),
         ("REQUIRE_USER_CONFIRMATION", ["taint", "fetch-url"]),
         ("REQUIRE_USER_CONFIRMATION", ["taint", "fetch-url", "mode"]),
     ]
     told_change = {"what": "a new turn in which no text from outside was read", "verdict": "ALLOW"}
-    assert told_change in [{"what": one["what"], "verdict": one["verdict"]} for one in told[1]["changes"]]
+    assert told_change in [{"what": one["what"], "verdict": one["verdict"]} for one in notification[1]["changes"]]
     assert treadle(*asked, "ls").err.startswith("treadle: There is nothing to explain.")
 
 

@@ -20,28 +20,32 @@ def transcript(task: str, answer: ContentBlock, result: str, rounds: int = 1) ->
     return told
 
 
+def named_parts(told: Transcript) -> list[str]:
+    return [f"{name} (about {tokens:,} tokens)" for tokens, name in told.largest()]
+
+
 @pytest.mark.parametrize(
     ("task", "answer", "result", "named"),
     [
         (BIG, Text(text="Yes."), "", "the text of a request (about 10,000 tokens)"),
         ("Go.", Text(text=BIG), "", "an answer of the model (about 10,000 tokens)"),
         ("Go.", Text(text="Yes."), BIG, "the result of read_file (about 10,000 tokens)"),
-        ("Go.", Image(media_type="image/png", data="x"), "", "an image or a document (about 1,667 tokens)"),
+        ("Go.", Image(media_type="image/png", data="x"), "", "an image or a document (about 1,666 tokens)"),
     ],
 )
 def test_the_largest_part_is_named_with_its_size(task: str, answer: ContentBlock, result: str, named: str) -> None:
-    assert transcript(task, answer, result).largest() == named
+    assert named_parts(transcript(task, answer, result))[0] == named
 
 
 def test_what_leaves_anyway_is_not_named() -> None:
     told = transcript("Go.", ToolUse(id="c", name="write_to_file", arguments={"content": BIG}), "")
-    assert told.largest().startswith("the call of write_to_file (about 10,00")
+    assert named_parts(told)[0].startswith("the call of write_to_file (about 10,00")
     for _ in range(2):
         told.add_assistant(Message(role=Role.ASSISTANT, content=(Text(text="Yes, of course."),)))
         add_user(told, results=(), prompts=((Text(text="Go on."),),), notes=(), environment="")
     assert told.droppable(1.0) == 4
-    assert told.largest() == "an answer of the model (about 4 tokens)"
-    assert Transcript().largest() == ""
+    assert named_parts(told)[0] == "an answer of the model (about 4 tokens)"
+    assert not Transcript().largest()
 
 
 def test_where_there_is_no_message_nothing_is_left_out() -> None:

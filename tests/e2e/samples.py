@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.app import demo
-from treadle.providers.scripted.script import Match, Script, load_script
+from treadle.providers.scripted.script import Expectation, Script, load_script
 
 FOLDER = Path(__file__).with_name("tasks")
 DEMO = Path(demo.__file__).parent
@@ -35,7 +35,7 @@ class Sample:
     removed: tuple[str, ...]
 
     @property
-    def mended(self) -> Tree:
+    def repaired(self) -> Tree:
         """The tree of a task that was done."""
         return {path: data for path, data in self.edited.items() if path not in self.removed}
 
@@ -47,7 +47,7 @@ class Sample:
     @property
     def blind(self) -> Script:
         """The same moves by a model that does not look at results: for a session that denies some of them."""
-        turns = tuple(msgspec.structs.replace(turn, expect=Match()) for turn in self.script.turns)
+        turns = tuple(msgspec.structs.replace(turn, expect=Expectation()) for turn in self.script.turns)
         return msgspec.structs.replace(self.script, turns=turns)
 
     def lay_out(self, folder: Path) -> Path:

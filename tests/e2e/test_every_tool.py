@@ -138,8 +138,8 @@ async def test_a_tool_works_and_its_refusals_say_what_to_do(tmp_path: Path, name
     nobody = any(text_of(result).startswith(NO_YES) for result in driven.results)
     assert driven.code == (Exit.PERMISSION if nobody else Exit.DONE), driven.err
     assert len(driven.results) == len(steps), driven.err
-    told = name != "ask_followup_question"  # nobody is here to answer, and still a call of it has its answer
-    schema = check_schema(SPECS[name], driven.requests[0], protocol) if told else SPECS[name].parameters
+    notification = name != "ask_followup_question"  # nobody is here to answer, and still a call of it has its answer
+    schema = check_schema(SPECS[name], driven.requests[0], protocol) if notification else SPECS[name].parameters
     for number, (step, result) in enumerate(zip(steps, driven.results, strict=True), 1):
         check(step, result, driven)
         if not step.tool:
@@ -185,8 +185,8 @@ async def answered(folder: Path, option: OptionKind, *calls: MakeCall) -> list[C
         feed = live.follow()
         async with live:
             await live.post(Prompt(id="p", content=(Text(text="Go."),)), source)
-            async for told in feed:
-                match told:
+            async for notification in feed:
+                match notification:
                     case QuestionAsked(question=question):
                         await live.post(Answer(question_id=question.id, option=option), source)
                     case CallChanged(result=CallResult() as result):

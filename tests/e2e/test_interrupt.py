@@ -17,14 +17,14 @@ from treadle.engine.core.state import State
 from treadle.protocol.events import Event, Interrupt, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed, TurnEnded, TurnStop
-from treadle.providers.scripted.script import MakeCall, Match, Pace, Refuse, SayText, Script, Texts, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, Pace, Refuse, SayText, Script, Texts, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 GO_ON = Turn(
-    when=Match(last_user=Texts(contains=("Go on.",))),
+    when=Expectation(last_user=Texts(contains=("Go on.",))),
     items=(MakeCall(name="attempt_completion", arguments={"result": "Went on."}),),
 )
-WELL = Turn(when=Match(), items=(SayText(text="Well."),))
+WELL = Turn(when=Expectation(), items=(SayText(text="Well."),))
 SLOWLY = Turn(items=(SayText(text="All work and no play. " * 400),), pace=Pace(chunk=8, delay=0.02))
 LATER = Turn(items=(Refuse(status=429, headers={"Retry-After": "30"}),))
 

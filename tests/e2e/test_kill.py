@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.process import Program
 from treadle.app import demo
 from treadle.protocol.events import Event
-from treadle.providers.scripted.script import MakeCall, Match, SayText, Script, Texts, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
 
@@ -29,15 +29,15 @@ DIFF = """------- SEARCH
 """
 
 
-def result(*texts: str, without: tuple[str, ...] = ()) -> Match:
-    return Match(last_result=Texts(contains=texts, not_contains=without))
+def result(*texts: str, without: tuple[str, ...] = ()) -> Expectation:
+    return Expectation(last_result=Texts(contains=texts, not_contains=without))
 
 
 SCRIPT = Script(
     turns=(
         Turn(when=result("Outcome unknown"), items=(MakeCall(name="execute_command", arguments={"command": RUN}),)),
         Turn(
-            when=Match(assistant_messages=0),
+            when=Expectation(assistant_messages=0),
             items=(SayText(text="Let me look."), MakeCall(name="read_file", arguments={"path": "ledger.py"})),
         ),
         Turn(

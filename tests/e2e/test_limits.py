@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.process import Ended, Program
 from treadle.app.exits import Exit
 from treadle.protocol.usage import Usage
-from treadle.providers.scripted.script import MakeCall, Match, Refuse, SayText, Script, Texts, Turn, Wait
+from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 
 MODEL = "anthropic-compatible/scripted"
@@ -33,8 +33,8 @@ def look(number: int, **more: Any) -> Turn:
 DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))
 
 
-def asked(text: str) -> Match:
-    return Match(last_user=Texts(contains=(text,)))
+def asked(text: str) -> Expectation:
+    return Expectation(last_user=Texts(contains=(text,)))
 
 
 @pytest.fixture

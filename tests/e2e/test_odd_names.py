@@ -10,21 +10,21 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from tests.e2e.test_kill import DRIVER, result
-from treadle.providers.scripted.script import Item, MakeCall, Match, Script, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, Script, ScriptItem, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 NAME, TWIN, FOLDER = b"caf\xe9.txt", rb"caf\xe9.txt", b"r\xe9pertoire"
 DIFF = "------- SEARCH\nneedle\n=======\nthread\n+++++++ REPLACE\n"
 
 
-def _turn(when: Match, tool: str, **arguments: object) -> Turn:
-    items: tuple[Item, ...] = (MakeCall(name=tool, arguments=arguments),)
+def _turn(when: Expectation, tool: str, **arguments: object) -> Turn:
+    items: tuple[ScriptItem, ...] = (MakeCall(name=tool, arguments=arguments),)
     return Turn(when=when, items=items)
 
 
 SCRIPT = Script(
     turns=(
-        _turn(Match(assistant_messages=0), "list_files", path="."),
+        _turn(Expectation(assistant_messages=0), "list_files", path="."),
         _turn(result(r"caf\xe9.txt", without=("needle", "Saved", "taken", "Exit")), "read_file", path=r"caf\xe9.txt"),
         _turn(result("1 | needle"), "replace_in_file", path=r"caf\xe9.txt", diff=DIFF),
         _turn(result(r"Saved caf\xe9.txt"), "execute_command", command="ls; printf 'caf\\351\\n'"),

@@ -6,7 +6,7 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.person import ENTER
 from treadle.app.exits import Exit
-from treadle.providers.scripted.script import MakeCall, Match, Refuse, Script, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 SMALL, LARGE = "anthropic-compatible/small", "anthropic-compatible/large"
@@ -15,7 +15,8 @@ WINDOWS = "".join(f'[models."{one}"]\ncontext_window = 200000\n' for one in (SMA
 SCRIPT = Script(
     turns=(
         Turn(
-            when=Match(model="small"), items=(Refuse(status=400, message="prompt is too long: 9 tokens > 5 maximum"),)
+            when=Expectation(model="small"),
+            items=(Refuse(status=400, message="prompt is too long: 9 tokens > 5 maximum"),),
         ),
         Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),)),
     )

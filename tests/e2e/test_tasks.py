@@ -57,7 +57,7 @@ async def test_a_task_is_done_with_exactly_these_changes(tmp_path: Path, name: s
     task = sample(name)
     ended = await work(task, task.script, tmp_path, "--mode", "full", wire=wire, protocol=protocol)
     assert (ended.code, "Traceback" in ended.err) == (Exit.DONE, False), ended.err
-    assert tree(tmp_path / "project") == task.mended
+    assert tree(tmp_path / "project") == task.repaired
     check_own_tests(tmp_path / "project")
     events = log_of(tmp_path / "home")
     state = fold(events)

@@ -68,7 +68,7 @@ async def test_a_task_is_done_with_a_yes_to_each_change(tmp_path: Path, name: st
     edits = sum(call.name in ("replace_in_file", "write_to_file") for call in made)
     commands = sum(call.name == "execute_command" for call in made)
     assert edits <= questions <= edits + commands, "each edit asks, and each command that changed something"
-    assert tree(project) == task.mended
+    assert tree(project) == task.repaired
     state = fold(log_of(tmp_path / "home"))
     assert (phase(state), state.turn) == (Phase.WAITING_FOR_EVENT, None)
 

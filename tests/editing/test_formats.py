@@ -4,8 +4,8 @@ import pytest
 
 from treadle.editing import (
     AddFile,
-    Block,
     DeleteFile,
+    EditBlock,
     EditError,
     EditFormat,
     EditResult,
@@ -18,7 +18,7 @@ from treadle.editing import (
     parse_unified,
 )
 
-PLAIN = Section((Block(("old line",), ("new line",)),))
+PLAIN = Section((EditBlock(("old line",), ("new line",)),))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ PATCH = """\
 
 
 def test_a_patch_becomes_file_operations() -> None:
-    block = Block(
+    block = EditBlock(
         ("    before()", "    old()"),
         ("    before()", "    new()"),
         anchors=("class App", "def run(self):"),

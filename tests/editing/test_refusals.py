@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.editing import Edit, EditError, EditFormat, EditResult, ErrorCode, LineRange, apply_edit, explain
+from treadle.editing import Edit, EditError, EditFormat, EditResult, ErrorCode, LineRange, apply_edit, explain_refusal
 
 PRE = """\
 def first():
@@ -129,7 +129,7 @@ def test_every_block_that_fails_is_told_with_the_file_as_it_is() -> None:
     )
 
     whole = "\n".join(f"{at:>2} | {line}" for at, line in enumerate(PRE.split("\n")[:-1], 1))
-    assert explain(error, "app.py") == (
+    assert explain_refusal(error, "app.py") == (
         "Refused [changed_since, not_found, ambiguous, no_change]: nothing was changed in app.py. 5 of 6 blocks "
         "failed. Correct them and send all 6 blocks again.\n"
         "Block 2 [changed_since]: Line 2 of the file, within the lines to change, differs from the search text. "
@@ -156,7 +156,7 @@ def test_every_block_that_fails_is_told_with_the_file_as_it_is() -> None:
 def test_a_refusal_never_shows_what_an_earlier_block_would_have_made(second: tuple[str, str]) -> None:
     first = ("def first():\n    total = count_all(items)", "def one():\n    added = 1\n    total = count_all(items)")
 
-    said = explain(blocks(first, second), "app.py")
+    said = explain_refusal(blocks(first, second), "app.py")
 
     shown = [line.partition(" | ") for line in said.split("\n") if " | " in line]
     assert shown
@@ -184,14 +184,14 @@ def test_many_refused_blocks_stay_readable_and_long_lines_are_cut() -> None:
     pre = "".join(f"def step_{number}(value):\n    return value * {number}\n\n\n" for number in range(40))
     pre += f"data = '{'x' * 5_000}'\n"
     error = blocks(*((f"def step_{number}(value):\n    return val * {number}", "x") for number in range(30)), pre=pre)
-    said = explain(error, "app.py")
+    said = explain_refusal(error, "app.py")
 
     assert said.startswith(
         "Refused [changed_since]: nothing was changed in app.py. 10 of 30 blocks failed. "
         "Blocks after 10 were not checked. Correct them and send all 30 blocks again.\nBlock"
     )
     assert said.count("\n") < 60
-    one = explain(blocks(("data = 'xx'\ndef step_39(value):", "x"), pre=pre))
+    one = explain_refusal(blocks(("data = 'xx'\ndef step_39(value):", "x"), pre=pre))
     assert len(one) < 1_500
 
 

@@ -15,9 +15,9 @@ from treadle.engine.core.effects import (
     Assemble,
     CallModel,
     Cancel,
-    Compact,
     Effect,
     JudgeCall,
+    MakeRoom,
     Notify,
     RunTool,
     Seal,
@@ -39,6 +39,7 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     Delivery,
@@ -49,6 +50,7 @@ from treadle.protocol.events import (
     Interrupt,
     Limits,
     Noted,
+    Pin,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -61,6 +63,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
     Source,
+    SummaryWritten,
     Terms,
     TimerFired,
 )
@@ -119,7 +122,7 @@ MADE = CopyChanges(digest="c", changes=(CopyChange(path="/made", kind=ChangeKind
 
 def work_of(effect: Effect) -> str:
     match effect:
-        case Assemble(step=step) | Compact(step=step):
+        case Assemble(step=step) | MakeRoom(step=step):
             return step_work(step)
         case CallModel(step=step, attempt=attempt):
             return model_work(step, attempt)
@@ -273,7 +276,13 @@ class World:
                     return self.failure(step, attempt, kind)
                 stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
                 return self.reply(step, attempt, stop=choice(stops))
-            case Compact(step=step):
+            case MakeRoom(step=step, write=True):
+                written = SummaryWritten(
+                    step=step, text="what the model says of it", usage=Usage(input_tokens=10), cost=0.1
+                )
+                results: list[EventData] = [self.room_made(step), written, SummaryWritten(step=step, error="too much")]
+                return choice(results)
+            case MakeRoom(step=step):
                 return self.room_made(step)
             case JudgeCall(call=call):
                 verdicts: list[Verdict | None] = [*Verdict, None]
@@ -322,24 +331,24 @@ class World:
             self.settle(work_of(effect), data)
 
 
-def walk(chance: random.Random, limits: Limits, *, longest: int = 60) -> World:
+def walk(jitter: random.Random, limits: Limits, *, longest: int = 60) -> World:
     """Drive one session at random."""
     world = World(limits=limits).begin()
-    world.take(SetPresence(user_present=chance.random() < 0.8))
+    world.take(SetPresence(user_present=jitter.random() < 0.8))
     for number in range(longest):
-        _move(world, chance, number)
+        _move(world, jitter, number)
     return world
 
 
-def explore(chance: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
+def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
     """Walk at random; yields the phase before, the event that was taken, and the phase after."""
     for _ in range(walks):
-        limits = BOUNDED if chance.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2)
+        limits = BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2)
         world = World(limits=limits).begin()
-        world.take(SetPresence(user_present=chance.random() < 0.8))
+        world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):
             before, known = phase(world.state), len(world.log)
-            _move(world, chance, number)
+            _move(world, jitter, number)
             for event in world.log[known:]:
                 yield before, type(event.data).__name__, phase(world.state)
 
@@ -355,7 +364,7 @@ def answer_to(question: Question, choice: Choose) -> Answer:
     return Answer(
         question_id=question.id,
         option=option,
-        text=choice(["", "so"]),
+        text=choice([*question.options, "so"] if question.kind is QuestionKind.SUMMARY else ["", "so"]),
         arguments=amended,
         scope=choice(list(AllowScope)),
     )
@@ -379,6 +388,9 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=world.protocol)),
         EditChecklist(text="- [ ] mine"),
         Noted(notes=(Passage(kind=PassageKind.FILES, text="a.py was changed", origin="a.py"),)),
+        CompactNow(focus="names"),
+        Pin(id="a", text="keep this"),
+        Pin(id="a"),
         SetLimits(limits=world.limits),
         SetPresence(user_present=True),
         *queued,
@@ -386,26 +398,26 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
     ]
 
 
-BOUNDED = Limits(max_steps=8, max_retries=2, max_seconds=5.0, max_unasked=2, session=Budget(tokens=6_000))
+BOUNDED = Limits(max_steps=8, max_retries=2, max_seconds=5.0, max_auto_approved=2, session=Budget(tokens=6_000))
 """Limits that are all reached now and then."""
 
 
-def _move(world: World, chance: random.Random, number: int) -> None:
+def _move(world: World, jitter: random.Random, number: int) -> None:
     """Make one move, most often the next thing that outstanding work reports."""
-    kind = chance.choice(_MOVES)
+    kind = jitter.choice(_MOVES)
     if kind == "work" and world.outstanding:
-        world.work_on(chance.choice(list(world.outstanding.values())), chance.choice)
+        world.work_on(jitter.choice(list(world.outstanding.values())), jitter.choice)
     elif kind == "call":
-        data = world.new_call(chance.choice(list(TRAITS)), chance.choice(["", "", "", "not valid"]))
+        data = world.new_call(jitter.choice(list(TRAITS)), jitter.choice(["", "", "", "not valid"]))
         if data is not None and not world.try_take(data):
             world.proposed.pop()
     elif kind == "answer" and world.state.questions:
-        world.take(answer_to(chance.choice(world.state.questions), chance.choice))
+        world.take(answer_to(jitter.choice(world.state.questions), jitter.choice))
     elif kind == "user":
-        world.try_take(chance.choice(asked_by_user(world, number)))
+        world.try_take(jitter.choice(asked_by_user(world, number)))
     elif kind == "resume":
         world.outstanding.clear()
-        world.take(Resumed(user_present=chance.random() < 0.8))
+        world.take(Resumed(user_present=jitter.random() < 0.8))
 
 
 _OFTEN_BOUNDED = 0.3

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.exploring import World
-from treadle.engine.core.budgets import LEAST_REPLY, Ask, Send, Stop, room_for
+from treadle.engine.core.budgets import LEAST_REPLY, Ask, Send, Stop, check_budgets
 from treadle.engine.core.effects import CallModel, Cancel, StartTimer, timer_work
-from treadle.engine.core.state import Calling, Money, State, Turn, phase, replace, with_model
+from treadle.engine.core.state import Calling, Money, State, TurnState, phase, replace, with_model
 from treadle.protocol.events import (
     Answer,
     Budget,
@@ -32,8 +32,8 @@ TERMS = Terms(input_tokens=10_000, max_output=20_000, input_price=1.0, output_pr
 ME = Source(kind="tui", id="main")
 
 
-def turn_of(usage: Usage = Usage(), cost: float | None = 0.0) -> Turn:  # noqa: B008 - a frozen value
-    return Turn(number=1, sources=(ME,), usage=usage, cost=cost)
+def turn_of(usage: Usage = Usage(), cost: float | None = 0.0) -> TurnState:  # noqa: B008 - a frozen value
+    return TurnState(number=1, sources=(ME,), usage=usage, cost=cost)
 
 
 @given(
@@ -64,7 +64,7 @@ def test_what_is_sent_fits_into_every_budget_at_worst(
         money=Money(spent=Spent(cost=spent[1], tokens=spent[4])),
     )
     terms = replace(terms, day=Spent(cost=spent[2], tokens=spent[5]))
-    room = room_for(state, terms)
+    room = check_budgets(state, terms)
     if not isinstance(room, Send):
         assert isinstance(room, Stop)
         return
@@ -79,9 +79,9 @@ def test_what_is_sent_fits_into_every_budget_at_worst(
 
 def test_a_small_budget_shortens_the_reply_before_it_stops_the_turn() -> None:
     state = State(limits=Limits(session=Budget(cost=0.10)), turn=turn_of())
-    assert room_for(state, TERMS) == Send(9_000, Spent(cost=0.1, tokens=19_000))
+    assert check_budgets(state, TERMS) == Send(9_000, Spent(cost=0.1, tokens=19_000))
     spent = replace(state, money=replace(state.money, spent=Spent(cost=0.08)))
-    assert room_for(spent, TERMS) == Stop(
+    assert check_budgets(spent, TERMS) == Stop(
         "the session's budget of $0.10: $0.08 is spent, and the next call can cost $0.02"
     )
 
@@ -89,9 +89,9 @@ def test_a_small_budget_shortens_the_reply_before_it_stops_the_turn() -> None:
 def test_tokens_of_every_kind_count() -> None:
     usage = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4)
     state = State(limits=Limits(turn=Budget(tokens=12_000)), turn=turn_of(usage))
-    assert room_for(state, TERMS) == Send(1_990, Spent(cost=0.0299, tokens=11_990))
+    assert check_budgets(state, TERMS) == Send(1_990, Spent(cost=0.0299, tokens=11_990))
     short = replace(state, limits=Limits(turn=Budget(tokens=10_009 + LEAST_REPLY)))
-    assert isinstance(room_for(short, TERMS), Stop)
+    assert isinstance(check_budgets(short, TERMS), Stop)
 
 
 def test_an_unknown_price_is_asked_about_where_the_budget_is_in_money() -> None:
@@ -101,12 +101,12 @@ def test_an_unknown_price_is_asked_about_where_the_budget_is_in_money() -> None:
         turn=turn_of(),
         model=Calling(choice=ModelChoice(model="p/m", tool_protocol=ToolProtocol.NATIVE)),
     )
-    asked = room_for(state, unpriced)
+    asked = check_budgets(state, unpriced)
     assert asked == Ask("price:p/m", "The price of p/m is not known, so a budget in money cannot limit it. Continue?")
     assert isinstance(
-        room_for(replace(state, money=replace(state.money, agreed=frozenset({"price:p/m"}))), unpriced), Send
+        check_budgets(replace(state, money=replace(state.money, agreed=frozenset({"price:p/m"}))), unpriced), Send
     )
-    assert isinstance(room_for(replace(state, limits=Limits(day=Budget(tokens=10_000))), unpriced), Send)
+    assert isinstance(check_budgets(replace(state, limits=Limits(day=Budget(tokens=10_000))), unpriced), Send)
 
 
 def world(limits: Limits, *, user_present: bool = True) -> World:
@@ -196,16 +196,16 @@ def test_a_budget_that_is_used_up_is_raised_by_what_it_was_when_the_user_agrees(
 def test_each_yes_raises_a_budget_by_what_it_was_at_first() -> None:
     limits = Limits(turn=Budget(cost=5.0), raisable=True)
     state = State(limits=limits, turn=turn_of(cost=5.0), user_present=True)
-    first = room_for(state, TERMS)
+    first = check_budgets(state, TERMS)
     assert isinstance(first, Ask)
     assert (first.text, first.more) == ("Spent $5.00 of $5.00 in this turn. Go on?", "up to $10.00")
     state = replace(state, money=replace(state.money, agreed=frozenset({first.about})))
-    assert isinstance(room_for(state, TERMS), Send)
+    assert isinstance(check_budgets(state, TERMS), Send)
     state = replace(state, turn=turn_of(cost=10.0))
-    second = room_for(state, TERMS)
+    second = check_budgets(state, TERMS)
     assert isinstance(second, Ask)
     assert (second.text, second.more) == ("Spent $10.00 of $10.00 in this turn. Go on?", "up to $15.00")
-    larger = room_for(replace(state, limits=replace(limits, turn=Budget(cost=6.0))), TERMS)
+    larger = check_budgets(replace(state, limits=replace(limits, turn=Budget(cost=6.0))), TERMS)
     assert isinstance(larger, Ask)
     assert larger.more == "up to $12.00"
 
@@ -220,7 +220,7 @@ def test_the_budget_of_a_day_and_one_of_nothing_and_those_of_older_sessions_are_
         state = State(
             limits=limits, turn=turn_of(), user_present=True, money=Money(agreed=frozenset({"soft:session:0:0.0:None"}))
         )
-        assert isinstance(room_for(state, terms), Stop)
+        assert isinstance(check_budgets(state, terms), Stop)
 
 
 def test_a_question_about_money_is_asked_again_after_a_restart_and_nobody_there_means_no() -> None:
@@ -329,13 +329,13 @@ def test_a_reply_of_which_nothing_is_told_counts_as_its_worst_case() -> None:
 def test_searches_of_the_provider_are_part_of_the_worst_case() -> None:
     terms = replace(TERMS, search_cost=0.05)
     state = State(limits=Limits(session=Budget(cost=0.30)), turn=turn_of())
-    plain, searching = room_for(state, TERMS), room_for(state, terms)
+    plain, searching = check_budgets(state, TERMS), check_budgets(state, terms)
     assert isinstance(plain, Send)
     assert isinstance(searching, Send)
     assert searching.worst.cost == pytest.approx(plain.worst.cost + 0.05)
     small = State(limits=Limits(session=Budget(cost=0.06)), turn=turn_of())
-    assert isinstance(room_for(small, TERMS), Send)
-    assert isinstance(room_for(small, terms), Stop)
+    assert isinstance(check_budgets(small, TERMS), Send)
+    assert isinstance(check_budgets(small, terms), Stop)
 
 
 def test_searches_without_a_known_bound_make_a_budget_in_money_a_question_once() -> None:
@@ -345,10 +345,10 @@ def test_searches_without_a_known_bound_make_a_budget_in_money_a_question_once()
         limits=Limits(session=Budget(cost=5.0)),
         turn=turn_of(),
     )
-    asked = room_for(state, terms)
+    asked = check_budgets(state, terms)
     assert isinstance(asked, Ask)
     assert "web searches" in asked.text
     assert isinstance(
-        room_for(replace(state, money=replace(state.money, agreed=frozenset({asked.about}))), terms), Send
+        check_budgets(replace(state, money=replace(state.money, agreed=frozenset({asked.about}))), terms), Send
     )
-    assert isinstance(room_for(State(limits=Limits(session=Budget(tokens=90_000)), turn=turn_of()), terms), Send)
+    assert isinstance(check_budgets(State(limits=Limits(session=Budget(tokens=90_000)), turn=turn_of()), terms), Send)

@@ -7,7 +7,7 @@ from tests.engine.world import check_messages, notes_of
 from treadle.engine.core.effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
 from treadle.engine.core.texts import RIGHT_REFUSED
-from treadle.engine.runtime.reader import Piece, ReplyReader
+from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
 from treadle.engine.runtime.requests import cost
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -175,7 +175,7 @@ def test_other_calls_that_wait_are_judged_anew_by_what_was_just_allowed() -> Non
 
 
 def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
-    world = turn_with("write", "write", limits=Limits(max_unasked=1))
+    world = turn_with("write", "write", limits=Limits(max_auto_approved=1))
     first, second = (call.call.id for call in world.state.calls)
     world.take(judged(first, Verdict.ALLOW))
     world.take(CallStarted(call_id=first))
@@ -186,7 +186,7 @@ def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
     assert decided is not None
     assert decided.reasons[0].rule == "unasked-cap"
     answer(world, OptionKind.ALLOW_ONCE)
-    assert world.state.guard.unasked == 0
+    assert world.state.guard.auto_approved == 0
 
 
 def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:
@@ -231,7 +231,7 @@ def test_a_search_of_the_provider_taints_the_turn_too() -> None:
 
 def test_a_search_taints_the_calls_behind_it_before_the_reply_is_whole() -> None:
     reader = ReplyReader({}, ToolProtocol.NATIVE, step=1, attempt=1)
-    pieces: list[Piece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
+    pieces: list[ReplyPiece] = [StreamCallStart(index=0, name="a"), StreamCallDone(index=0)]
     pieces += [StreamThinking(text="Searched the web: x"), StreamThinkingDone(searched=True)]
     pieces += [StreamCallStart(index=1, name="b"), StreamCallDone(index=1)]
     found = [one for piece in pieces for one in reader.feed(piece) if isinstance(one, CallProposed)]
@@ -366,7 +366,7 @@ def test_a_conversation_that_stays_too_long_whatever_left_says_what_fills_it() -
     (outcome,) = ended
     assert outcome.error is not None
     assert outcome.error.message == (
-        f"The model says: too long. Making room did not help. The largest part of it is {largest}."
+        f"The model says: too long. Making room did not help. The largest parts of it: {largest}."
     )
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
 

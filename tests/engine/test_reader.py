@@ -7,7 +7,7 @@ import pytest
 
 from treadle.context.xml import as_xml_message
 from treadle.engine.runtime.model_call import ModelCall, call_model
-from treadle.engine.runtime.reader import Piece, ReplyReader
+from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
 from treadle.protocol.events import CallProposed, EventData, ReplyFinished
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import (
@@ -69,7 +69,7 @@ async def finished(pieces: Sequence[StreamEvent], protocol: ToolProtocol) -> tup
         request=ModelRequest(id="r", model="m", system="", messages=()),
         reader=cache(lambda: ReplyReader(TOOLS, protocol, step=1, attempt=1)),
         price=lambda _: None,
-        chance=lambda: 0.0,
+        jitter=lambda: 0.0,
         redact=str,
     )
     await call_model(call, posted.append, lambda _: None)
@@ -94,7 +94,7 @@ async def test_a_written_reply_ends_where_it_invents_a_result(invented: str, siz
 
 @pytest.mark.parametrize("invented", INVENTED)
 async def test_a_native_reply_ends_where_it_invents_a_result(invented: str) -> None:
-    pieces: list[Piece] = [
+    pieces: list[ReplyPiece] = [
         StreamCallStart(index=0, name="execute_command"),
         StreamCallArguments(index=0, text='{"command":'),
         StreamText(text=f"I wait.\n{invented}"),
@@ -144,8 +144,8 @@ async def test_an_answer_and_a_reply_with_a_call_get_no_hint(protocol: ToolProto
 
 @pytest.mark.parametrize("protocol", list(ToolProtocol))
 async def test_calls_that_a_gateway_made_native_by_itself_stand_once_in_the_message(protocol: ToolProtocol) -> None:
-    text: list[Piece] = [StreamText(text=CALL)] if protocol is ToolProtocol.XML else []
-    native: list[Piece] = [
+    text: list[ReplyPiece] = [StreamText(text=CALL)] if protocol is ToolProtocol.XML else []
+    native: list[ReplyPiece] = [
         StreamCallStart(index=0, name="read_file", wire_id="w"),
         StreamCallArguments(index=0, text='{"path": "a.py"}'),
         StreamCallDone(index=0),

@@ -307,7 +307,7 @@ async def test_the_days_budget_is_reserved_before_a_request_and_prices_are_in_it
 
     log, provider = FakeLog(), Replies(DONE)
     spec = replace(SPEC, prices=Prices(input=1.0, output=2.0, cache_write=3.0), max_output=1_500)
-    made = replace(ports(provider, log=log), purse=Purse(), model=lambda _: spec)
+    made = replace(ports(provider, log=log), day_budget=Purse(), model=lambda _: spec)
     limits = Limits(day=Budget(cost=10.0))
     async with working(made, log, replace(STARTED, limits=limits), SetPresence(user_present=True)) as run:
         outcome = await run.prompt()
@@ -723,7 +723,7 @@ async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:
 
     def put(count: int) -> None:
         for number in range(count):
-            feed.put(Numbered(number=number, told=QuestionClosed(question_id=str(number))))
+            feed.put(Numbered(number=number, notification=QuestionClosed(question_id=str(number))))
 
     put(4)
     reader = feed.numbered()

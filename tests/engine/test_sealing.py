@@ -56,8 +56,8 @@ _SHOWN = (
 
 def wander(seed: int, moves: int = 80) -> World:
     """Drive a session at random."""
-    chance = random.Random(seed)
-    return walk(chance, BOUNDED if chance.random() < 0.4 else Limits(max_steps=8, max_retries=2), longest=moves)
+    jitter = random.Random(seed)
+    return walk(jitter, BOUNDED if jitter.random() < 0.4 else Limits(max_steps=8, max_retries=2), longest=moves)
 
 
 def stored(log: list[Event]) -> list[Event]:
@@ -66,12 +66,17 @@ def stored(log: list[Event]) -> list[Event]:
 
 
 def shown(told: list[Notification]) -> list[Notification]:
-    """What a person sees of a past session; in a call, what came of it."""
-    return [
-        one
-        for one in told
-        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED)
-    ]
+    """What a person sees of a past session; in a call, what came of it. A question that is put again is one."""
+    asked: set[str] = set()
+    seen: list[Notification] = []
+    for one in told:
+        if isinstance(one, QuestionAsked):
+            if one.question.id in asked:
+                continue
+            asked.add(one.question.id)
+        if isinstance(one, _SHOWN) and not (isinstance(one, CallChanged) and one.status is not CallStatus.FINISHED):
+            seen.append(one)
+    return seen
 
 
 @contextmanager
@@ -149,7 +154,7 @@ def test_the_error_names_the_event_that_does_not_fit() -> None:
 
 
 def test_why_a_call_is_asked_about_all_the_same_is_in_the_log() -> None:
-    world = World(limits=Limits(max_unasked=0)).begin()
+    world = World(limits=Limits(max_auto_approved=0)).begin()
     world.take(SetPresence(user_present=True))
     world.take(Prompt(id="p", content=(Text(text="go"),)))
     world.take(world.ready())

@@ -9,22 +9,22 @@ from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
+from treadle.context.compaction import CompactionSettings
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
 from treadle.context.transcript import Transcript
 from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
+from treadle.engine.runtime.compacting import carried_out, plan_room
 from treadle.engine.runtime.requests import build_request, cost, terms_of
 from treadle.engine.runtime.window import (
     bytes_of,
     in_force,
-    make_room,
+    largest_conversation,
     most_of_one_result,
-    most_room,
     next_message,
     reply_limit,
-    room,
-    tokens_of,
+    room_beside_reply,
 )
 from treadle.protocol.events import (
     CallFinished,
@@ -75,22 +75,30 @@ def read(world: World, *texts: str, name: str = "look", command: str = "", chang
 
 
 def tokens(world: World) -> int:
-    return world.transcript.tokens + tokens_of(bytes_of(next_message(world.state, world.reader, "here"), world.reader))
+    return world.transcript.tokens + world.transcript.tokens_of(
+        bytes_of(next_message(world.state, world.reader, "here"), world.reader)
+    )
 
 
 def fit(world: World, spec: ModelSpec = SMALL) -> None:
     """Seal the step's message, with room made as often as it takes."""
     step = world.state.step
     for _ in range(5):
-        window = most_room(spec) if world.state.space.compactions else room(spec)
+        window = largest_conversation(spec) if world.state.space.compactions else room_beside_reply(spec)
         assert window is not None
         if tokens(world) <= window:
             break
         world.take(ContextExceeded(step=step, tokens=tokens(world), window=window))
         assert world.state.turn is not None, "the turn ended"
-        world.take(make_room(world.state, world.reader, spec, step))
+        world.take(make_room(world, spec))
         assert world.state.turn is not None, "the turn ended"
     world.take(world.ready("here"))
+
+
+def make_room(world: World, spec: ModelSpec, *, wanted: bool = False, written: str = "") -> Compacted:
+    """Choose what leaves, as the runtime does it."""
+    plan = plan_room(world.state, world.reader, spec, CompactionSettings(), wanted=wanted)
+    return carried_out(plan, world.state, world.transcript, spec, step=world.state.step, written=written)
 
 
 def sent(world: World) -> str:
@@ -147,7 +155,7 @@ def test_a_request_that_the_provider_refuses_as_too_long_is_cut_where_nothing_ol
         activity = world.state.activity
         assert isinstance(activity, AwaitingReply)
         world.take(world.failure(activity.step, activity.attempt, ErrorKind.CONTEXT_TOO_LONG))
-        room_made = make_room(world.state, world.reader, spec, activity.step)
+        room_made = make_room(world, spec)
         assert room_made.dropped == 0
         assert room_made.shortened
         world.take(room_made)
@@ -233,7 +241,7 @@ def test_room_is_kept_for_the_reply(
     window: int | None, output: int | None, usual: int | None, most: int | None
 ) -> None:
     spec = ModelSpec(provider="p", name="m", context_window=window, max_output=output)
-    assert (room(spec), most_room(spec)) == (usual, most)
+    assert (room_beside_reply(spec), largest_conversation(spec)) == (usual, most)
 
 
 @pytest.mark.parametrize(

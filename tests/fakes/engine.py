@@ -114,7 +114,7 @@ class FakeEnvironment:
         return "here"
 
 
-class FakePurse:
+class FakeDayBudget:
     """No other session spends anything."""
 
     async def reserve(self, worst: Spent, /) -> Spent:
@@ -141,8 +141,8 @@ def ports(provider: Any, *tools: Any, log: FakeLog | None = None, **others: Any)
         "model": lambda _: SPEC,
         "system": lambda *_: (PromptPart(name="work", text="system"),),
         "clock": lambda: 0,
-        "chance": lambda: 0.0,
-        "purse": FakePurse(),
+        "jitter": lambda: 0.0,
+        "day_budget": FakeDayBudget(),
         "remember": lambda _: None,
     }
     return Ports(**{**usual, **others})

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from tests.fakes.engine import FakeEnvironment, FakeLog, FakePurse
+from tests.fakes.engine import FakeDayBudget, FakeEnvironment, FakeLog
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event
@@ -52,13 +52,13 @@ _ENDINGS = ("quick", "slow", "never", "never", "never", "resists", "answers", "b
 class Delay:
     """Waits for some passes of the loop, for a moment, or not at all."""
 
-    def __init__(self, chance: Random) -> None:
-        self.chance = chance
+    def __init__(self, jitter: Random) -> None:
+        self.jitter = jitter
 
     async def __call__(self) -> None:
-        kind = self.chance.randrange(6)
+        kind = self.jitter.randrange(6)
         if kind == 0:
-            await asyncio.sleep(self.chance.random() * 0.002)
+            await asyncio.sleep(self.jitter.random() * 0.002)
         for _ in range(max(0, kind - 2)):
             await asyncio.sleep(0)
 
@@ -88,7 +88,7 @@ class SlowEnvironment(FakeEnvironment):
         return await super().describe(first=first, situation=situation)
 
 
-class SlowPurse(FakePurse):
+class SlowPurse(FakeDayBudget):
     """A budget of the day that takes its time."""
 
     def __init__(self, delay: Delay) -> None:
@@ -108,7 +108,7 @@ class SlowProvider:
 
     def __init__(self, delay: Delay) -> None:
         self._delay = delay
-        self._chance = delay.chance
+        self._chance = delay.jitter
         self.requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
@@ -165,7 +165,7 @@ class SlowTool:
     def __init__(self, name: str, delay: Delay) -> None:
         self._name = name
         self._delay = delay
-        self._chance = delay.chance
+        self._chance = delay.jitter
         self.running = 0
 
     @property
@@ -210,11 +210,11 @@ class SlowTool:
         return result_text(Outcome.OK, "done")
 
 
-def judge_by(chance: Random) -> Any:
+def judge_by(jitter: Random) -> Any:
     """Give a judge that mostly agrees."""
     verdicts = [Verdict.ALLOW] * 7 + [Verdict.DENY] + [Verdict.REQUIRE_USER_CONFIRMATION] * 2
 
     def judge(*_: object) -> Decision:
-        return Decision(verdict=chance.choice(verdicts), risk=Risk.EXECUTE, digest="d")
+        return Decision(verdict=jitter.choice(verdicts), risk=Risk.EXECUTE, digest="d")
 
     return judge

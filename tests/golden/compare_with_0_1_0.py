@@ -63,7 +63,7 @@ def decided(walked: dict[str, Any]) -> Iterator[str]:
     message = next_message(state, past.reader, "env")
     found = {
         "tokens": (transcript.tokens, transcript.most_tokens, transcript.droppable()),
-        "requests": transcript.requests(transcript.droppable()),
+        "requests": transcript.facts(transcript.droppable()).requests,
     }
     if all(call.finished for call in state.calls):  # nothing is sealed before each call has its result
         found["next"] = past.reader.blocks(message.results, message.content)

@@ -31,7 +31,7 @@ from treadle.engine.core.history import read_past
 from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.player import Performance, perform
 from treadle.providers.scripted.script import Pace, Turn
-from treadle.providers.scripted.seen import Seen
+from treadle.providers.scripted.seen import SeenRequest
 from treadle.providers.scripted.server import ScriptedServer
 
 HOME = ROOT / "home"
@@ -46,7 +46,7 @@ class Model:
     def __init__(self, replies: Sequence[Turn]) -> None:
         self._replies = list(replies)
 
-    def play(self, seen: Seen) -> Performance:
+    def play(self, seen: SeenRequest) -> Performance:
         """Answer a request."""
         turn = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
         return perform(turn, seen, turn.pace or Pace(), 1)

@@ -34,7 +34,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
 from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.usage import Usage
-from treadle.providers.scripted.script import Item, MakeCall, Pace, Refuse, SayText, SayThinking, Turn
+from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, SayThinking, ScriptItem, Turn
 
 USER = Source(kind="tui", id="main")
 ONCE, ALWAYS, NO, SAY = (
@@ -47,7 +47,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 USAGE = Usage(input_tokens=900, output_tokens=60, cache_read_tokens=200)
 
 
-def say(*items: Item | str, usage: Usage = USAGE, stop: ReplyStop | None = None, slow: bool = False) -> Turn:
+def say(*items: ScriptItem | str, usage: Usage = USAGE, stop: ReplyStop | None = None, slow: bool = False) -> Turn:
     """One reply; a string is text."""
     made = tuple(SayText(text=item) if isinstance(item, str) else item for item in items)
     return Turn(items=made, usage=usage, stop=stop, pace=Pace(chunk=4, delay=0.2) if slow else None)

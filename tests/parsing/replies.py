@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from treadle.parsing import (
-    Block,
     CallComplete,
+    ContentDelta,
     Malformation,
     ParameterDelta,
+    ParserEvent,
     ReasoningDelta,
-    TextDelta,
     ToolGrammar,
     XmlReader,
 )
@@ -21,21 +21,21 @@ COMMAND = ToolGrammar("command", ("command",), ("command",))
 TOOLS = (READ, WRITE, LIST, DONE, COMMAND)
 
 
-def read(chunks: Iterable[str], *, tools: Sequence[ToolGrammar] = TOOLS, reasoning: bool = False) -> list[Block]:
+def read(chunks: Iterable[str], *, tools: Sequence[ToolGrammar] = TOOLS, reasoning: bool = False) -> list[ParserEvent]:
     """All blocks of a reply, deltas joined."""
     reader = XmlReader(tools, reasoning_tags=reasoning)
     blocks = [block for chunk in chunks for block in reader.feed(chunk)]
     return coalesced([*blocks, *reader.finish()])
 
 
-def coalesced(blocks: Iterable[Block]) -> list[Block]:
+def coalesced(blocks: Iterable[ParserEvent]) -> list[ParserEvent]:
     """Neighbouring deltas of one kind, joined."""
-    joined: list[Block] = []
+    joined: list[ParserEvent] = []
     for block in blocks:
         last = joined[-1] if joined else None
         match last, block:
-            case (TextDelta(before), TextDelta(text)):
-                joined[-1] = TextDelta(before + text)
+            case (ContentDelta(before), ContentDelta(text)):
+                joined[-1] = ContentDelta(before + text)
             case (ReasoningDelta(before), ReasoningDelta(text)):
                 joined[-1] = ReasoningDelta(before + text)
             case (ParameterDelta(index, name, before), ParameterDelta(same, also, text)) if (index, name) == (
@@ -48,12 +48,12 @@ def coalesced(blocks: Iterable[Block]) -> list[Block]:
     return joined
 
 
-def rebuilt(blocks: Iterable[Block]) -> str:
+def rebuilt(blocks: Iterable[ParserEvent]) -> str:
     """The reply, from the texts and sources of its blocks."""
     pieces = []
     for block in blocks:
         match block:
-            case TextDelta(text):
+            case ContentDelta(text):
                 pieces.append(text)
             case CallComplete() | Malformation():
                 pieces.append(block.source)
@@ -62,12 +62,12 @@ def rebuilt(blocks: Iterable[Block]) -> str:
     return "".join(pieces)
 
 
-def summary(blocks: Iterable[Block]) -> list[tuple[str, object]]:
+def summary(blocks: Iterable[ParserEvent]) -> list[tuple[str, object]]:
     """Text, complete calls and malformation codes, in short."""
     short: list[tuple[str, object]] = []
     for block in blocks:
         match block:
-            case TextDelta(text):
+            case ContentDelta(text):
                 short.append(("text", text))
             case ReasoningDelta(text):
                 short.append(("reasoning", text))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.parsing.replies import coalesced
 
-from treadle.parsing import Block, CallComplete, CallStarted, Malformation, NativeReader, ParameterDelta
+from treadle.parsing import CallComplete, CallOpened, Malformation, NativeReader, ParameterDelta, ParserEvent
 
 MALFORMED = "JSON is malformed: invalid character (byte 5)"
 EXAMPLES = settings(max_examples=200, deadline=None)
@@ -26,7 +26,7 @@ JSON_LIKE = st.lists(
 ).map("".join)
 
 
-def read(chunks: list[str]) -> list[Block]:
+def read(chunks: list[str]) -> list[ParserEvent]:
     reader = NativeReader()
     blocks = reader.start(0, "id-1", "tool")
     for chunk in chunks:
@@ -34,14 +34,14 @@ def read(chunks: list[str]) -> list[Block]:
     return coalesced([*blocks, *reader.end(0), *reader.finish()])
 
 
-def previews(blocks: list[Block]) -> dict[str, str]:
+def previews(blocks: list[ParserEvent]) -> dict[str, str]:
     return {block.name: block.text for block in blocks if isinstance(block, ParameterDelta)}
 
 
 def test_partial_arguments_can_be_shown() -> None:
     reader = NativeReader()
     chunks = ['{"pa', 'th": "a', ".py\\", 'n", "lines', '": [1, {"x"', ': "]"}], "on": tr', "ue }"]
-    assert reader.start(3, "id-3", "edit") == [CallStarted(3, "edit", "id-3")]
+    assert reader.start(3, "id-3", "edit") == [CallOpened(3, "edit", "id-3")]
     assert [reader.feed(3, chunk) for chunk in chunks] == [
         [],
         [ParameterDelta(3, "path", "a")],
@@ -63,8 +63,8 @@ def test_partial_arguments_can_be_shown() -> None:
 
 def test_calls_may_interleave_and_close_in_their_order() -> None:
     reader = NativeReader()
-    assert reader.start(0, "a", "one") == [CallStarted(0, "one", "a")]
-    assert reader.start(1, "b", "two") == [CallStarted(1, "two", "b")]
+    assert reader.start(0, "a", "one") == [CallOpened(0, "one", "a")]
+    assert reader.start(1, "b", "two") == [CallOpened(1, "two", "b")]
     assert reader.feed(1, '{"x":') == []
     assert reader.feed(0, '{"y": "1"}') == [ParameterDelta(0, "y", "1")]
     assert reader.feed(1, "2}") == [ParameterDelta(1, "x", "2")]
@@ -79,14 +79,14 @@ def test_a_name_and_an_id_may_come_late_or_twice() -> None:
     reader = NativeReader()
     assert reader.start(0, None, "") == []
     assert reader.feed(0, "{}") == []
-    assert reader.start(0, "a", "one") == [CallStarted(0, "one", "a")]
+    assert reader.start(0, "a", "one") == [CallOpened(0, "one", "a")]
     assert reader.start(0, "b", "other") == []
     assert reader.end(0) == [CallComplete(0, "one", {}, "a", "{}")]
 
 
 @pytest.mark.parametrize("nothing", ["", " \n"])
 def test_no_arguments_are_an_empty_object(nothing: str) -> None:
-    assert read([nothing]) == [CallStarted(0, "tool", "id-1"), CallComplete(0, "tool", {}, "id-1", nothing)]
+    assert read([nothing]) == [CallOpened(0, "tool", "id-1"), CallComplete(0, "tool", {}, "id-1", nothing)]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from tests.parsing.replies import READ, coalesced, read, summary
 
-from treadle.parsing import ReasoningDelta, ReasoningSplitter, TextDelta
+from treadle.parsing import ContentDelta, ReasoningDelta, ReasoningSplitter
 
 
 def split(chunks: list[str]) -> list[object]:
@@ -15,19 +15,19 @@ def split(chunks: list[str]) -> list[object]:
 @pytest.mark.parametrize(
     ("reply", "blocks"),
     [
-        ("<think>\nHm.\n</think>\n\nYes.", [ReasoningDelta("Hm."), TextDelta("\n\nYes.")]),
-        ("<think>Hm.</think>Yes.", [ReasoningDelta("Hm."), TextDelta("Yes.")]),
-        ("\n <reasoning>a </think> b", [TextDelta("\n "), ReasoningDelta("a </think> b")]),
-        ("<think></think>Yes.", [TextDelta("Yes.")]),
+        ("<think>\nHm.\n</think>\n\nYes.", [ReasoningDelta("Hm."), ContentDelta("\n\nYes.")]),
+        ("<think>Hm.</think>Yes.", [ReasoningDelta("Hm."), ContentDelta("Yes.")]),
+        ("\n <reasoning>a </think> b", [ContentDelta("\n "), ReasoningDelta("a </think> b")]),
+        ("<think></think>Yes.", [ContentDelta("Yes.")]),
         (
             "Look.\n<thinking>\nHm.\n</thinking>\nYes.",
-            [TextDelta("Look.\n"), ReasoningDelta("Hm."), TextDelta("\nYes.")],
+            [ContentDelta("Look.\n"), ReasoningDelta("Hm."), ContentDelta("\nYes.")],
         ),
-        ("The tag <think> is text.", [TextDelta("The tag <think> is text.")]),
-        ("Text.\n<think> is a tag.", [TextDelta("Text.\n<think> is a tag.")]),
-        ("```\n<think>\nx\n</think>\n```", [TextDelta("```\n<think>\nx\n</think>\n```")]),
-        ("Text.\n<think>", [TextDelta("Text.\n<think>")]),
-        ("</think> x <thi", [TextDelta("</think> x <thi")]),
+        ("The tag <think> is text.", [ContentDelta("The tag <think> is text.")]),
+        ("Text.\n<think> is a tag.", [ContentDelta("Text.\n<think> is a tag.")]),
+        ("```\n<think>\nx\n</think>\n```", [ContentDelta("```\n<think>\nx\n</think>\n```")]),
+        ("Text.\n<think>", [ContentDelta("Text.\n<think>")]),
+        ("</think> x <thi", [ContentDelta("</think> x <thi")]),
         ("<think>a\n</thi", [ReasoningDelta("a\n</thi")]),
     ],
 )
@@ -45,7 +45,7 @@ def test_reasoning_is_shown_while_it_streams() -> None:
         [ReasoningDelta("\ntwo")],
         [],
         [],
-        [TextDelta("\nSo")],
+        [ContentDelta("\nSo")],
     ]
 
 
@@ -59,4 +59,4 @@ def test_a_call_in_reasoning_is_reasoning_and_a_call_after_it_is_a_call() -> Non
 
 
 def test_without_the_option_reasoning_tags_are_text() -> None:
-    assert read(["<think>x</think>"], tools=(READ,)) == [TextDelta("<think>x</think>")]
+    assert read(["<think>x</think>"], tools=(READ,)) == [ContentDelta("<think>x</think>")]

@@ -5,10 +5,10 @@ from tests.parsing.replies import read, summary
 
 from treadle.parsing import (
     CallComplete,
-    CallStarted,
+    CallOpened,
+    ContentDelta,
     Malformation,
     ParameterDelta,
-    TextDelta,
     ToolGrammar,
     XmlReader,
 )
@@ -23,24 +23,24 @@ def write(content: str, path: str = "a.py") -> str:
 
 def test_text_around_a_call_is_kept() -> None:
     assert read([f"First.\n{READ_A}\nThen."]) == [
-        TextDelta("First.\n"),
-        CallStarted(0, "read_file"),
+        ContentDelta("First.\n"),
+        CallOpened(0, "read_file"),
         ParameterDelta(0, "path", "a.py"),
         CallComplete(0, "read_file", {"path": "a.py"}, source=READ_A),
-        TextDelta("\nThen."),
+        ContentDelta("\nThen."),
     ]
 
 
 def test_calls_are_counted_and_text_between_them_is_kept() -> None:
     assert read([f"{READ_A}\nand{READ_B}<done></done>"]) == [
-        CallStarted(0, "read_file"),
+        CallOpened(0, "read_file"),
         ParameterDelta(0, "path", "a.py"),
         CallComplete(0, "read_file", {"path": "a.py"}, source=READ_A),
-        TextDelta("\nand"),
-        CallStarted(1, "read_file"),
+        ContentDelta("\nand"),
+        CallOpened(1, "read_file"),
         ParameterDelta(1, "path", "b.py"),
         CallComplete(1, "read_file", {"path": "b.py"}, source=READ_B),
-        CallStarted(2, "done"),
+        CallOpened(2, "done"),
         CallComplete(2, "done", {}, source="<done></done>"),
     ]
 
@@ -51,7 +51,7 @@ def test_parameters_can_be_shown_while_they_stream() -> None:
     assert [reader.feed(chunk) for chunk in chunks] == [
         [],
         [],
-        [CallStarted(0, "run")],
+        [CallOpened(0, "run")],
         [ParameterDelta(0, "command", "make")],
         [ParameterDelta(0, "command", " all")],
         [ParameterDelta(0, "command", "\n&& ls")],
@@ -65,21 +65,21 @@ def test_parameters_can_be_shown_while_they_stream() -> None:
                 source="<run><command>\nmake all\n&& ls\n</command></run>",
             )
         ],
-        [TextDelta(" ok")],
+        [ContentDelta(" ok")],
     ]
 
 
 def test_text_is_held_back_only_while_it_may_be_a_tag() -> None:
     reader = XmlReader((ToolGrammar("run", ("command",)),))
     assert [reader.feed(chunk) for chunk in ["a <", "r", "u", "st> ", "1 < 2 ", "<run>", " ", "it"]] == [
-        [TextDelta("a ")],
+        [ContentDelta("a ")],
         [],
         [],
-        [TextDelta("<rust> ")],
-        [TextDelta("1 < 2 ")],
+        [ContentDelta("<rust> ")],
+        [ContentDelta("1 < 2 ")],
         [],
         [],
-        [TextDelta("<run> "), TextDelta("it")],
+        [ContentDelta("<run> "), ContentDelta("it")],
     ]
 
 
@@ -146,18 +146,18 @@ def test_a_parameter_may_have_the_name_of_its_tool() -> None:
     ],
 )
 def test_a_tag_in_prose_or_code_is_text_unless_the_call_is_complete_and_known(text: str) -> None:
-    assert read([text]) == [TextDelta(text)]
-    assert read(list(text)) == [TextDelta(text)]
+    assert read([text]) == [ContentDelta(text)]
+    assert read(list(text)) == [ContentDelta(text)]
 
 
 def test_a_complete_call_counts_in_a_code_fence_and_in_prose() -> None:
     assert read([f"```xml\n{READ_A}\n```\nor {READ_B}"]) == [
-        TextDelta("```xml\n"),
-        CallStarted(0, "read_file"),
+        ContentDelta("```xml\n"),
+        CallOpened(0, "read_file"),
         ParameterDelta(0, "path", "a.py"),
         CallComplete(0, "read_file", {"path": "a.py"}, source=READ_A),
-        TextDelta("\n```\nor "),
-        CallStarted(1, "read_file"),
+        ContentDelta("\n```\nor "),
+        CallOpened(1, "read_file"),
         ParameterDelta(1, "path", "b.py"),
         CallComplete(1, "read_file", {"path": "b.py"}, source=READ_B),
     ]
@@ -203,7 +203,7 @@ def test_calls_after_an_unclosed_one_keep_their_order_and_numbers() -> None:
     cut = "<write_to_file>\n<path>a\n"
     blocks = read([f"{cut}{READ_A}\nthen\n<list_files>\n<path>x</path>\n</list_files>\n<read_file>\n<path>z"])
     assert [block for block in blocks if not isinstance(block, ParameterDelta)] == [
-        CallStarted(0, "write_to_file"),
+        CallOpened(0, "write_to_file"),
         Malformation(
             "unclosed_call",
             "The call was not run: parameter <path> of <write_to_file> was never closed. "
@@ -212,12 +212,12 @@ def test_calls_after_an_unclosed_one_keep_their_order_and_numbers() -> None:
             "write_to_file",
             cut,
         ),
-        CallStarted(1, "read_file"),
+        CallOpened(1, "read_file"),
         CallComplete(1, "read_file", {"path": "a.py"}, source=READ_A),
-        TextDelta("\nthen\n"),
-        CallStarted(2, "list_files"),
+        ContentDelta("\nthen\n"),
+        CallOpened(2, "list_files"),
         CallComplete(2, "list_files", {"path": "x"}, source="<list_files>\n<path>x</path>\n</list_files>"),
-        TextDelta("\n<read_file>\n<path>z"),
+        ContentDelta("\n<read_file>\n<path>z"),
     ]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.parsing.replies import TOOLS, read, rebuilt
 
-from treadle.parsing import Block, CallComplete, CallStarted, Malformation, ParameterDelta, XmlReader
+from treadle.parsing import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent, XmlReader
 
 PIECES = [
     *(f"<{name}>" for tool in TOOLS for name in (tool.name, *tool.parameters)),
@@ -44,7 +44,7 @@ def split(text: str, cuts: list[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise(places)]
 
 
-def previews(blocks: list[Block]) -> dict[int, dict[str, str]]:
+def previews(blocks: list[ParserEvent]) -> dict[int, dict[str, str]]:
     """The parameter deltas of each call, joined."""
     values: dict[int, dict[str, str]] = {}
     for block in blocks:
@@ -72,7 +72,7 @@ def test_texts_and_sources_rebuild_the_reply(reply: str) -> None:
 @given(REPLIES)
 def test_every_call_starts_once_and_ends_once(reply: str) -> None:
     blocks = read(list(reply))
-    started = [(block.index, block.name) for block in blocks if isinstance(block, CallStarted)]
+    started = [(block.index, block.name) for block in blocks if isinstance(block, CallOpened)]
     ended = [(block.index, block.name) for block in blocks if isinstance(block, CallComplete | Malformation)]
     assert started == ended
     assert [index for index, _ in started] == list(range(len(started)))

@@ -21,7 +21,7 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.server import FORMATS
+from treadle.providers.scripted.server import WIRE_FORMATS
 
 SSE = [api for api in APIS if api != "bedrock"]
 EACH = pytest.mark.parametrize("api", SSE)
@@ -30,7 +30,7 @@ STREAM = {"Content-Type": "text/event-stream"}
 
 def reply(api: str) -> bytes:
     """The body of a reply with a text and a call."""
-    wire = dict(zip(APIS, (form for _, form in FORMATS), strict=True))[api]
+    wire = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))[api]
     writer = wire.writer({"model": "m"}, Performance(number=0, usage=Usage(input_tokens=7, output_tokens=5), steps=()))
     said: list[StreamEvent] = [
         StreamText(text="Well, naïve 🙂"),

@@ -9,7 +9,7 @@ from tests.providers.support import collect, failure_of, fixed_server, provider_
 
 from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop, StreamText
 from treadle.protocol.usage import Usage
-from treadle.providers.breaker import FAILURES, PAUSE, PROBE_WAIT, WINDOW, Circuits, GuardedProvider
+from treadle.providers.breaker import FAILURE_WINDOW, FAILURES, PAUSE, PROBE_WAIT, Circuits, GuardedProvider
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
@@ -38,7 +38,7 @@ DOWN = failure(ErrorKind.SERVER)
 def fail(circuits: Circuits, times: int) -> None:
     for _ in range(times):
         assert circuits.ask(PLACE) is None
-        circuits.tell(PLACE, DOWN)
+        circuits.record(PLACE, DOWN)
 
 
 def test_after_so_many_failures_in_a_row_nothing_goes_through_but_one_probe_after_the_pause() -> None:
@@ -49,11 +49,11 @@ def test_after_so_many_failures_in_a_row_nothing_goes_through_but_one_probe_afte
     assert circuits.ask("https://elsewhere") is None
     clock.now += PAUSE
     assert [circuits.ask(PLACE) for _ in range(3)] == [None, PROBE_WAIT, PROBE_WAIT]
-    circuits.tell(PLACE, DOWN)
+    circuits.record(PLACE, DOWN)
     assert circuits.ask(PLACE) == PAUSE
     clock.now += PAUSE
     assert circuits.ask(PLACE) is None
-    circuits.tell(PLACE, STOP)
+    circuits.record(PLACE, STOP)
     assert [circuits.ask(PLACE) for _ in range(3)] == [None] * 3
 
 
@@ -62,7 +62,7 @@ def test_any_answer_in_between_begins_the_count_anew(end: StreamEvent) -> None:
     circuits = Circuits(Clock())
     for _ in range(3):
         fail(circuits, FAILURES - 1)
-        circuits.tell(PLACE, end)
+        circuits.record(PLACE, end)
     assert circuits.ask(PLACE) is None
 
 
@@ -71,7 +71,7 @@ def test_failures_far_apart_do_not_count_together() -> None:
     circuits = Circuits(clock)
     for _ in range(3 * FAILURES):
         fail(circuits, 1)
-        clock.now += WINDOW / 2
+        clock.now += FAILURE_WINDOW / 2
     assert circuits.ask(PLACE) is None
 
 
@@ -81,13 +81,16 @@ def test_an_interrupted_probe_lets_another_one_through() -> None:
     fail(circuits, FAILURES)
     clock.now += PAUSE
     assert circuits.ask(PLACE) is None
-    circuits.tell(PLACE, None)
+    circuits.record(PLACE, None)
     assert circuits.ask(PLACE) is None
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.sampled_from([STOP, DOWN, None, failure(ErrorKind.RATE_LIMIT), "ask", 1.0, PAUSE, WINDOW]), max_size=60)
+    st.lists(
+        st.sampled_from([STOP, DOWN, None, failure(ErrorKind.RATE_LIMIT), "ask", 1.0, PAUSE, FAILURE_WINDOW]),
+        max_size=60,
+    )
 )
 def test_however_calls_overlap_it_never_stays_shut(steps: list[StreamEvent | str | float | None]) -> None:
     clock = Clock()
@@ -103,12 +106,12 @@ def test_however_calls_overlap_it_never_stays_shut(steps: list[StreamEvent | str
         elif running:
             assert not isinstance(step, str)
             running -= 1
-            circuits.tell(PLACE, step)
+            circuits.record(PLACE, step)
     for _ in range(running):
-        circuits.tell(PLACE, None)
+        circuits.record(PLACE, None)
     clock.now += PAUSE
     assert circuits.ask(PLACE) is None
-    circuits.tell(PLACE, STOP)
+    circuits.record(PLACE, STOP)
     assert circuits.ask(PLACE) is None
 
 

@@ -10,7 +10,7 @@ from tests.providers.support import request
 
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelSpec, Prices, StreamFailure, StreamStop
-from treadle.providers.catalogue import fill_base_url, parse_ref, resolve
+from treadle.providers.catalogue import fill_base_url, find_provider, parse_ref
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.model_data import DATA, model_data, model_names, model_spec, nearest_models
@@ -77,7 +77,7 @@ def test_every_row_is_sound(row: ProviderRow) -> None:
         assert not parts.path.endswith("/")
     assert row.key_optional == (row.name in LOCAL or row.name.endswith("-compatible"))
     assert row.keys or row.name == "ollama"
-    assert all(resolve(name) is row for name in (row.name, *row.aliases, row.name.upper()))
+    assert all(find_provider(name) is row for name in (row.name, *row.aliases, row.name.upper()))
 
 
 @pytest.mark.parametrize(
@@ -102,19 +102,21 @@ def test_what_is_no_model_name_is_said(ref: str) -> None:
 
 def test_an_unknown_provider_gets_the_nearest_names() -> None:
     with pytest.raises(ConfigError) as caught:
-        resolve("antropic")
+        find_provider("antropic")
     assert (caught.value.code, "'anthropic'" in caught.value.fix) == ("provider-unknown", True)
     with pytest.raises(ConfigError) as caught:
-        resolve("zzzzzz")
+        find_provider("zzzzzz")
     assert "openai-compatible" in caught.value.fix
 
 
 def test_base_urls_are_filled_from_the_environment_or_asked_for() -> None:
-    assert fill_base_url(resolve("azure"), {"AZURE_RESOURCE_NAME": "me"}) == "https://me.openai.azure.com/openai/v1"
+    assert (
+        fill_base_url(find_provider("azure"), {"AZURE_RESOURCE_NAME": "me"}) == "https://me.openai.azure.com/openai/v1"
+    )
     with pytest.raises(ConfigError, match="GOOGLE_CLOUD_LOCATION"):
-        fill_base_url(resolve("vertex"), {"GOOGLE_CLOUD_PROJECT": "p"})
+        fill_base_url(find_provider("vertex"), {"GOOGLE_CLOUD_PROJECT": "p"})
     with pytest.raises(ConfigError, match="needs a base URL"):
-        fill_base_url(resolve("openai-compatible"), {})
+        fill_base_url(find_provider("openai-compatible"), {})
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_base_urls_are_filled_from_the_environment_or_asked_for() -> None:
 )
 async def test_a_row_becomes_a_provider_of_its_wire_api(name: str, path: str) -> None:
     async with ScriptedServer(Script(turns=(Turn(items=(SayText(text="Hi"),)),)), api_key="k") as server:
-        row = resolve(name)
+        row = find_provider(name)
         place = Endpoint(
             name=name, base_url=server.base_url + path, api_key="k", headers={"X-Team": "a"}, quirks=row.quirks
         )
@@ -142,7 +144,7 @@ async def test_a_row_becomes_a_provider_of_its_wire_api(name: str, path: str) ->
 
 
 async def test_what_is_not_listening_is_said_with_the_name_of_the_provider() -> None:
-    provider = provider_for(resolve("ollama"), Endpoint(name="ollama", base_url="http://127.0.0.1:9/v1"))
+    provider = provider_for(find_provider("ollama"), Endpoint(name="ollama", base_url="http://127.0.0.1:9/v1"))
     events = [event async for event in provider.stream(request())]
     await provider.close()
     assert isinstance(events[-1], StreamFailure)
@@ -151,7 +153,7 @@ async def test_what_is_not_listening_is_said_with_the_name_of_the_provider() -> 
 
 
 def test_figures_of_a_known_model_are_complete() -> None:
-    assert model_spec(resolve("anthropic"), "claude-sonnet-4-5") == ModelSpec(
+    assert model_spec(find_provider("anthropic"), "claude-sonnet-4-5") == ModelSpec(
         provider="anthropic",
         name="claude-sonnet-4-5",
         context_window=200_000,
@@ -165,11 +167,11 @@ def test_figures_of_a_known_model_are_complete() -> None:
 
 
 def test_of_an_unknown_model_nothing_is_guessed_but_near_names_are_told() -> None:
-    row = resolve("anthropic")
+    row = find_provider("anthropic")
     assert model_spec(row, "claude-sonet-4-5") == ModelSpec(provider="anthropic", name="claude-sonet-4-5")
     assert "claude-sonnet-4-5" in nearest_models(row, "claude-sonet-4-5")
-    assert model_spec(resolve("vllm"), "my-model").context_window is None
-    assert model_names(resolve("openai-compatible")) == ()
+    assert model_spec(find_provider("vllm"), "my-model").context_window is None
+    assert model_names(find_provider("openai-compatible")) == ()
 
 
 def test_the_model_data_is_sound_small_and_says_where_it_is_from() -> None:

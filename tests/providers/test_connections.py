@@ -14,7 +14,7 @@ from treadle.providers.connections import (
     ConnectionFailedError,
     Connections,
     Trouble,
-    is_plain,
+    is_plain_url,
     nothing,
     open_connections,
 )
@@ -53,13 +53,13 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_address_is_plain_where_every_library_reads_it_the_same(url: str, plain: bool) -> None:
-    assert is_plain(url) is plain
+    assert is_plain_url(url) is plain
 
 
 @given(st.text())
 def test_whatever_is_given_as_an_address_is_judged(url: str) -> None:
-    assert is_plain(url) in (True, False)
-    assert is_plain(f"https://{url}") in (True, False)
+    assert is_plain_url(url) in (True, False)
+    assert is_plain_url(f"https://{url}") in (True, False)
 
 
 def endpoint(base_url: str = "https://example.com/v1", proxy: str = "") -> Endpoint:

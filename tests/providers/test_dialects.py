@@ -25,7 +25,7 @@ from treadle.protocol.models import (
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.pieces import Pieces, UsedIds
+from treadle.providers.pieces import StreamPieces, UsedIds
 from treadle.providers.sse import SseEvent
 from treadle.providers.wire import CallFailedError
 
@@ -333,9 +333,9 @@ async def test_the_halves_of_a_character_are_joined(halves: tuple[str, str]) -> 
 
 def test_a_half_whose_other_one_never_comes_is_replaced_and_everything_can_be_stored() -> None:
     half = b'{"choices":[{"delta":{"content":"a\\ud83d","reasoning_details":[{"type":"x","text":"\\ud83d"}]}}]}'
-    reader, pieces = APIS["chat"][0](PLACE).reader(), Pieces(frozenset())
+    reader, pieces = APIS["chat"][0](PLACE).reader(), StreamPieces(frozenset())
     read = [one for data in (half, b"[DONE]") for one in reader.read(SseEvent("", data))]
-    found = [mended for one in read for mended in pieces.mend(one)]
+    found = [repaired for one in read for repaired in pieces.repair(one)]
     assert "".join(one.text for one in found if isinstance(one, StreamText)) == "a\ufffd"
     (done,) = [one for one in found if isinstance(one, StreamThinkingDone)]
     assert done.wire is not None
@@ -345,9 +345,9 @@ def test_a_half_whose_other_one_never_comes_is_replaced_and_everything_can_be_st
 
 def test_an_id_that_the_conversation_has_already_is_dropped() -> None:
     before = (called("call_0"), Message(role=Role.USER, content=(Text(text="Go on."),)))
-    pieces = Pieces(UsedIds().of(before))
+    pieces = StreamPieces(UsedIds().of(before))
     started = [StreamCallStart(index=n, name="x", wire_id=one) for n, one in enumerate(["call_0", "new", "new", ""])]
-    found = [one for start in started for one in pieces.mend(start)]
+    found = [one for start in started for one in pieces.repair(start)]
     assert [one.wire_id for one in found if isinstance(one, StreamCallStart)] == ["", "new", "", ""]
 
 

@@ -11,7 +11,7 @@ from treadle.providers.endpoint import Endpoint, StreamLimits
 from treadle.providers.event_stream import frame
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
-from treadle.providers.scripted.server import FORMATS, ScriptedServer
+from treadle.providers.scripted.server import WIRE_FORMATS, ScriptedServer
 
 EACH = pytest.mark.parametrize("api", APIS)
 QUICK = StreamLimits(connect=2.0, first_byte=0.4, idle=0.4)  # connecting is not what is tried
@@ -25,7 +25,7 @@ def accepted(api: str) -> dict[str, str]:
 
 def first_bytes(api: str) -> bytes:
     """How a reply of this API begins."""
-    wire = dict(zip(APIS, (form for _, form in FORMATS), strict=True))[api]
+    wire = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))[api]
     writer = wire.writer({"model": "m"}, Performance(number=0, usage=Usage(), steps=()))
     return writer.begin() + writer.write(StreamText(text="Well"))
 
@@ -66,7 +66,7 @@ async def test_a_reply_that_stands_still_is_a_timeout(api: str, cut: int | None)
 
 def signs_of_life(api: str, kind: str) -> bytes:
     """What a server may send for ever without saying anything."""
-    wire = dict(zip(APIS, (form for _, form in FORMATS), strict=True))[api]
+    wire = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))[api]
     writer = wire.writer({"model": "m"}, Performance(number=0, usage=Usage(), steps=()))
     writer.begin()
     match kind:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import MAX_MESSAGE, from_response
-from treadle.providers.problems import Problem, kind_of, problem_in
+from treadle.providers.problems import ProviderProblem, error_kind, problem_in
 
 NOW = 1_800_000_000.0
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk-secret")
@@ -34,7 +34,7 @@ PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk
     ],
 )
 def test_a_context_that_is_too_long_is_recognised_in_every_wording(message: str) -> None:
-    assert kind_of(400, Problem(message=message)) is ErrorKind.CONTEXT_TOO_LONG
+    assert error_kind(400, ProviderProblem(message=message)) is ErrorKind.CONTEXT_TOO_LONG
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import (
     BreakOff,
     Cut,
-    Item,
+    Expectation,
     MakeCall,
-    Match,
     Pace,
     Refuse,
     SayText,
     SayThinking,
     Script,
+    ScriptItem,
     Texts,
     Turn,
     Wait,
@@ -42,7 +42,7 @@ APIS = pytest.mark.parametrize("api", ["anthropic", "chat", "responses", "gemini
 USAGE = Usage(input_tokens=100, output_tokens=20, cache_read_tokens=1000, cache_write_tokens=30)
 
 
-def script(*items: Item, pace: Pace | None = None, usage: Usage | None = USAGE) -> Script:
+def script(*items: ScriptItem, pace: Pace | None = None, usage: Usage | None = USAGE) -> Script:
     return Script(turns=(Turn(items=items, usage=usage, pace=pace),))
 
 
@@ -111,7 +111,7 @@ async def test_a_reply_with_all_kinds_of_blocks_arrives_whole_however_it_is_spli
 async def test_a_conversation_with_results_is_valid_for_the_real_api(api: str) -> None:
     turns = (
         Turn(items=(MakeCall(name="read_file", arguments={"path": "a.py"}),)),
-        Turn(items=(SayText(text="Done."),), expect=Match(last_result=Texts(contains=("print",)), messages=3)),
+        Turn(items=(SayText(text="Done."),), expect=Expectation(last_result=Texts(contains=("print",)), messages=3)),
     )
     answer = Message(role=Role.USER, content=(result("print()"), Text(text=""), Text(text="Go on.")))
     async with ScriptedServer(Script(turns=turns)) as server:

@@ -2,7 +2,7 @@
 
 from treadle.protocol.models import StreamCallArguments, StreamCallStart, StreamText, StreamThinking, StreamThinkingDone
 from treadle.providers.endpoint import StreamLimits
-from treadle.providers.pace import STEP, Pace
+from treadle.providers.pace import STEP, ReplyProgress
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
 def test_only_a_whole_step_moves_the_deadline_and_never_beyond_the_end_of_the_reply() -> None:
     clock = Clock()
-    pace = Pace(StreamLimits(progress=10.0, reply=35.0), clock)
+    pace = ReplyProgress(StreamLimits(progress=10.0, reply=35.0), clock)
     assert pace.deadline == 110.0
     clock.now = 105.0
     pace.add(StreamText(text="x" * (STEP - 1)))
@@ -31,7 +31,7 @@ def test_only_a_whole_step_moves_the_deadline_and_never_beyond_the_end_of_the_re
 
 def test_what_comes_whole_is_a_step_and_what_is_empty_is_nothing() -> None:
     clock = Clock()
-    pace = Pace(StreamLimits(progress=10.0), clock)
+    pace = ReplyProgress(StreamLimits(progress=10.0), clock)
     clock.now = 105.0
     for _ in range(1_000):
         pace.add(StreamText(text=""))

@@ -12,7 +12,7 @@ from tests.providers.support import APIS, called, provider_at, request, result, 
 
 from treadle.protocol.messages import Message, Role
 from treadle.providers.http_provider import HttpProvider
-from treadle.providers.scripted.server import FORMATS
+from treadle.providers.scripted.server import WIRE_FORMATS
 
 CLAUDE = "anthropic.claude-sonnet-4-5"
 ENDS = {
@@ -92,7 +92,7 @@ def beyond_us(api: str, body: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize(("api", "name", "body"), ACCEPTED, ids=[f"{api}:{name}" for api, name, _ in ACCEPTED])
 def test_what_the_real_server_took_ours_takes(api: str, name: str, body: dict[str, Any]) -> None:
-    wire = dict(zip(APIS, (form for _, form in FORMATS), strict=True))[api]
+    wire = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))[api]
     if not beyond_us(api, body):
         assert wire.problems({**body, "stream": True, "model": body.get("model", "m")}) == []
 

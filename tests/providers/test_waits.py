@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import from_response
-from treadle.providers.waits import LONGEST, retry_after
+from treadle.providers.waits import LONGEST_WAIT, retry_after
 
 NOW = 1_800_000_000.0
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk-secret")
@@ -39,8 +39,8 @@ _NAMES = [
         ({"retry-after": " 1.5 "}, 1.5),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "soon"}, None),
-        ({"retry-after": "9" * 400}, LONGEST),
-        ({"retry-after": "99999999"}, LONGEST),
+        ({"retry-after": "9" * 400}, LONGEST_WAIT),
+        ({"retry-after": "99999999"}, LONGEST_WAIT),
         ({"retry-after": ""}, None),
         ({"retry-after": "1800000030"}, 30.0),
         ({"retry-after": "1700000000"}, 0.0),
@@ -56,7 +56,7 @@ _NAMES = [
         ({"ratelimit-reset": "12", "ratelimit-remaining": "0"}, 12.0),
         ({"ratelimit-reset": "12", "ratelimit-remaining": "3"}, None),
         ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-remaining-requests": "0"}, 90.0),
-        ({"x-ratelimit-reset-requests": "1d2h0m3.5s"}, LONGEST),
+        ({"x-ratelimit-reset-requests": "1d2h0m3.5s"}, LONGEST_WAIT),
         ({"x-ratelimit-reset-requests": "2h0m3.5s"}, 7203.5),
         ({"x-ratelimit-reset-tokens": "6ms", "x-ratelimit-remaining-tokens": "0"}, 0.006),
         ({"x-ratelimit-reset-tokens": "6m", "x-ratelimit-remaining-tokens": "9"}, None),
@@ -91,12 +91,12 @@ def test_the_wait_is_read_in_every_form(headers: dict[str, str], seconds: float 
 )
 def test_no_header_breaks_the_reading_nor_gives_a_wait_out_of_bounds(headers: dict[str, str], now: float) -> None:
     wait = retry_after(headers, now=now)
-    assert wait is None or 0 <= wait <= LONGEST
+    assert wait is None or 0 <= wait <= LONGEST_WAIT
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.floats(0, LONGEST - 1).map(lambda value: round(value, 3)),
+    st.floats(0, LONGEST_WAIT - 1).map(lambda value: round(value, 3)),
     st.sampled_from(["retry-after", "ratelimit-reset", "x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset"]),
 )
 def test_one_wait_is_the_same_in_every_form(wait: float, name: str) -> None:
@@ -111,7 +111,7 @@ def test_one_wait_is_the_same_in_every_form(wait: float, name: str) -> None:
     [
         ("34.5s", 34.5),
         ("0s", 0.0),
-        ("9999999s", LONGEST),
+        ("9999999s", LONGEST_WAIT),
         ({"seconds": 7, "nanos": 5}, 7.0),
         ({"seconds": "7"}, 7.0),
         ({"seconds": -7}, None),

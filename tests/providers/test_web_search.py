@@ -14,7 +14,7 @@ from treadle.engine.runtime.reader import ReplyReader
 from treadle.protocol.messages import Message, Role, Text, Thinking, ToolResult, ToolUse
 from treadle.protocol.models import ModelRequest, Searches, StreamFailure, StreamStop, ToolProtocol
 from treadle.providers.anthropic_messages import AnthropicMessages
-from treadle.providers.catalogue import resolve
+from treadle.providers.catalogue import find_provider
 from treadle.providers.endpoint import Endpoint, Quirks
 from treadle.providers.gemini import Gemini
 from treadle.providers.openai_chat import OpenAIChat
@@ -272,7 +272,7 @@ def test_searches_are_counted(api: WireApi, events: Iterable[dict[str, Any]], co
 
 def test_what_searches_cost_is_known_by_provider_and_bounded_where_the_api_can() -> None:
     names = ("anthropic", "openai", "openrouter", "gemini", "groq", "xai", "xai-responses")
-    assert {name: searches_of(resolve(name), "m") for name in names} == {
+    assert {name: searches_of(find_provider(name), "m") for name in names} == {
         "anthropic": Searches(price=10.0, most=5),
         "openai": Searches(price=10.0, most=5),
         "openrouter": Searches(),
@@ -281,7 +281,7 @@ def test_what_searches_cost_is_known_by_provider_and_bounded_where_the_api_can()
         "xai": None,
         "xai-responses": Searches(price=5.0),
     }
-    assert searches_of(resolve("gemini"), "gemini-3-pro") == Searches(price=14.0)
+    assert searches_of(find_provider("gemini"), "gemini-3-pro") == Searches(price=14.0)
     wanted = msgspec.structs.replace(request(), web_search=True)
     assert json.loads(OpenAIResponses(CAN).prepare(wanted).body)["max_tool_calls"] == 5
     assert "max_tool_calls" not in json.loads(OpenAIResponses(CAN).prepare(request()).body)

@@ -74,7 +74,7 @@ class Attempt:
     """One session and the interrupt that comes to it."""
 
     seed: str
-    chance: Random
+    jitter: Random
     session: Session
     log: SlowLog
     tools: Sequence[SlowTool]
@@ -88,15 +88,15 @@ class Attempt:
             return
         others: list[EventData] = [
             Interrupt(),
-            SetMode(mode=self.chance.choice(list(Mode))),
+            SetMode(mode=self.jitter.choice(list(Mode))),
             SetModel(choice=ModelChoice(model="fake/two", tool_protocol=ToolProtocol.XML)),
-            SetPresence(user_present=self.chance.random() < 0.5),
+            SetPresence(user_present=self.jitter.random() < 0.5),
             SetLimits(limits=Limits(max_steps=5)),
             Prompt(id="steered", content=(Text(text="also"),), delivery=Delivery.STEER),
             Prompt(id="queued", content=(Text(text="next"),)),
         ]
-        around = self.chance.sample(others, self.chance.choice([0, 0, 1, 2]))
-        place = self.chance.randint(0, len(around))
+        around = self.jitter.sample(others, self.jitter.choice([0, 0, 1, 2]))
+        place = self.jitter.randint(0, len(around))
         for data in (*around[:place], Interrupt(), *around[place:]):
             self.session.post_soon(data)
         self.posted_at = asyncio.get_running_loop().time()
@@ -104,7 +104,7 @@ class Attempt:
 
     def follow_log(self) -> None:
         """Interrupt some passes of the loop after an event of a certain kind, the first or a later one."""
-        kind, count, passes = self.chance.choice(_FOLLOWED), self.chance.randint(1, 3), self.chance.randrange(8)
+        kind, count, passes = self.jitter.choice(_FOLLOWED), self.jitter.randint(1, 3), self.jitter.randrange(8)
         loop = asyncio.get_running_loop()
 
         def wait(left: int) -> None:
@@ -131,7 +131,7 @@ async def interrupt_once(seed: str) -> Interrupted:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: lost.append(f"{context['message']}: {context.get('exception')!r}"))
     working = asyncio.create_task(attempt.session.run())
-    person = asyncio.create_task(_answer(attempt.session, attempt.session.follow(), attempt.chance))
+    person = asyncio.create_task(_answer(attempt.session, attempt.session.follow(), attempt.jitter))
     seconds = None
     try:
         seconds = await _to_the_end(attempt)
@@ -151,38 +151,38 @@ async def interrupt_once(seed: str) -> Interrupted:
 
 
 def _attempt(seed: str) -> Attempt:
-    chance = Random(seed)
-    delay = Delay(chance)
+    jitter = Random(seed)
+    delay = Delay(jitter)
     tools = [SlowTool(name, delay) for name in TRAITS]
     log = SlowLog(delay)
     provider = SlowProvider(delay)
-    window = chance.choice([None, 10_000])
+    window = jitter.choice([None, 10_000])
     made = ports(
         provider,
         *tools,
         log=log,
         environment=SlowEnvironment(delay),
-        purse=SlowPurse(delay),
-        judge=judge_by(chance),
+        day_budget=SlowPurse(delay),
+        judge=judge_by(jitter),
         model=lambda _: replace(SPEC, context_window=window),
-        chance=chance.random,
+        jitter=jitter.random,
     )
     session = Session(made)
-    return Attempt(seed=seed, chance=chance, session=session, log=log, tools=tools, feed=session.follow())
+    return Attempt(seed=seed, jitter=jitter, session=session, log=log, tools=tools, feed=session.follow())
 
 
 async def _to_the_end(attempt: Attempt) -> float | None:
     """Give the seconds from the interrupt to the end of its turn; None where that was over before."""
-    session, chance = attempt.session, attempt.chance
-    protocol = chance.choice([*ToolProtocol, ToolProtocol.NATIVE])
-    budget = chance.choice([Budget(), Budget(tokens=50_000)])
-    limits = Limits(max_steps=chance.choice([4, 12]), max_seconds=chance.choice([None, 0.02, 60.0]), day=budget)
+    session, jitter = attempt.session, attempt.jitter
+    protocol = jitter.choice([*ToolProtocol, ToolProtocol.NATIVE])
+    budget = jitter.choice([Budget(), Budget(tokens=50_000)])
+    limits = Limits(max_steps=jitter.choice([4, 12]), max_seconds=jitter.choice([None, 0.02, 60.0]), day=budget)
     await session.post(replace(STARTED, choice=replace(STARTED.choice, tool_protocol=protocol), limits=limits))
-    await session.post(SetPresence(user_present=chance.random() < 0.8))
+    await session.post(SetPresence(user_present=jitter.random() < 0.8))
     attempt.follow_log()
     await session.post(Prompt(id="p", content=(Text(text="go"),)))
-    latest = chance.choice([0.002, 0.01, 0.03])
-    timer = asyncio.get_running_loop().call_later(latest * (1 + chance.random()), attempt.interrupt)
+    latest = jitter.choice([0.002, 0.01, 0.03])
+    timer = asyncio.get_running_loop().call_later(latest * (1 + jitter.random()), attempt.interrupt)
     ends = asyncio.create_task(_first_end(attempt.feed))
     posted = asyncio.create_task(attempt.posted.wait())
     try:
@@ -205,14 +205,14 @@ async def _first_end(feed: Feed) -> float:
     raise RuntimeError("the session ended before its turn")
 
 
-async def _answer(session: Session, feed: Feed, chance: Random) -> None:
+async def _answer(session: Session, feed: Feed, jitter: Random) -> None:
     """Answer what is asked, now and then."""
     async for item in feed:
-        if not isinstance(item, QuestionAsked) or chance.random() < 0.4:
+        if not isinstance(item, QuestionAsked) or jitter.random() < 0.4:
             continue
-        await asyncio.sleep(chance.random() * 0.003)
+        await asyncio.sleep(jitter.random() * 0.003)
         permission = item.question.kind is QuestionKind.PERMISSION
-        option = chance.choice([OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE]) if permission else OptionKind.ANSWER
+        option = jitter.choice([OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE]) if permission else OptionKind.ANSWER
         try:
             await session.post(Answer(question_id=item.question.id, option=option, text="so"))
         except RefusedError:

@@ -9,7 +9,7 @@ from tests.rehearsal.model import Moves, call, reply, run
 from tests.rehearsal.work import FOREIGN, Job, edit
 from treadle.app.exits import Exit
 from treadle.protocol.models import ToolProtocol
-from treadle.providers.scripted.script import Item, MakeCall, SayThinking, Turn
+from treadle.providers.scripted.script import MakeCall, SayThinking, ScriptItem, Turn
 
 MOST_STEPS = 12
 """Model calls after which a loop must have been ended."""
@@ -32,7 +32,7 @@ class Loop:
             yield turn
 
 
-def _always(*items: Item | str) -> Replies:
+def _always(*items: ScriptItem | str) -> Replies:
     return lambda: cycle([reply(*items)])
 
 

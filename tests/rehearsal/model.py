@@ -4,10 +4,10 @@ from collections.abc import Generator
 from typing import Any, TypeAlias
 
 from treadle.providers.scripted.player import Performance, perform, refused
-from treadle.providers.scripted.script import Item, MakeCall, Pace, Refuse, SayText, Turn
-from treadle.providers.scripted.seen import Seen
+from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, ScriptItem, Turn
+from treadle.providers.scripted.seen import SeenRequest
 
-Moves: TypeAlias = Generator[Turn, Seen, None]
+Moves: TypeAlias = Generator[Turn, SeenRequest, None]
 """Replies, each answered by the request that follows it."""
 
 _CHARACTERS_PER_TOKEN = 4
@@ -17,7 +17,7 @@ class UnexpectedError(Exception):
     """The model read something else than what its work needs."""
 
 
-def reply(*items: Item | str) -> Turn:
+def reply(*items: ScriptItem | str) -> Turn:
     """One reply; a string is text."""
     return Turn(items=tuple(SayText(text=item) if isinstance(item, str) else item for item in items))
 
@@ -32,14 +32,14 @@ def run(command: str, **arguments: Any) -> MakeCall:
     return call("execute_command", command=command, **arguments)
 
 
-def need(seen: Seen, *texts: str) -> None:
+def need(seen: SeenRequest, *texts: str) -> None:
     """Fail unless the last results hold these texts: what a person would expect to be there."""
     missing = [text for text in texts if text not in seen.last_result]
     if missing:
         raise UnexpectedError(f"the results lack {missing}: {seen.last_result[:3000]!r}")
 
 
-def know(seen: Seen, *texts: str) -> None:
+def know(seen: SeenRequest, *texts: str) -> None:
     """Fail unless these texts can be read anywhere: what was read before need not come a second time."""
     missing = [text for text in texts if text not in seen.conversation]
     if missing:
@@ -64,7 +64,7 @@ class ReactingModel:
         self._most = most
         self._begun = False
 
-    def play(self, seen: Seen) -> Performance:
+    def play(self, seen: SeenRequest) -> Performance:
         """Answer a request with the next reply."""
         self.requests += 1
         if self.requests > self._most:
@@ -86,12 +86,12 @@ class ReactingModel:
         self.said.append(_short(turn))
         return perform(turn, seen, Pace())
 
-    def _fail(self, seen: Seen, problem: str) -> Performance:
+    def _fail(self, seen: SeenRequest, problem: str) -> Performance:
         self.problems.append(problem)
         return refused(seen, problem)
 
 
-def _too_long(seen: Seen, tokens: int, window: int) -> Performance:
+def _too_long(seen: SeenRequest, tokens: int, window: int) -> Performance:
     """Refuse a request as the Messages API does."""
     message = f"prompt is too long: {tokens} tokens > {window} maximum"
     return perform(reply(Refuse(status=400, message=message, code="context_length_exceeded")), seen, Pace())

@@ -77,7 +77,7 @@ class Plan:
     def job(self) -> Job:
         """Give what the session works on."""
         native = self.protocol is ToolProtocol.NATIVE
-        job = Job(chance=Random(f"{self.seed}-{self.number}"), native=native, window=self.window)
+        job = Job(jitter=Random(f"{self.seed}-{self.number}"), native=native, window=self.window)
         for piece in self.pieces:
             job.tree.update(FILES.get(piece, dict)())
         return job
@@ -89,14 +89,14 @@ class Plan:
 
 def plans(seed: int, count: int, *, wires: tuple[str, ...] = ("",), person: bool = True) -> Iterator[Plan]:
     """Give sessions in which every piece comes about equally often, over both protocols and all windows."""
-    chance = Random(seed)
+    jitter = Random(seed)
     waiting: list[Piece] = []
     for number in range(count):
         protocol = (ToolProtocol.NATIVE, ToolProtocol.XML)[number % 2]
         pieces: list[Piece] = []
-        for _ in range(chance.randint(2, 4)):
+        for _ in range(jitter.randint(2, 4)):
             if not waiting:
-                waiting = chance.sample(PIECES, len(PIECES))
+                waiting = jitter.sample(PIECES, len(PIECES))
             pieces.append(waiting.pop())
         if not person:
             pieces = [piece for piece in pieces if piece not in WITH_PERSON]
@@ -108,7 +108,7 @@ def plans(seed: int, count: int, *, wires: tuple[str, ...] = ("",), person: bool
             number=number,
             pieces=tuple(dict.fromkeys(pieces)),
             protocol=protocol,
-            window=chance.choice(WINDOWS),
+            window=jitter.choice(WINDOWS),
             wire=wires[number % len(wires)],
         )
 
@@ -118,7 +118,7 @@ def _compose(job: Job, pieces: tuple[Piece, ...]) -> Moves:
     for piece in pieces:
         yield from piece(job)
     arguments = {"result": "All done."}
-    if job.chance.random() < 0.5:
+    if job.jitter.random() < 0.5:
         arguments["command"] = "echo shown"
     job.finishing = True
     yield reply(call("attempt_completion", **arguments))

@@ -123,7 +123,7 @@ async def _headless(program: Program, flags: tuple[str, ...], job: Job) -> int:
             await ending
             assert process.returncode is not None
             return process.returncode
-        await asyncio.sleep(job.chance.random() * 0.1)
+        await asyncio.sleep(job.jitter.random() * 0.1)
         job.wishes.clear()
         process.kill()
         await ending
@@ -167,13 +167,13 @@ async def interrupt_programs(seed: int, count: int, folder: Path) -> list[Interr
 
 
 async def _interrupt(seed: str, folder: Path, *, terminal: bool) -> Interrupted:
-    chance = Random(seed)
+    jitter = Random(seed)
     marker = str(secrets.randbelow(10**12) + 10**12)
-    job = Job(chance=chance, native=chance.random() < 0.5)
+    job = Job(jitter=jitter, native=jitter.random() < 0.5)
     model = ReactingModel(_busy(job, marker))
     protocol = ToolProtocol.NATIVE if job.native else ToolProtocol.XML
-    plan = Plan(seed=0, number=0, pieces=(), protocol=protocol, wire=chance.choice(WIRES))
-    moment, delay = chance.randint(1, 6), chance.random() * chance.choice([0.01, 0.1, 0.4])
+    plan = Plan(seed=0, number=0, pieces=(), protocol=protocol, wire=jitter.choice(WIRES))
+    moment, delay = jitter.randint(1, 6), jitter.random() * jitter.choice([0.01, 0.1, 0.4])
     seconds, trouble = None, ""
     try:
         async with _program(folder, job, model, plan) as (program, flags, server):
@@ -186,7 +186,7 @@ async def _interrupt(seed: str, folder: Path, *, terminal: bool) -> Interrupted:
                 await asyncio.sleep(delay)
 
             run_it = _interrupt_terminal if terminal else _interrupt_headless
-            seconds = await run_it(program, flags, come, chance)
+            seconds = await run_it(program, flags, come, jitter)
             trouble = "; ".join([*model.problems, *server.violations])
         check_log(log_of(folder / "home"))
         if left := left_of(marker):
@@ -199,7 +199,7 @@ async def _interrupt(seed: str, folder: Path, *, terminal: bool) -> Interrupted:
     return Interrupted(seed=seed, seconds=seconds, trouble=trouble)
 
 
-async def _interrupt_headless(program: Program, flags: tuple[str, ...], come: _Come, chance: Random) -> float:
+async def _interrupt_headless(program: Program, flags: tuple[str, ...], come: _Come, jitter: Random) -> float:
     """Send SIGINT; gives the seconds until the result is written."""
     process = await program.start("-p", TASK, *flags, "--output-format", "stream-json", limit=LINE)
     ending = asyncio.create_task(process.communicate())
@@ -221,14 +221,14 @@ async def _interrupt_headless(program: Program, flags: tuple[str, ...], come: _C
     return seconds
 
 
-async def _interrupt_terminal(program: Program, flags: tuple[str, ...], come: _Come, chance: Random) -> float:
+async def _interrupt_terminal(program: Program, flags: tuple[str, ...], come: _Come, jitter: Random) -> float:
     """Press a key; gives the seconds until the log says that the turn has ended."""
     async with on_terminal(program, *flags) as terminal:
         await terminal.until_shown("Describe a task")
         terminal.type(f"{TASK}{ENTER}")
         await come()
         sent = time.monotonic()
-        terminal.type(chance.choice([ESCAPE, CTRL_C]))
+        terminal.type(jitter.choice([ESCAPE, CTRL_C]))
         try:
             await _until(lambda: _at_rest(program.home), "the end of the turn")
         except TimeoutError as error:
@@ -254,7 +254,7 @@ def _busy(job: Job, marker: str) -> Moves:
             Turn(items=(SayText(text="All work and no play. " * 200),), pace=Pace(chunk=16, delay=0.005)),
             reply("I wait here", Wait(seconds=600)),
             reply(Refuse(status=429, headers={"retry-after": "30"})),
-            reply(run(job.chance.choice(for_ever))),
+            reply(run(job.jitter.choice(for_ever))),
             reply(run(f"sleep 1000.{marker}", background=True), call("read_command_output", command_number=1, wait=60)),
             reply(
                 call("read_file", path="src/limits.py"), call("list_files", path="."), run(f"echo {marker}; sleep 0.05")
@@ -262,4 +262,4 @@ def _busy(job: Job, marker: str) -> Moves:
             reply(call("read_file", path="src/shelf.py"), raise_limit(job)),
             reply(run("seq 1 100000")),
         )
-        yield job.chance.choice((*turns[:5], *turns[5:] * 3))
+        yield job.jitter.choice((*turns[:5], *turns[5:] * 3))

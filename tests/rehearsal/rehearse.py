@@ -57,7 +57,7 @@ async def rehearse(plan: Plan, folder: Path) -> Verdict:
 
 async def rehearse_loop(plan: LoopPlan, folder: Path) -> Verdict:
     """Run one session that never gets on."""
-    job = Job(chance=Random(plan.number), native=plan.protocol is ToolProtocol.NATIVE)
+    job = Job(jitter=Random(plan.number), native=plan.protocol is ToolProtocol.NATIVE)
     model = ReactingModel(plan.loop.moves(job), most=MOST_STEPS)
     run = Run(folder=_lay_out(folder, job), model=model, protocol=plan.protocol)
 

@@ -25,7 +25,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Script
-from treadle.providers.scripted.server import FORMATS, ScriptedServer
+from treadle.providers.scripted.server import WIRE_FORMATS, ScriptedServer
 
 SEED = 1
 PATIENCE = 60.0
@@ -43,9 +43,9 @@ async def treadle(program: Program, *arguments: str, command: Sequence[str] = TR
 
 def odd_names(count: int) -> list[bytes]:
     """Names of any bytes but those that no name can have."""
-    chance = Random(SEED)
+    jitter = Random(SEED)
     bytes_of_a_name = [*range(1, 47), *range(48, 256)]
-    names = {bytes(chance.choices(bytes_of_a_name, k=chance.randint(1, 60))) for _ in range(count)}
+    names = {bytes(jitter.choices(bytes_of_a_name, k=jitter.randint(1, 60))) for _ in range(count)}
     return sorted(names - {b".", b".."})
 
 
@@ -162,41 +162,41 @@ async def test_a_call_of_a_stream_that_was_started_over_does_not_run(tmp_path: P
     assert not (project / "first.txt").exists(), ended.err
 
 
-def garbage(wire: str, chance: Random) -> tuple[str, bytes]:
+def garbage(wire: str, jitter: Random) -> tuple[str, bytes]:
     """A content type and a body that no client expects."""
-    form = dict(zip(WIRE_APIS, (form for _, form in FORMATS), strict=True))[wire]
+    form = dict(zip(WIRE_APIS, (form for _, form in WIRE_FORMATS), strict=True))[wire]
     writer = form.writer({"model": "m"}, Performance(number=0, usage=Usage(), steps=()))
     begin = writer.begin()
-    events = b"".join(b"data: %s\n\n" % json.dumps(odd_value(chance, 3)).encode() for _ in range(20))
-    return chance.choice(
+    events = b"".join(b"data: %s\n\n" % json.dumps(odd_value(jitter, 3)).encode() for _ in range(20))
+    return jitter.choice(
         [
-            (form.content_type, chance.randbytes(3000)),
-            (form.content_type, begin + chance.randbytes(300)),
+            (form.content_type, jitter.randbytes(3000)),
+            (form.content_type, begin + jitter.randbytes(300)),
             (form.content_type, begin + events),
             (form.content_type, b""),
             ("text/html", b"<html><title>Sign in</title></html>"),
-            ("application/json", json.dumps(odd_value(chance, 4)).encode()),
+            ("application/json", json.dumps(odd_value(jitter, 4)).encode()),
         ]
     )
 
 
-def odd_value(chance: Random, depth: int) -> object:
+def odd_value(jitter: Random, depth: int) -> object:
     """JSON of any shape, with the names that wire APIs use."""
-    kind = chance.randrange(6 if depth else 4)
+    kind = jitter.randrange(6 if depth else 4)
     if kind < 4:
-        return [None, chance.randint(-9, 10**30), "text", True][kind]
+        return [None, jitter.randint(-9, 10**30), "text", True][kind]
     if kind == 4:
-        return [odd_value(chance, depth - 1) for _ in range(3)]
+        return [odd_value(jitter, depth - 1) for _ in range(3)]
     names = ("type", "delta", "choices", "candidates", "content", "index", "response", "usage", "error", "message")
-    return {name: odd_value(chance, depth - 1) for name in chance.sample(names, 5)}
+    return {name: odd_value(jitter, depth - 1) for name in jitter.sample(names, 5)}
 
 
 @pytest.mark.parametrize(
     "wire", [pytest.param(wire, marks=pytest.mark.soak if number % 2 else ()) for number, wire in enumerate(WIRE_APIS)]
 )
 async def test_a_provider_that_answers_garbage_is_a_named_failure(tmp_path: Path, wire: str) -> None:
-    chance = Random(f"{SEED}-{wire}")
-    bodies = [garbage(wire, chance) for _ in range(4)]
+    jitter = Random(f"{SEED}-{wire}")
+    bodies = [garbage(wire, jitter) for _ in range(4)]
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         kind, body = bodies.pop(0) if len(bodies) > 1 else bodies[0]

@@ -9,7 +9,7 @@ from tests.rehearsal import project
 from tests.rehearsal.model import Moves, UnexpectedError, call, know, need, reply, run
 from treadle.protocol.models import ErrorKind
 from treadle.providers.scripted.script import BreakOff, Cut, MakeCall, Refuse, SayThinking, Wait
-from treadle.providers.scripted.seen import Seen
+from treadle.providers.scripted.seen import SeenRequest
 
 EDITS = 8
 POLLS = 7
@@ -23,7 +23,7 @@ class Job:
     came to the end of what it had to do.
     """
 
-    chance: Random
+    jitter: Random
     native: bool
     window: int | None = None
     tree: project.Tree = field(default_factory=project.files)
@@ -159,7 +159,7 @@ def poll(job: Job) -> Moves:
     need(seen, "ready")
 
 
-def _number(seen: Seen) -> int:
+def _number(seen: SeenRequest) -> int:
     """Find the number of a command in the background, which the result names first."""
     found = re.findall(r"[Cc]ommand (\d+)", seen.last_result)
     if not found:
@@ -232,7 +232,7 @@ def meets_long_line(job: Job) -> Moves:
 def foreign_notation(job: Job) -> Moves:
     """The notations of other agents, as text, after some work."""
     yield reply(write(job))
-    yield reply(job.chance.choice(FOREIGN))
+    yield reply(job.jitter.choice(FOREIGN))
     seen = yield reply(run("echo understood"))
     need(seen, "understood")
 
@@ -316,9 +316,9 @@ def bad_line(job: Job) -> Moves:
         Refuse(status=529, message="Overloaded", headers=now),
         Refuse(status=503, body="<html>upstream</html>", headers=now),
         BreakOff(kind=ErrorKind.OVERLOADED),
-        Cut(after_bytes=job.chance.randrange(200)),
+        Cut(after_bytes=job.jitter.randrange(200)),
     ]
-    for trouble in job.chance.sample(troubles, 2):
+    for trouble in job.jitter.sample(troubles, 2):
         if isinstance(trouble, Refuse):
             yield reply(trouble)
         else:

@@ -8,7 +8,7 @@ from treadle.protocol.events import ENGINE, SCHEMA_VERSION, Event, EventData, Pr
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
-from treadle.store.chain import Row, beginning, link
+from treadle.store.chain import LogRow, beginning, link
 from treadle.store.schema import STEPS
 from treadle.store.sqlite import SessionRow, Store
 
@@ -59,7 +59,7 @@ def make_old(path: Path, steps: int, *, sessions: int = 2, events: int = 3, titl
         connection.execute("INSERT INTO sessions VALUES (?, '/w', 'p/m', ?, 0, 0, ?)", (name, title, len(log)))
         chain = beginning(name)
         for one in log:
-            row = Row(one.seq, one.at, encode(one.source), encode(one.data))
+            row = LogRow(one.seq, one.at, encode(one.source), encode(one.data))
             chain = link(chain, row)
             values = (name, row.seq, row.at, row.source, SCHEMA_VERSION, row.data, *([chain] if steps >= 3 else []))
             connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(values))})", values)

@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.sessions import add, change, event, fill, make_old
-from treadle.store.chain import Row, beginning, first_break, link
+from treadle.store.chain import LogRow, beginning, first_break, link
 from treadle.store.sqlite import Store
 
 CONTENTS = st.lists(st.tuples(st.integers(0, 2**40), st.binary(max_size=20), st.binary(max_size=20)), max_size=8)
 
 
-def chained(contents: list[tuple[int, bytes, bytes]]) -> list[Row]:
+def chained(contents: list[tuple[int, bytes, bytes]]) -> list[LogRow]:
     previous, rows = beginning("s"), []
     for seq, (at, source, data) in enumerate(contents, start=1):
-        previous = link(previous, Row(seq, at, source, data))
-        rows.append(Row(seq, at, source, data, previous))
+        previous = link(previous, LogRow(seq, at, source, data))
+        rows.append(LogRow(seq, at, source, data, previous))
     return rows
 
 
@@ -34,10 +34,10 @@ def test_a_changed_row_is_the_first_break(contents: list[tuple[int, bytes, bytes
     changed = data.draw(
         st.sampled_from(
             [
-                Row(old.seq, old.at + 1, old.source, old.data, old.chain),
-                Row(old.seq, old.at, old.source + b"x", old.data, old.chain),
-                Row(old.seq, old.at, old.source, old.data + b"x", old.chain),
-                Row(old.seq, old.at, old.source, old.data, b""),
+                LogRow(old.seq, old.at + 1, old.source, old.data, old.chain),
+                LogRow(old.seq, old.at, old.source + b"x", old.data, old.chain),
+                LogRow(old.seq, old.at, old.source, old.data + b"x", old.chain),
+                LogRow(old.seq, old.at, old.source, old.data, b""),
             ]
         )
     )
@@ -46,7 +46,7 @@ def test_a_changed_row_is_the_first_break(contents: list[tuple[int, bytes, bytes
 
 
 def test_bytes_cannot_move_from_the_source_to_the_data() -> None:
-    assert link(b"", Row(1, 0, b"ab", b"c")) != link(b"", Row(1, 0, b"a", b"bc"))
+    assert link(b"", LogRow(1, 0, b"ab", b"c")) != link(b"", LogRow(1, 0, b"a", b"bc"))
 
 
 async def test_a_log_that_nobody_changed_is_right(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_database_from_before_the_chain_gets_one(tmp_path: Path) -> None
     store = Store(tmp_path / "db")
     assert list(store.read("s1")) == written["s1"]
     await store.append("s1", [event("s1", 4)], durable=False)
-    assert (store.verify("s0"), store.verify("s1"), store.mended) == (None, None, None)
+    assert (store.verify("s0"), store.verify("s1"), store.repaired) == (None, None, None)
     store.close()
     change(tmp_path / "db", "UPDATE events SET at = 0 WHERE session_id = 's0' AND seq = 2")
     store = Store(tmp_path / "db")

@@ -28,7 +28,7 @@ from pathlib import Path
 from treadle.store.sqlite import Store
 
 store = Store(Path(sys.argv[1]))
-print(sum(len(list(store.read(row.id))) for row in store.sessions()), store.mended is None)
+print(sum(len(list(store.read(row.id))) for row in store.sessions()), store.repaired is None)
 store.close()
 """
 
@@ -68,7 +68,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def check_whole(path: Path, written: dict[str, list[Event]]) -> None:
     """Every session reads as it was written, has its chain and its types, and the file is sound."""
     store = Store(path)
-    assert store.mended is None
+    assert store.repaired is None
     for name, log in written.items():
         assert list(store.read(name)) == log
         assert store.verify(name) is None

@@ -41,9 +41,9 @@ async def test_a_file_that_is_no_database_is_set_aside_and_kept(tmp_path: Path) 
     path.write_bytes(b"this is a letter, not a database" * 10)
     found, store = contents(path)
     assert found == {}
-    assert store.mended is not None
-    assert store.mended.why == "it is not a database"
-    assert store.mended.aside.read_bytes().startswith(b"this is a letter")
+    assert store.repaired is not None
+    assert store.repaired.why == "it is not a database"
+    assert store.repaired.aside.read_bytes().startswith(b"this is a letter")
     await usable(path)
     assert len(asides(tmp_path)) == 1
 
@@ -63,7 +63,7 @@ async def test_a_sound_database_is_left_alone_also_after_a_crash(tmp_path: Path)
         shutil.copy(tmp_path / name, tmp_path / name.replace("db", "copy"))
     store.close()
     found, reopened = contents(tmp_path / "copy")
-    assert (found["s0"], found["s1"], reopened.mended) == ([*written["s0"], event("s0", 13)], written["s1"], None)
+    assert (found["s0"], found["s1"], reopened.repaired) == ([*written["s0"], event("s0", 13)], written["s1"], None)
 
 
 async def test_sessions_before_the_cut_come_over_whole(tmp_path: Path) -> None:
@@ -74,12 +74,12 @@ async def test_sessions_before_the_cut_come_over_whole(tmp_path: Path) -> None:
     for size in range(100, len(pristine), 4096 * 3 - 700):
         path.write_bytes(pristine[:size])
         found, store = contents(path)
-        assert store.mended is not None
+        assert store.repaired is not None
         for name, events in found.items():
             assert events == written[name][: len(events)]
-            assert (name in store.mended.whole) == (events == written[name])
-            assert (name in store.mended.shortened) == (events != written[name])
-        kept.add(len(store.mended.whole))
+            assert (name in store.repaired.whole) == (events == written[name])
+            assert (name in store.repaired.shortened) == (events != written[name])
+        kept.add(len(store.repaired.whole))
         await usable(path)
         for leftover in tmp_path.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
@@ -109,21 +109,21 @@ async def test_a_cut_journal_loses_only_the_last_commits(tmp_path: Path) -> None
 async def test_scribbles_never_raise_anything_foreign(tmp_path: Path) -> None:
     written = await fill(tmp_path / "db", sessions=5, events=20)
     pristine = (tmp_path / "db").read_bytes()
-    chance = random.Random(5)
+    jitter = random.Random(5)
     for number in range(40):
         folder = tmp_path / str(number)
         folder.mkdir()
         damaged = bytearray(pristine)
         for _ in range(3):
-            at = chance.randrange(len(damaged))
-            damaged[at : at + 64] = chance.randbytes(64)
+            at = jitter.randrange(len(damaged))
+            damaged[at : at + 64] = jitter.randbytes(64)
         (folder / "db").write_bytes(damaged[: len(pristine)])
         for _ in range(3):
             try:
                 found, store = contents(folder / "db")
             except TreadleError:
                 continue
-            whole = store.mended.whole if store.mended else ()
+            whole = store.repaired.whole if store.repaired else ()
             assert all(found[name] == written[name] for name in whole)
             break
         with suppress(StoreError):  # writing may be the first to touch what is broken
@@ -143,7 +143,7 @@ async def test_a_file_whose_reading_failed_is_looked_through_at_the_next_opening
     with pytest.raises(StoreError, match="is damaged"):
         contents(path)
     assert find_trouble(path) != ""
-    assert contents(path)[1].mended is not None
+    assert contents(path)[1].repaired is not None
     assert find_trouble(path) == ""
 
 
@@ -152,7 +152,7 @@ async def test_a_busy_file_is_not_broken(tmp_path: Path) -> None:
     await fill(path)
     holder = sqlite3.connect(path)
     holder.execute("BEGIN IMMEDIATE")
-    assert contents(path)[1].mended is None
+    assert contents(path)[1].repaired is None
     holder.close()
 
 

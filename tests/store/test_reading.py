@@ -74,7 +74,7 @@ def test_one_fault_anywhere_shortens_one_session_and_is_named(
         assert kept == [one for one in written["s0"] if one.seq != number]
         assert len(all_but.damages) == 1
     assert store.verify("s0") == (number + 1 if fault == "doubled" else number if fault != "no version" else None)
-    assert (list(store.read("s1")), store.verify("s1"), store.mended) == (written["s1"], None, None)
+    assert (list(store.read("s1")), store.verify("s1"), store.repaired) == (written["s1"], None, None)
     store.close()
 
 
@@ -102,12 +102,12 @@ async def test_a_log_is_read_from_any_event_to_any_other(tmp_path: Path) -> None
     count = 2 * AT_ONCE + 3
     written = [event("s", seq) for seq in range(1, count + 1)]
     await store.append("s", written, durable=False)
-    chance = random.Random(1)
+    jitter = random.Random(1)
     for after, before in [
         (0, count + 9),
         (count, count + 1),
         (5, 3),
-        *((chance.randrange(count), chance.randrange(count)) for _ in range(30)),
+        *((jitter.randrange(count), jitter.randrange(count)) for _ in range(30)),
     ]:
         log = store.read("s", after=after, before=before)
         assert list(log) == written[after : max(after, before - 1)]

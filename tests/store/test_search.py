@@ -13,7 +13,7 @@ from treadle.protocol.events import ENGINE, EditQueued, Event, EventData, Prompt
 from treadle.protocol.messages import OWN_COMMAND, Message, Role, Text, Thinking
 from treadle.protocol.models import ReplyStop
 from treadle.protocol.usage import Usage
-from treadle.store.search import Found, search
+from treadle.store.search import SearchHit, search
 from treadle.store.sqlite import SessionRow, Store
 
 
@@ -44,7 +44,7 @@ async def three(path: Path) -> Store:
     return store
 
 
-def places(found: list[Found]) -> list[tuple[str, int]]:
+def places(found: list[SearchHit]) -> list[tuple[str, int]]:
     return [(one.session_id, one.seq) for one in found]
 
 
@@ -59,7 +59,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 async def test_words_are_found_whatever_their_case_and_the_newest_come_first(path: Path) -> None:
     store = await three(path)
     assert search(store, "MIGRATION table") == [
-        Found(session_id="a", seq=3, snippet="The migration locks the table `users`.")
+        SearchHit(session_id="a", seq=3, snippet="The migration locks the table `users`.")
     ]
     assert places(search(store, "migration")) == [("a", 3), ("a", 2)]
     assert places(search(store, "migration", 1)) == [("a", 3)]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.protocol.errors import StoreError
-from treadle.store.activation import ItemKind, digest_of, kind_of
+from treadle.store.activation import ActiveKind, active_kind, digest_of
 from treadle.store.trust import Trust, TrustState, TrustStore, find_items, read_item
 
 
@@ -190,8 +190,8 @@ def test_settings_of_git_that_run_a_program_are_listed(text: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=200), st.text(max_size=30))
 def test_any_bytes_and_names_can_be_judged(content: bytes, name: str) -> None:
-    kind = kind_of(name)
-    assert kind is None or kind in ItemKind
+    kind = active_kind(name)
+    assert kind is None or kind in ActiveKind
     digest_of(".git/config", content)
 
 

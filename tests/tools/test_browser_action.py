@@ -18,7 +18,7 @@ from treadle.protocol.messages import Image, Text
 from treadle.protocol.tools import Access, CallResult, FetchUrl, Origin, Outcome, result_text
 from treadle.tools import browser_action
 from treadle.tools.browser_action import BrowserAction, BrowserSession
-from treadle.tools.browser_steps import ClickAt, ClickOn, Launch, Look, Press, Scroll, Step, Type, View
+from treadle.tools.browser_steps import BrowserStep, ClickAt, ClickOn, Launch, Observe, PageView, PressKey, Scroll, Type
 
 FORM = """<!doctype html><title>Form</title><body style="margin:0;font:30px sans-serif">
 <input id=name style="height:40px"><button style="position:absolute;left:600px;top:300px;width:200px;height:100px"
@@ -32,12 +32,12 @@ class FakePage:
     """A browser that keeps the steps and shows nothing."""
 
     url: str = "https://example.org/"
-    steps: list[Step] = field(default_factory=list)
+    steps: list[BrowserStep] = field(default_factory=list)
     closed: bool = False
 
-    async def take(self, step: Step) -> View:
+    async def take(self, step: BrowserStep) -> PageView:
         self.steps.append(step)
-        return View(url=self.url, title="T", picture="cGljdHVyZQ==", events=("console log: x\x1b",))
+        return PageView(url=self.url, title="T", picture="cGljdHVyZQ==", events=("console log: x\x1b",))
 
     async def close(self) -> None:
         self.closed = True
@@ -77,10 +77,10 @@ async def test_each_action_is_the_step_that_its_arguments_say() -> None:
         ClickOn("#a"),
         Type("hi"),
         Type("hi", "#a"),
-        Press("Enter"),
+        PressKey("Enter"),
         Scroll(700),
         Scroll(-700),
-        Look(),
+        Observe(),
     ]
     assert await act(tool, "close") == result_text(Outcome.OK, "The browser is closed.")
     assert page.closed

@@ -16,7 +16,7 @@ from treadle.tools.read_file import ReadFile
 from treadle.tools.write_to_file import WriteToFile
 from treadle.workspace.diagnostics.checks import Diagnostics, Findings
 from treadle.workspace.diagnostics.linter import Linter
-from treadle.workspace.diagnostics.problems import Problem
+from treadle.workspace.diagnostics.problems import Diagnostic
 from treadle.workspace.workspace import Workspace
 
 
@@ -50,7 +50,7 @@ def added(result: CallResult) -> list[str]:
 async def test_new_problems_and_faults_are_added_to_the_result(workspace: Workspace) -> None:
     path = f"{workspace.root}/a.py"
     checker = FakeChecker(
-        Findings(problems=(Problem(path=path, line=2, message="odd", source="lint"),), faults=("other has ended",))
+        Findings(problems=(Diagnostic(path=path, line=2, message="odd", source="lint"),), faults=("other has ended",))
     )
     result = await write(workspace, checker, "a.py")
     problems = "\n\nThis edit brought new problems. Fix them now, unless a later step will:\na.py:2: error: odd (lint)"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.tools.html_markdown import MarkdownPage, to_markdown
-from treadle.tools.html_tokens import Data, End, Start, tokens
+from treadle.tools.html_tokens import End, HtmlText, Start, html_tokens
 
 BASE = "https://example.org/a/b"
 
@@ -54,12 +54,12 @@ def test_the_title_stands_apart() -> None:
 
 
 def test_tags_are_cut_as_browsers_do() -> None:
-    assert list(tokens("<P Class=x data='a>b' c>t</P ><br/></>\n<!doctype html>")) == [
+    assert list(html_tokens("<P Class=x data='a>b' c>t</P ><br/></>\n<!doctype html>")) == [
         Start("p", {"class": "x", "data": "a>b", "c": ""}),
-        Data("t"),
+        HtmlText("t"),
         End("p"),
         Start("br"),
-        Data("\n"),
+        HtmlText("\n"),
     ]
 
 

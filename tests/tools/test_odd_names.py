@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.calls import call, text
 
-from treadle.workspace.environment import Surroundings
+from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.workspace import Workspace, open_workspace
 
 NAMES = [
@@ -78,7 +78,7 @@ async def _check(root: Path, count: int) -> Workspace:
     flat = (await text(workspace, "list_files", path=".")).split("\n")
     deep = (await text(workspace, "list_files", path=".", recursive=True)).split("\n")
     found = (await text(workspace, "search_files", path=".", regex="needle")).split("\n\n")
-    told = (await Surroundings(workspace=workspace).describe(first=True, situation=None)).split("\n")
+    told = (await EnvironmentBlock(workspace=workspace).describe(first=True, situation=None)).split("\n")
     files = [name for name in deep if not name.endswith("/")]
     assert (len(flat), len(files), len(found)) == (2 * count, 2 * count, 2 * count + 1)
     assert set(flat) <= set(deep) <= set(told)

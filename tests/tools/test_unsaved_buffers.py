@@ -9,7 +9,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Outcome
 from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.files import TextFile, decode, sha256
-from treadle.workspace.judged import Judged
+from treadle.workspace.judged import JudgedPath
 from treadle.workspace.pages import Page, PageLimits, page_of
 from treadle.workspace.workspace import Workspace, open_workspace
 
@@ -19,17 +19,17 @@ class Editor(DiskFiles, frozen=True, kw_only=True):
 
     buffers: dict[str, bytes]
 
-    def exists(self, place: Judged) -> bool:
+    def exists(self, place: JudgedPath) -> bool:
         return place.resolved in self.buffers or super().exists(place)
 
-    def read_bytes(self, place: Judged, name: str) -> bytes:
+    def read_bytes(self, place: JudgedPath, name: str) -> bytes:
         held = self.buffers.get(place.resolved)
         return super().read_bytes(place, name) if held is None else held
 
-    def read_text(self, place: Judged, name: str) -> TextFile:
+    def read_text(self, place: JudgedPath, name: str) -> TextFile:
         return decode(self.read_bytes(place, name), name)
 
-    def read_page(self, place: Judged, name: str, *, first: int, limits: PageLimits) -> Page:
+    def read_page(self, place: JudgedPath, name: str, *, first: int, limits: PageLimits) -> Page:
         if place.resolved not in self.buffers:
             return super().read_page(place, name, first=first, limits=limits)
         held = self.read_text(place, name)

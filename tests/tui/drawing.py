@@ -13,18 +13,18 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.tui.asking import Asking, ask, change, comment, confirm, keep_words, move
-from treadle.tui.bottom import Around, above_rule, placeholder, rule, status
+from treadle.tui.bottom import BottomState, above_rule, placeholder, rule, status
 from treadle.tui.calls import OpenCall
 from treadle.tui.items import (
     CallDone,
-    Diff,
+    DiffItem,
     Greeting,
-    Item,
-    Notice,
-    Problem,
+    NoticeItem,
+    ProblemItem,
     Prose,
     Reads,
     Said,
+    ScreenItem,
     Thought,
     Todos,
     Tone,
@@ -32,7 +32,7 @@ from treadle.tui.items import (
 )
 from treadle.tui.lines import Line, line
 from treadle.tui.prose import Growing
-from treadle.tui.reply import Reply, Thinking, Writing
+from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import Signs
 from treadle.tui.view import Retry, Spending, View
 
@@ -84,7 +84,7 @@ def total(self) -> float:
 
 ---
 """
-TOUR: tuple[Item, ...] = (
+TOUR: tuple[ScreenItem, ...] = (
     Greeting("0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master"),
     Said("Fix the total of the cart, it ignores the count"),
     Thought(3.0),
@@ -92,7 +92,7 @@ TOUR: tuple[Item, ...] = (
     Thought(),
     Reads((read("shop/cart.py", 27), read("tests/test_cart.py", 12))),
     CallDone(name=CallName("Search", "def total"), kind=ToolKind.SEARCH, outcome=Outcome.OK, note="1 match in 1 file"),
-    Diff(DIFF),
+    DiffItem(DIFF),
     CallDone(
         name=CallName("Edit", "shop/cart.py", "+3 -1"), kind=ToolKind.EDIT, outcome=Outcome.OK, said="you allowed it"
     ),
@@ -107,10 +107,10 @@ TOUR: tuple[Item, ...] = (
     ran("./slow.sh 16", Outcome.INTERRUPTED, seconds=6.0),
     ran("cat <<EOF\none\ntwo\nEOF"),
     *(ran("x", outcome) for outcome in (Outcome.DENIED, Outcome.INVALID, Outcome.SKIPPED, Outcome.UNKNOWN)),
-    Notice("Allowed this session: python3 -m unittest · /approvals"),
-    Notice("There is no /moo.\nDid you mean /mode?", Tone.WARNING),
+    NoticeItem("Allowed this session: python3 -m unittest · /approvals"),
+    NoticeItem("There is no /moo.\nDid you mean /mode?", Tone.WARNING),
     Todos("- [x] Read the code\n- [x] Fix the total\n  - [x] Test it\n"),
-    Problem(
+    ProblemItem(
         "Anthropic refused the API key (401).",
         "invalid x-api-key (HTTP 401)",
         "treadle login anthropic, or /model for another provider.",
@@ -129,7 +129,7 @@ TOUR: tuple[Item, ...] = (
     ),
     Said("/queue", quiet=True),
     Said("\n".join(f"line {number}" for number in range(26))),
-    Diff(LONG_DIFF),
+    DiffItem(LONG_DIFF),
     TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02), 4.0),
 )
 """What a session leaves in the scrollback."""
@@ -151,11 +151,11 @@ SLOW = running("./slow.sh 16")
 EDITED = "------- SEARCH\n    total += item.price\n=======\n    total += item.price * item.count\n+++++++ REPLACE\n"
 VIEWS = {
     "thinking": View(
-        reply=Reply(thinking=Thinking(end="I look at it.\nThe total ignores\nthe count of the item.", size=40))
+        reply=Reply(thinking=LiveThinking(end="I look at it.\nThe total ignores\nthe count of the item.", size=40))
     ),
     "answer that grows": View(reply=Reply(growing=Growing(text="The cart has **two** methods\n- one"))),
     "edit that is written": View(
-        reply=Reply(writing=Writing(index=0, name="replace_in_file", argument="shop/cart.py", body=EDITED))
+        reply=Reply(writing=LiveCall(index=0, name="replace_in_file", argument="shop/cart.py", body=EDITED))
     ),
     "running": View(calls=(OpenCall(changed=SLOW, output=OUTPUT, running=10.0),)),
     "reads so far": View(reads=(read("shop/cart.py", 27), read("README.md", 3))),
@@ -190,33 +190,36 @@ WORKING = View(
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
 MANY = waiting("a", "b", "c", "d", "e")
 STATES = {
-    "idle": (IDLE, Around(hint="? for keys", branch="master")),
-    "working": (WORKING, Around(now=164.0, hint="? for keys", branch="master", frame=2)),
+    "idle": (IDLE, BottomState(hint="? for keys", branch="master")),
+    "working": (WORKING, BottomState(now=164.0, hint="? for keys", branch="master", frame=2)),
     "thinks": (
         replace(WORKING, phase=Phase.AWAITING_LLM_RESPONSE, calls=(), since=161.0, queue=MANY),
-        Around(now=164.0, hint="? for keys", frame=3),
+        BottomState(now=164.0, hint="? for keys", frame=3),
     ),
-    "to-do": (WORKING, Around(now=164.0, unfolded=True, steered=frozenset({"and the README"}))),
-    "long to-do": (replace(WORKING, checklist=LONG_TODO, queue=()), Around(now=164.0, unfolded=True)),
+    "to-do": (WORKING, BottomState(now=164.0, unfolded=True, steered=frozenset({"and the README"}))),
+    "long to-do": (replace(WORKING, checklist=LONG_TODO, queue=()), BottomState(now=164.0, unfolded=True)),
     "retry": (
         replace(WORKING, calls=(), retry=Retry(ERROR, 168.0, 2, 5)),
-        Around(now=164.0, hint="? for keys", frame=2),
+        BottomState(now=164.0, hint="? for keys", frame=2),
     ),
     "asked": (
         replace(WORKING, questions=(RUN,), asking=160.0, phase=Phase.AWAITING_USER_CONFIRMATION),
-        Around(now=164.0, hint="tab to answer"),
+        BottomState(now=164.0, hint="tab to answer"),
     ),
     "held": (
         replace(IDLE, tokens=151_000),
-        Around(held=("also update the changelog", "b", "c", "d"), hint="? for keys"),
+        BottomState(held=("also update the changelog", "b", "c", "d"), hint="? for keys"),
     ),
-    "full": (replace(IDLE, tokens=190_000, mode=Mode.FULL), Around(flash="Mode is now full.", hint="? for keys")),
-    "plan": (replace(IDLE, mode=Mode.PLAN, window=None, spending=Spending(ended=0.004)), Around(hint="? for keys")),
+    "full": (replace(IDLE, tokens=190_000, mode=Mode.FULL), BottomState(flash="Mode is now full.", hint="? for keys")),
+    "plan": (
+        replace(IDLE, mode=Mode.PLAN, window=None, spending=Spending(ended=0.004)),
+        BottomState(hint="? for keys"),
+    ),
 }
 """The rows around the input."""
 
 
-def below(view: View, around: Around, width: int, signs: Signs) -> list[Line]:
+def below(view: View, around: BottomState, width: int, signs: Signs) -> list[Line]:
     """Lay out the rows around the input, and the empty input itself."""
     rows = [*above_rule(view, around, width, signs), rule(view, width, signs)]
     empty = line(("accent", f"{signs.prompt} "), ("dim", placeholder(view, around, width)))

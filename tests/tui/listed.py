@@ -3,18 +3,21 @@
 from pathlib import Path
 
 from treadle.cli.trust_question import trust_question
-from treadle.store.activation import Item, ItemKind
+from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.trust import Trust, TrustState
 from treadle.tui.chooser import Chooser, Choosing, ListRow, begin, take
 from treadle.tui.dialog import Key, Press
 
-_RULES = Item("AGENTS.md", ItemKind.RULES, "0" * 64)
+_RULES = ActiveFile("AGENTS.md", ActiveKind.RULES, "0" * 64)
 _ALL = (
     _RULES,
-    Item(".treadle/config.toml", ItemKind.SETTINGS, "1" * 64),
-    Item(".mcp.json", ItemKind.SERVERS, "2" * 64),
-    *(Item(f".git/hooks/{name}", ItemKind.HOOK, "3" * 64) for name in ("commit-msg", "post-merge", "pre-commit")),
-    Item(".git/config", ItemKind.GIT, "4" * 64),
+    ActiveFile(".treadle/config.toml", ActiveKind.SETTINGS, "1" * 64),
+    ActiveFile(".mcp.json", ActiveKind.SERVERS, "2" * 64),
+    *(
+        ActiveFile(f".git/hooks/{name}", ActiveKind.HOOK, "3" * 64)
+        for name in ("commit-msg", "post-merge", "pre-commit")
+    ),
+    ActiveFile(".git/config", ActiveKind.GIT, "4" * 64),
 )
 _SHOP = Path("/work/shop")
 _WAYS = ("Add an API key", "Use a model on this machine (Ollama found)", "Try the demo, no key needed")
@@ -28,7 +31,7 @@ _PROVIDERS = Choosing(
 )
 
 
-def _trust(items: tuple[Item, ...], changed: tuple[str, ...] = (), known: tuple[str, ...] = ()) -> Choosing:
+def _trust(items: tuple[ActiveFile, ...], changed: tuple[str, ...] = (), known: tuple[str, ...] = ()) -> Choosing:
     state = TrustState.CHANGED if changed else TrustState.UNTRUSTED
     return trust_question(Trust(workspace=_SHOP, state=state, items=items, changed=changed, known=known))
 

@@ -184,7 +184,7 @@ def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acce
     )
 
 
-class FakePurse:
+class FakeDayBudget:
     """No other session spends anything."""
 
     async def reserve(self, worst: Spent, /) -> Spent:
@@ -263,8 +263,8 @@ async def session(
         model=lambda _: MODEL,
         system=lambda *_: (PromptPart(name="work", text="system"),),
         clock=lambda: 0,
-        chance=lambda: 0.0,
-        purse=FakePurse(),
+        jitter=lambda: 0.0,
+        day_budget=FakeDayBudget(),
         remember=lambda _: None,
     )
 
@@ -275,7 +275,7 @@ async def session(
     live = LiveSession(
         session_id=SESSION,
         engine=Session(ports, Track(past)),
-        past=() if past is None else past.told,
+        past=() if past is None else past.notifications,
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),

@@ -21,7 +21,7 @@ from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
 from treadle.tui.asking import (
     Asking,
     EditFirst,
-    Given,
+    GivenAnswer,
     ShowWhole,
     Stage,
     ask,
@@ -35,7 +35,7 @@ from treadle.tui.asking import (
     move,
     no,
     pick,
-    say,
+    take_words,
 )
 
 
@@ -43,8 +43,8 @@ def labels(question: Question, mode: Mode = Mode.ASK) -> list[str]:
     return [choice.label for choice in choices(ask(question, mode))]
 
 
-def given(option: OptionKind, text: str = "", *, edits: bool = False, **more: object) -> Given:
-    return Given(Answer(question_id="q", option=option, text=text, **more), edits=edits)  # type: ignore[arg-type]
+def given(option: OptionKind, text: str = "", *, edits: bool = False, **more: object) -> GivenAnswer:
+    return GivenAnswer(Answer(question_id="q", option=option, text=text, **more), edits=edits)  # type: ignore[arg-type]
 
 
 def at(question: Question, row: int) -> Asking:
@@ -131,21 +131,21 @@ def test_always_shows_the_rule_and_begins_with_not_saving_it() -> None:
 def test_danger_wants_yes_in_words() -> None:
     sure = opened(at(DANGER, 1))
     assert sure.stage is Stage.SURE
-    assert [say(sure, words) for words in ("", "y", "yes please")] == [sure] * 3
-    assert say(sure, " YES ") == given(OptionKind.ALLOW_ONCE)
+    assert [take_words(sure, words) for words in ("", "y", "yes please")] == [sure] * 3
+    assert take_words(sure, " YES ") == given(OptionKind.ALLOW_ONCE)
 
 
 def test_no_takes_words_along() -> None:
     instead = opened(at(RUN, 3))
     assert instead.stage is Stage.INSTEAD
-    assert say(instead, "") == given(OptionKind.REJECT_ONCE)
-    assert say(instead, " keep the old name ") == given(OptionKind.REJECT_ONCE, "keep the old name")
+    assert take_words(instead, "") == given(OptionKind.REJECT_ONCE)
+    assert take_words(instead, " keep the old name ") == given(OptionKind.REJECT_ONCE, "keep the old name")
 
 
 def test_a_comment_goes_with_the_chosen_yes_and_is_kept_when_its_line_is_closed() -> None:
     writing = comment(at(RUN, 1))
     assert writing.stage is Stage.COMMENT
-    assert say(writing, "be quick") == given(OptionKind.ALLOW_ALWAYS, "be quick")
+    assert take_words(writing, "be quick") == given(OptionKind.ALLOW_ALWAYS, "be quick")
     kept = keep_words(writing, "be quick")
     assert confirm(kept) == given(OptionKind.ALLOW_ALWAYS, "be quick")
     assert no(kept) == given(OptionKind.REJECT_ONCE, "be quick")
@@ -154,9 +154,9 @@ def test_a_comment_goes_with_the_chosen_yes_and_is_kept_when_its_line_is_closed(
 def test_a_question_in_words_takes_an_option_or_anything_else() -> None:
     other = opened(at(FOLLOWUP, 2))
     assert other.stage is Stage.WORDS
-    assert say(other, " ") == other
-    assert say(other, "green") == given(OptionKind.ANSWER, "green")
-    assert say(opened(ask(GUIDANCE)), "try again") == given(OptionKind.ANSWER, "try again")
+    assert take_words(other, " ") == other
+    assert take_words(other, "green") == given(OptionKind.ANSWER, "green")
+    assert take_words(opened(ask(GUIDANCE)), "try again") == given(OptionKind.ANSWER, "try again")
 
 
 def test_an_edit_of_several_blocks_is_approved_with_the_chosen_ones() -> None:
@@ -165,7 +165,7 @@ def test_an_edit_of_several_blocks_is_approved_with_the_chosen_ones() -> None:
     second = opened(move(first, 1))
     assert ("second" in second.block, second.chosen) == (True, 0)
     answer = confirm(second)
-    assert isinstance(answer, Given)
+    assert isinstance(answer, GivenAnswer)
     assert answer.answer.arguments is not None
     assert answer.answer.arguments["path"] == "shop/cart.py"
     assert ("first" in answer.answer.arguments["diff"], "second" in answer.answer.arguments["diff"]) == (False, True)
@@ -196,6 +196,6 @@ def test_changes_of_a_copy_are_applied_discarded_or_made_for_real_and_the_diff_a
     assert [row.label for row in choices(asking)] == ["Apply", "Show the diff", "Discard", "Run it for real"]
     taken = [confirm(move(asking, row)) for row in range(4)]
     assert isinstance(taken[1], ShowWhole)
-    options = [one.answer.option for one in taken if isinstance(one, Given)]
+    options = [one.answer.option for one in taken if isinstance(one, GivenAnswer)]
     assert options == [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, OptionKind.RUN_FOR_REAL]
     assert main_text(asking) is None, "what has run cannot be changed first"

@@ -6,14 +6,14 @@ from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.drawing import IDLE, STATES, WORKING, below
 from treadle.protocol.notifications import Phase
-from treadle.tui.bottom import Around, above_rule, clock_runs, status
-from treadle.tui.lines import text_of
+from treadle.tui.bottom import BottomState, above_rule, clock_runs, status
+from treadle.tui.lines import line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs
 from treadle.tui.view import View
 
 
-def picture(view: View, around: Around, width: int, signs: Signs | None = None) -> str:
-    return "".join(f"{text_of(row)}\n" for row in below(view, around, width, signs or Signs()))
+def picture(view: View, around: BottomState, width: int, signs: Signs | None = None) -> str:
+    return "".join(f"{line_text(row)}\n" for row in below(view, around, width, signs or Signs()))
 
 
 def test_nothing_is_wider_than_the_screen() -> None:
@@ -36,13 +36,13 @@ def test_no_clock_runs_while_a_person_is_awaited(phase: Phase) -> None:
 
 def test_a_call_counts_its_own_seconds_and_the_turn_leaves_out_what_the_person_took() -> None:
     view = replace(WORKING, waited=30.0)
-    shown = text_of(above_rule(view, Around(now=164.0), 80, Signs())[0])
+    shown = line_text(above_rule(view, BottomState(now=164.0), 80, Signs())[0])
     assert "Running ./slow.sh 16 · 12 s · turn 34 s" in shown
 
 
 def test_the_context_warns_before_it_is_full() -> None:
     views = [replace(IDLE, tokens=tokens) for tokens in (10_000, 151_000, 190_000)]
-    roles = [{text: role for role, text in status(view, Around(), 80, Signs())} for view in views]
+    roles = [{text: role for role, text in status(view, BottomState(), 80, Signs())} for view in views]
     assert [roles[0]["10k of 200k (5%)"], roles[1]["151k of 200k (76%)"], roles[2]["190k of 200k (95%)"]] == [
         "dim",
         "warn",

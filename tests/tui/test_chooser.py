@@ -12,16 +12,16 @@ from treadle.tui.chooser import (
     Chosen,
     ListRow,
     begin,
-    changed,
     chooser_lines,
+    details_fit,
     due_at,
-    fits,
     rest,
+    rows_changed,
     take,
-    whole,
+    whole_lines,
 )
-from treadle.tui.dialog import ONCE_MORE, QUIET, Key, Press
-from treadle.tui.lines import cells, text_of
+from treadle.tui.dialog import ONCE_MORE, QUIET_SECONDS, Key, Press
+from treadle.tui.lines import cells, line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs
 
 FOLDER = Choosing(
@@ -60,7 +60,7 @@ class Hand:
 
     @property
     def shown(self) -> list[str]:
-        return [text_of(row) for row in chooser_lines(self.chooser, 80, 23, Signs())]
+        return [line_text(row) for row in chooser_lines(self.chooser, 80, 23, Signs())]
 
 
 KEYS = st.one_of(
@@ -86,14 +86,14 @@ def test_only_enter_after_a_pause_takes_a_row_and_escape_takes_the_safe_one(stro
             assert taken == Chosen(0, "Not now")
         else:
             assert (pressed.key, pressed.alone, taken.row) == (Key.ENTER, True, chosen)
-            assert hand.now - last >= QUIET - 0.01
+            assert hand.now - last >= QUIET_SECONDS - 0.01
         return
 
 
 def test_whoever_waits_and_presses_enter_gets_what_is_chosen() -> None:
     hand = Hand(FOLDER)
     hand.press(Key.DOWN)
-    hand.wait(QUIET)
+    hand.wait(QUIET_SECONDS)
     assert hand.press(Key.ENTER) == Chosen(1, "Yes, trust it")
 
 
@@ -102,7 +102,7 @@ def test_enter_too_early_asks_for_another_one() -> None:
     hand.wait(0.5)
     assert hand.press(Key.ENTER) is None
     assert hand.shown[-1] == f"▎ {ONCE_MORE}"
-    hand.wait(QUIET)
+    hand.wait(QUIET_SECONDS)
     assert hand.press(Key.ENTER) == Chosen(0, "Not now")
 
 
@@ -124,7 +124,7 @@ def test_other_rows_keep_the_choice_and_enter_wants_a_moment_again() -> None:
     hand.press(Key.DOWN)
     hand.wait(1)
     longer = Choosing(title="How?", rows=(ListRow("Key"), ListRow("Local"), ListRow("Demo")), escape=None)
-    hand.chooser = changed(hand.chooser, longer, hand.now)
+    hand.chooser = rows_changed(hand.chooser, longer, hand.now)
     assert hand.press(Key.ENTER) is None
     hand.wait(1)
     assert hand.press(Key.ENTER) == Chosen(2, "Demo")
@@ -179,7 +179,7 @@ def test_the_answers_are_in_sight_at_every_size(signs: Signs, width: int, opened
     if opened:
         hand.press(Key.DETAILS)
     rows = chooser_lines(hand.chooser, width, 12, signs)
-    shown = [text_of(row) for row in rows]
+    shown = [line_text(row) for row in rows]
     assert len(rows) <= 12 + 2
     assert all(cells(row) <= width for row in rows)
     assert "Not now" in "\n".join(shown)
@@ -189,7 +189,7 @@ def test_the_answers_are_in_sight_at_every_size(signs: Signs, width: int, opened
 
 def test_details_that_are_too_long_are_counted_and_the_pager_has_all() -> None:
     hand = Hand(FOLDER)
-    assert not fits(hand.chooser, 80, 23)
+    assert not details_fit(hand.chooser, 80, 23)
     hand.press(Key.DETAILS)
     assert any("more lines, ctrl-o shows all" in row for row in hand.shown)
-    assert any("29/AGENTS.md" in text_of(row) for row in whole(FOLDER, 80))
+    assert any("29/AGENTS.md" in line_text(row) for row in whole_lines(FOLDER, 80))

@@ -6,12 +6,12 @@ from treadle.tui.commands import (
     HELP,
     ChooseModel,
     ChooseSession,
-    Command,
-    Drop,
-    Edit,
+    DropPrompt,
+    EditPrompt,
+    InputCommand,
     ListQueue,
     Quit,
-    Send,
+    SendPrompt,
     ShowHelp,
     ShowTrust,
     UseMode,
@@ -19,19 +19,19 @@ from treadle.tui.commands import (
     Wrong,
     as_table,
     next_mode,
-    parse,
+    parse_input,
 )
 
 
 @pytest.mark.parametrize(
     ("line", "command"),
     [
-        ("  do it\n", Send("  do it\n", Delivery.QUEUE)),
-        (" /literal", Send(" /literal", Delivery.QUEUE)),
-        ("/steer  left ", Send("left", Delivery.STEER)),
+        ("  do it\n", SendPrompt("  do it\n", Delivery.QUEUE)),
+        (" /literal", SendPrompt(" /literal", Delivery.QUEUE)),
+        ("/steer  left ", SendPrompt("left", Delivery.STEER)),
         ("/queue", ListQueue()),
-        ("/drop 2", Drop(2)),
-        ("/edit 1", Edit(1)),
+        ("/drop 2", DropPrompt(2)),
+        ("/edit 1", EditPrompt(1)),
         ("/mode full", UseMode(Mode.FULL)),
         ("/model a/b", UseModel("a/b")),
         ("/model", ChooseModel()),
@@ -42,19 +42,19 @@ from treadle.tui.commands import (
         ("/quit", Quit()),
     ],
 )
-def test_a_line_means_its_command(line: str, command: Command) -> None:
-    assert parse(line) == command
+def test_a_line_means_its_command(line: str, command: InputCommand) -> None:
+    assert parse_input(line) == command
 
 
 @pytest.mark.parametrize("line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/steer"])
 def test_a_wrong_command_says_what_would_be_right(line: str) -> None:
-    command = parse(line)
+    command = parse_input(line)
     assert isinstance(command, Wrong)
     assert "/" in command.text
 
 
 def test_ctrl_s_steers() -> None:
-    assert parse("left", steer=True) == Send("left", Delivery.STEER)
+    assert parse_input("left", steer=True) == SendPrompt("left", Delivery.STEER)
 
 
 def test_the_cycle_of_modes_never_reaches_the_wide_ones() -> None:
@@ -63,17 +63,17 @@ def test_the_cycle_of_modes_never_reaches_the_wide_ones() -> None:
 
 def test_every_listed_command_is_known() -> None:
     for name, _ in HELP:
-        command = parse(name.split()[0])
+        command = parse_input(name.split()[0])
         assert not isinstance(command, Wrong) or "There is no" not in command.text
 
 
 @pytest.mark.parametrize("path", ["/etc/hosts is wrong", "/ 3", "/usr/bin/env"])
 def test_a_path_is_no_command(path: str) -> None:
-    assert parse(path) == Send(path, Delivery.QUEUE)
+    assert parse_input(path) == SendPrompt(path, Delivery.QUEUE)
 
 
 def test_a_refused_command_names_the_nearest() -> None:
-    command = parse("/qiut")
+    command = parse_input("/qiut")
     assert isinstance(command, Wrong)
     assert command.text == "There is no /qiut. Did you mean /quit?"
 

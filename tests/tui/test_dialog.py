@@ -3,17 +3,17 @@
 from tests.tui.asked import BUDGET, DANGER, EDIT, FOLLOWUP, GUIDANCE, RUN
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Mode, OptionKind, Question
-from treadle.tui.asking import Given, Stage
+from treadle.tui.asking import GivenAnswer, Stage
 from treadle.tui.dialog import (
     ONCE_MORE,
     Dialog,
-    Effect,
+    DialogEffect,
     Key,
     NextMode,
     Open,
     Pass,
     Press,
-    Stop,
+    StopTurn,
     ToDraft,
     due,
     moment,
@@ -29,7 +29,7 @@ class Keyboard:
     def __init__(self, question: Question, *, draft: bool = False, last_key: float = -10.0) -> None:
         self.at = 0.0
         self.draft = draft
-        self.effects: list[Effect] = []
+        self.effects: list[DialogEffect] = []
         self.dialog = opened(touched(Dialog(), last_key), question, Mode.ASK, 0.0, draft=draft)
 
     def wait(self, seconds: float) -> "Keyboard":
@@ -59,8 +59,8 @@ class Keyboard:
         return self.dialog.asking.stage
 
 
-def answer(option: OptionKind, *, edits: bool = False) -> Given:
-    return Given(Answer(question_id="q", option=option), edits=edits)
+def answer(option: OptionKind, *, edits: bool = False) -> GivenAnswer:
+    return GivenAnswer(Answer(question_id="q", option=option), edits=edits)
 
 
 YES, NO = answer(OptionKind.ALLOW_ONCE), answer(OptionKind.REJECT_ONCE)
@@ -136,9 +136,9 @@ def test_keys_that_edit_go_to_the_draft() -> None:
 
 def test_escape_is_no_and_ctrl_c_is_no_and_stop() -> None:
     assert Keyboard(RUN).press(Key.ESCAPE).effects == [NO]
-    assert Keyboard(BUDGET).press(Key.STOP).effects == [NO, Stop()]
-    assert Keyboard(FOLLOWUP).press(Key.ESCAPE).effects == [Stop()]
-    assert Keyboard(GUIDANCE).press(Key.STOP).effects == [Stop()]
+    assert Keyboard(BUDGET).press(Key.STOP).effects == [NO, StopTurn()]
+    assert Keyboard(FOLLOWUP).press(Key.ESCAPE).effects == [StopTurn()]
+    assert Keyboard(GUIDANCE).press(Key.STOP).effects == [StopTurn()]
 
 
 def test_shift_tab_answers_an_edit_with_edits_mode_after_a_pause() -> None:
@@ -176,7 +176,7 @@ def test_a_comment_entered_at_once_is_kept_and_enter_once_more_sends_it() -> Non
     keyboard = Keyboard(RUN).wait(1).press(Key.TAB)
     assert say(keyboard, "be quick").effects == []
     assert (keyboard.stage, keyboard.dialog.hint) == (Stage.LIST, ONCE_MORE)
-    given = Given(Answer(question_id="q", option=OptionKind.ALLOW_ONCE, text="be quick"))
+    given = GivenAnswer(Answer(question_id="q", option=OptionKind.ALLOW_ONCE, text="be quick"))
     assert keyboard.wait(1).press(Key.ENTER).effects == [given]
 
 
@@ -184,5 +184,5 @@ def test_escape_in_the_line_of_words_goes_back_to_the_list() -> None:
     keyboard = say(Keyboard(RUN).wait(1).press(Key.TAB), "tabs", Key.ESCAPE)
     assert (keyboard.effects, keyboard.stage) == ([], Stage.LIST)
     assert keyboard.press(Key.ESCAPE).effects == [
-        Given(Answer(question_id="q", option=OptionKind.REJECT_ONCE, text="tabs"))
+        GivenAnswer(Answer(question_id="q", option=OptionKind.REJECT_ONCE, text="tabs"))
     ]

@@ -5,8 +5,8 @@ import difflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.tui.diffs import FileDiff, Row, diff_lines, read_diff
-from treadle.tui.lines import text_of
+from treadle.tui.diffs import DiffRow, FileDiff, diff_lines, read_diff
+from treadle.tui.lines import line_text
 from treadle.tui.theme import Signs
 
 SMALL = (
@@ -19,10 +19,10 @@ def test_rows_have_the_number_of_their_side_and_changed_words_are_marked() -> No
         FileDiff(
             "x.py",
             (
-                Row(" ", 3, (("same", False),)),
-                Row("-", 4, (("total += item.price", False),)),
-                Row("+", 4, (("total += item.price", False), (" * item.count", True))),
-                Row("+", 5, (("new", False),)),
+                DiffRow(" ", 3, (("same", False),)),
+                DiffRow("-", 4, (("total += item.price", False),)),
+                DiffRow("+", 4, (("total += item.price", False), (" * item.count", True))),
+                DiffRow("+", 5, (("new", False),)),
             ),
         ),
     )
@@ -53,7 +53,7 @@ def test_a_new_file_a_deleted_one_and_a_missing_line_feed_are_told() -> None:
 
 def test_a_long_diff_shows_its_beginning_and_its_end() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,92 @@\n" + "".join(f"+line {number}\n" for number in range(92))
-    shown = [text_of(row) for row in diff_lines(diff, 80, Signs())]
+    shown = [line_text(row) for row in diff_lines(diff, 80, Signs())]
     assert len(shown) == 1 + 20 + 1 + 8
     assert shown[21] == "      … 64 more lines, ctrl-o shows all"
     assert (shown[20].endswith("line 19"), shown[22].endswith("line 84")) == (True, True)
@@ -62,7 +62,7 @@ def test_a_long_diff_shows_its_beginning_and_its_end() -> None:
 
 def test_a_changed_line_is_never_cut_but_wrapped_under_its_text() -> None:
     diff = f"--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+{'word ' * 30}end\n"
-    shown = [text_of(row) for row in diff_lines(diff, 40, Signs())][1:]
+    shown = [line_text(row) for row in diff_lines(diff, 40, Signs())][1:]
     assert " ".join(row[9:] for row in shown).split() == ["word"] * 30 + ["end"]
     assert all(row.startswith("       ↳ ") for row in shown[1:])
 

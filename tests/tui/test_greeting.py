@@ -5,7 +5,7 @@ import pytest
 from treadle.app.presentation.words import ago
 from treadle.tui.cards import item_lines
 from treadle.tui.items import Greeting
-from treadle.tui.lines import cells, text_of
+from treadle.tui.lines import cells, line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs
 
 GREETING = Greeting(
@@ -16,7 +16,7 @@ GREETING = Greeting(
 def shown(width: int, signs: Signs | None = None, greeting: Greeting = GREETING) -> list[str]:
     rows = item_lines(greeting, width, signs or Signs())
     assert all(cells(row) <= width for row in rows)
-    return [text_of(row) for row in rows]
+    return [line_text(row) for row in rows]
 
 
 def test_two_lines_name_the_model_the_folder_and_the_session_before() -> None:

@@ -40,9 +40,9 @@ from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
 from treadle.tui.asking import ask
-from treadle.tui.bottom import Around, above_rule, rule, status
+from treadle.tui.bottom import BottomState, above_rule, rule, status
 from treadle.tui.dialog import Dialog
-from treadle.tui.items import Greeting, Item, Said
+from treadle.tui.items import Greeting, Said, ScreenItem
 from treadle.tui.lines import Line, ansi
 from treadle.tui.paint import Painter
 from treadle.tui.question_lines import question_lines, waiting_line
@@ -102,7 +102,7 @@ def ended(text: str) -> TurnEnded:
 def shown_at(view: View, text: str, width: int) -> Iterator[list[Line]]:
     """The rows around the input and the question, which prompt_toolkit draws."""
     signs = Theme().signs
-    around = Around(now=5.0, branch=text, held=(text,), unfolded=True, hint="? for keys")
+    around = BottomState(now=5.0, branch=text, held=(text,), unfolded=True, hint="? for keys")
     yield [*above_rule(view, around, width, signs), rule(view, width, signs), status(view, around, width, signs)]
     for question in view.questions:
         dialog = Dialog(asking=ask(question), focused=True)
@@ -114,7 +114,7 @@ def shown_at(view: View, text: str, width: int) -> Iterator[list[Line]]:
 @settings(max_examples=25, deadline=None)
 @given(text=TRICKY, width=st.integers(20, 130))
 def test_no_text_steers_the_terminal_or_is_wider_than_it(palette: Palette, text: str, width: int) -> None:
-    theme, view, items = Theme(palette=palette), View(model=f"p/{text}", roots=("/ws",)), list[Item]()
+    theme, view, items = Theme(palette=palette), View(model=f"p/{text}", roots=("/ws",)), list[ScreenItem]()
     items += [Greeting("1", text, "ask", text, text), Said(text, quiet=True)]
     painter = Painter(width, theme)
     pieces: list[str] = []

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.tui.matching import MOST, Finding, Index
+from treadle.tui.matching import MOST_FOUND, Index, PathSearch
 
 CHARACTERS = "abcdA./]^-\\+*é日"
 PATHS = st.lists(st.text(CHARACTERS, min_size=1, max_size=12), unique=True, max_size=30)
 
 
-def found(typed: str, paths: list[str], first: list[str] | None = None, *, pauses: bool = False) -> Finding:
-    finding = Finding(typed, Index(paths), Index(first) if first is not None else None)
+def found(typed: str, paths: list[str], first: list[str] | None = None, *, pauses: bool = False) -> PathSearch:
+    finding = PathSearch(typed, Index(paths), Index(first) if first is not None else None)
     while not finding.done:
         finding.go_on(lambda: pauses)
     return finding
@@ -56,7 +56,7 @@ NAMES = st.lists(st.text("abAB./", max_size=5).filter(bool), max_size=12)
 
 @given(st.text("abAB/.", max_size=5), FOLDERS, NAMES)
 def test_the_order_is_that_of_the_slow_definition(typed: str, folders: list[str], names: list[str]) -> None:
-    paths = list(dict.fromkeys(folder + name for folder in folders for name in names))[:MOST]
+    paths = list(dict.fromkeys(folder + name for folder in folders for name in names))[:MOST_FOUND]
     lower = {path.lower(): path for path in paths}
     paths = list(lower.values())
     assert [path.lower() for path in found(typed, paths).paths] == slowly(typed.lower(), list(lower))
@@ -68,7 +68,7 @@ def test_among_many_folders_what_is_found_is_that_of_the_slow_definition(typed: 
     paths = sorted(paths, key=lambda path: path.rpartition("/")[0])
     wanted = slowly(typed, paths)
     finding = found(typed, paths, pauses=True)
-    assert (list(finding.paths), finding.more) == (wanted[:MOST], len(wanted) > MOST)
+    assert (list(finding.paths), finding.more) == (wanted[:MOST_FOUND], len(wanted) > MOST_FOUND)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_was_named_lately_comes_before_the_rest() -> None:
 def test_of_very_many_the_best_are_found_and_that_there_are_more() -> None:
     paths = [f"part{number % 7}/module{number}.py" for number in range(20_000)]
     finding = found("module", paths)
-    assert (len(finding.paths), finding.more) == (MOST, True)
+    assert (len(finding.paths), finding.more) == (MOST_FOUND, True)
     assert found("p6m19999", paths).paths == ()
     assert found("p0m19999", paths).paths == ("part0/module19999.py",)
     assert found("module19998", paths, pauses=True).paths == ("part6/module19998.py",)
@@ -104,6 +104,6 @@ def test_a_text_that_no_path_can_have_is_not_looked_for() -> None:
 
 
 def test_a_long_search_pauses_when_it_is_told_to() -> None:
-    finding = Finding("zz", Index([f"{'z' if not number % 9 else 'a'}/{number}z.py" for number in range(30_000)]))
+    finding = PathSearch("zz", Index([f"{'z' if not number % 9 else 'a'}/{number}z.py" for number in range(30_000)]))
     finding.go_on(lambda: True)
     assert not finding.done

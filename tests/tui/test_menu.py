@@ -5,8 +5,8 @@ from prompt_toolkit.utils import get_cwidth
 from tests.tui.snapshots import same_as_before
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QueuedPrompt
-from treadle.tui.lines import text_of
-from treadle.tui.menu import MOST_ROWS, Entry, Menu, menu_lines
+from treadle.tui.lines import line_text
+from treadle.tui.menu import MENU_ROWS, Menu, MenuEntry, menu_lines
 from treadle.tui.menus import key_lines, menu_for, mode_entries, queue_entries
 from treadle.tui.theme import Signs
 
@@ -34,7 +34,7 @@ def test_the_modes_follow_their_command() -> None:
 
 
 def test_an_argument_is_found_by_its_letters_in_the_order_of_its_list() -> None:
-    models = [Entry(name, "", f"/model {name}") for name in ("b/sonnet-4-5", "a/sonnet", "sonar/x", "s/o/n")]
+    models = [MenuEntry(name, "", f"/model {name}") for name in ("b/sonnet-4-5", "a/sonnet", "sonar/x", "s/o/n")]
     found = menu_for("/model son", {"/model": lambda: models})
     assert [entry.name for entry in found.entries] == ["b/sonnet-4-5", "a/sonnet", "sonar/x", "s/o/n"]
     assert [entry.name for entry in menu_for("/model s/o/n", {"/model": lambda: models}).entries] == ["s/o/n"]
@@ -59,8 +59,8 @@ def test_a_long_menu_shows_the_rows_around_the_choice_and_how_many_there_are() -
     menu = menu_for("/", ARGUMENTS)
     count = len(menu.entries)
     for chosen in range(count):
-        rows = [text_of(row) for row in menu_lines(menu.move(chosen), 80, Signs())]
-        assert len(rows) == min(count, MOST_ROWS)
+        rows = [line_text(row) for row in menu_lines(menu.move(chosen), 80, Signs())]
+        assert len(rows) == min(count, MENU_ROWS)
         (marked,) = [row for row in rows if row.startswith("❯")]
         assert menu.entries[chosen].name in marked
         assert marked.endswith(f"{chosen + 1}/{count}")
@@ -70,6 +70,6 @@ def test_the_menu_and_the_keys_have_their_pictures() -> None:
     rows = []
     for width in (40, 80, 120, 150):
         drawn = [*menu_lines(menu_for("/mo", ARGUMENTS), width, Signs()), *key_lines(width)]
-        assert all(get_cwidth(text_of(row)) < width for row in drawn)
-        rows += [f"== {width}", *map(text_of, drawn)]
+        assert all(get_cwidth(line_text(row)) < width for row in drawn)
+        rows += [f"== {width}", *map(line_text, drawn)]
     same_as_before("menus", "\n".join([*rows, ""]))

@@ -12,7 +12,7 @@ from treadle.protocol.messages import OWN_COMMAND, Text
 from treadle.protocol.models import ModelRequest
 from treadle.tui.cards import item_lines
 from treadle.tui.items import OwnDone
-from treadle.tui.lines import cells, text_of
+from treadle.tui.lines import cells, line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs
 
 READY = "? for keys"
@@ -229,9 +229,9 @@ def test_what_a_command_leaves_fits_and_steers_nothing(width: int, signs: Signs)
         ended = Ended(line="make \x1b[31m all\nsecond", status=status, said=said, output=output, seconds=8.0)
         rows = item_lines(OwnDone(ended), width, signs)
         assert all(cells(row) <= width for row in rows)
-        assert not any("\x1b" in text_of(row) or "\u202e" in text_of(row) for row in rows)
-        first = text_of(rows[0])
+        assert not any("\x1b" in line_text(row) or "\u202e" in line_text(row) for row in rows)
+        first = line_text(rows[0])
         assert first.startswith("! make")
         assert first.endswith({0: "  8 s", 2: f"  exit 2 {signs.dot} 8 s", None: f"  stopped {signs.dot} 8 s"}[status])
-        assert text_of(rows[1]) == f"  {signs.more} 10 lines above"
+        assert line_text(rows[1]) == f"  {signs.more} 10 lines above"
         assert len(rows) == 22

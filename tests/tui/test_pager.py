@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from treadle.tui.lines import Line, line, text_of, wrap
-from treadle.tui.pager import Pager, Turn
+from treadle.tui.lines import Line, line, line_text, wrap
+from treadle.tui.pager import Pager, PagerKey
 from treadle.tui.theme import Signs
 
 
@@ -15,7 +15,7 @@ def pager(count: int, *, at_end: bool = False, alert: str = "") -> Pager:
 
 
 def drawn(one: Pager, width: int = 60, height: int = 11) -> list[str]:
-    return [text_of(row) for row in one.draw(width, height)]
+    return [line_text(row) for row in one.draw(width, height)]
 
 
 def test_it_begins_at_the_first_row_or_at_the_last() -> None:
@@ -28,24 +28,24 @@ def test_it_begins_at_the_first_row_or_at_the_last() -> None:
 def test_its_keys_move_it_and_only_three_close_it() -> None:
     one = pager(100)
     moves = (
-        (Turn.DOWN, "", "row 1"),
-        (Turn.TEXT, " ", "row 10"),
-        (Turn.PAGE_UP, "", "row 1"),
-        (Turn.UP, "", "row 0"),
-        (Turn.UP, "", "row 0"),
-        (Turn.TEXT, "G", "row 90"),
-        (Turn.PAGE_DOWN, "", "row 90"),
-        (Turn.TEXT, "g", "row 0"),
-        (Turn.TEXT, "y", "row 0"),
-        (Turn.OTHER, "\x01", "row 0"),
-        (Turn.ENTER, "", "row 1"),
+        (PagerKey.DOWN, "", "row 1"),
+        (PagerKey.TEXT, " ", "row 10"),
+        (PagerKey.PAGE_UP, "", "row 1"),
+        (PagerKey.UP, "", "row 0"),
+        (PagerKey.UP, "", "row 0"),
+        (PagerKey.TEXT, "G", "row 90"),
+        (PagerKey.PAGE_DOWN, "", "row 90"),
+        (PagerKey.TEXT, "g", "row 0"),
+        (PagerKey.TEXT, "y", "row 0"),
+        (PagerKey.OTHER, "\x01", "row 0"),
+        (PagerKey.ENTER, "", "row 1"),
     )
     drawn(one)
     for key, text, first in moves:
         assert one.press(key, text), key
         assert drawn(one)[0] == first, key
-    assert not one.press(Turn.TEXT, "q")
-    assert not one.press(Turn.CLOSE)
+    assert not one.press(PagerKey.TEXT, "q")
+    assert not one.press(PagerKey.CLOSE)
 
 
 def test_it_searches_goes_on_searching_and_says_when_there_is_nothing() -> None:
@@ -54,25 +54,25 @@ def test_it_searches_goes_on_searching_and_says_when_there_is_nothing() -> None:
 
     def search(text: str) -> None:
         for char in f"/{text}":
-            assert one.press(Turn.TEXT, char)
+            assert one.press(PagerKey.TEXT, char)
         assert drawn(one)[-1] == f"/{text}"
-        assert one.press(Turn.ENTER)
+        assert one.press(PagerKey.ENTER)
 
     search("ROW 9")
     assert "row 9" in drawn(one)
-    one.press(Turn.TEXT, "n")
+    one.press(PagerKey.TEXT, "n")
     assert drawn(one)[:-1] == [f"row {number}" for number in range(90, 100)]
     for _ in range(10):
-        one.press(Turn.TEXT, "n")
+        one.press(PagerKey.TEXT, "n")
     assert "row 9" in drawn(one), "after the last the first"
-    one.press(Turn.TEXT, "N")
+    one.press(PagerKey.TEXT, "N")
     assert "row 99" in drawn(one)
     search("nowhere")
     assert "not found: nowhere" in drawn(one)[-1]
-    one.press(Turn.TEXT, "/")
-    one.press(Turn.TEXT, "q")
-    assert one.press(Turn.CLOSE), "it ends the search only"
-    assert not one.press(Turn.CLOSE)
+    one.press(PagerKey.TEXT, "/")
+    one.press(PagerKey.TEXT, "q")
+    assert one.press(PagerKey.CLOSE), "it ends the search only"
+    assert not one.press(PagerKey.CLOSE)
 
 
 def test_an_alert_comes_first_and_stays_when_there_is_little_room() -> None:
@@ -80,8 +80,8 @@ def test_an_alert_comes_first_and_stays_when_there_is_little_room() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(1, 60), st.lists(st.tuples(st.sampled_from(Turn), st.sampled_from([*"gGqnN/ jkx", ""]))))
-def test_every_row_can_be_reached_and_nothing_breaks_it(height: int, keys: list[tuple[Turn, str]]) -> None:
+@given(st.integers(1, 60), st.lists(st.tuples(st.sampled_from(PagerKey), st.sampled_from([*"gGqnN/ jkx", ""]))))
+def test_every_row_can_be_reached_and_nothing_breaks_it(height: int, keys: list[tuple[PagerKey, str]]) -> None:
     words = " ".join(f"w{number}" for number in range(60))
 
     def lay_out(width: int) -> list[Line]:
@@ -92,13 +92,13 @@ def test_every_row_can_be_reached_and_nothing_breaks_it(height: int, keys: list[
         width = 20 + number % 3 * 40
         rows = one.draw(width, height)
         assert len(rows) == max(2, height)
-        assert all(get_cwidth(text_of(row)) <= width for row in rows)
+        assert all(get_cwidth(line_text(row)) <= width for row in rows)
         one.press(key, text)
-    one.press(Turn.CLOSE)
-    one.press(Turn.FIRST)
+    one.press(PagerKey.CLOSE)
+    one.press(PagerKey.FIRST)
     seen: list[str] = []
     for _ in range(30):
         for row in one.draw(30, height)[:-1]:
-            seen += [word for word in text_of(row).split() if word not in seen]
-        one.press(Turn.DOWN)
+            seen += [word for word in line_text(row).split() if word not in seen]
+        one.press(PagerKey.DOWN)
     assert seen == words.split()

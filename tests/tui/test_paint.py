@@ -9,14 +9,14 @@ from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind
 from treadle.tui.calls import OpenCall
 from treadle.tui.items import (
-    Item,
-    Notice,
+    NoticeItem,
     Prose,
     Said,
+    ScreenItem,
 )
 from treadle.tui.paint import Painter
 from treadle.tui.prose import Growing
-from treadle.tui.reply import Reply, Thinking, Writing
+from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
 from treadle.tui.view import View
 
@@ -24,7 +24,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 LOOKS = [Theme(palette=palette) for palette in Palette]
 
 
-def plain(*items: Item, columns: int = 61) -> str:
+def plain(*items: ScreenItem, columns: int = 61) -> str:
     return ANSI.sub("", Painter(columns, Theme()).items(items))
 
 
@@ -52,15 +52,15 @@ def test_blank_lines_stand_between_messages_and_groups_of_calls_also_across_prin
     first = Painter(60, Theme())
     text = first.items([Said("go"), read("a.py"), ran("ls")])
     second = Painter(60, Theme(), first.last)
-    text += second.items([ran("pwd"), Prose("So."), Notice("Note.")])
+    text += second.items([ran("pwd"), Prose("So."), NoticeItem("Note.")])
     assert ANSI.sub("", text) == ("› go\n\n✓ Read a.py  5 lines\n✓ Run ls\n✓ Run pwd\n\nSo.\nNote.\n")
 
 
 def test_the_living_part_shows_reply_thought_call_being_written_and_calls_that_run() -> None:
     reply = Reply(
         growing=Growing(text="So **far**"),
-        thinking=Thinking(end="first\nhm\nwell", size=7),
-        writing=Writing(index=0, name="edit", parameter="path", argument="a.py", size=1200),
+        thinking=LiveThinking(end="first\nhm\nwell", size=7),
+        writing=LiveCall(index=0, name="edit", parameter="path", argument="a.py", size=1200),
     )
     call = ToolCall(id="c", name="run", arguments={})
     running = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING, preview=Preview(title="Run ls"))
@@ -82,7 +82,7 @@ def test_the_living_part_shows_reply_thought_call_being_written_and_calls_that_r
 
 def test_an_edit_streams_without_its_markers() -> None:
     body = "------- SEARCH\nold = 1\n=======\nnew = 2\n+++++++ REPLACE\n"
-    writing = Writing(index=0, name="replace_in_file", argument="a.py", body=body)
+    writing = LiveCall(index=0, name="replace_in_file", argument="a.py", body=body)
     shown = ANSI.sub("", Painter(60, Theme()).living(View(reply=Reply(writing=writing)), 50, 0.0))
     assert shown.split("\n") == ["… Edit a.py", "  - old = 1", "  + new = 2"]
 

@@ -15,7 +15,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode
 from treadle.protocol.usage import Usage
-from treadle.tui.items import Notice, Prose, Said, TurnDone
+from treadle.tui.items import NoticeItem, Prose, Said, TurnDone
 from treadle.tui.past import first_view
 from treadle.tui.view import Spending, View
 
@@ -63,10 +63,10 @@ def test_the_view_takes_its_money_from_the_past_and_the_rest_from_the_status() -
 def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
     opening: list[Notification] = [ModelChanged(model="p/m", why="the other is gone"), *turn(2)]
     _, items = first_view(
-        View(roots=("/ws",)), [told for number in range(10) for told in turn(number)], opening, STATUS
+        View(roots=("/ws",)), [notification for number in range(10) for notification in turn(number)], opening, STATUS
     )
     assert items[-4:] == (
-        Notice("Model: p/m (the other is gone)"),
+        NoticeItem("Model: p/m (the other is gone)"),
         Said("prompt 2"),
         Prose("answer 2"),
         TurnDone(OUTCOME),
@@ -75,7 +75,9 @@ def test_what_was_told_while_the_session_was_taken_up_is_shown_whole() -> None:
 
 
 def test_only_the_end_of_a_long_story_is_shown() -> None:
-    _, items = first_view(View(roots=("/ws",)), [told for number in range(10) for told in turn(number)], (), STATUS)
-    assert items[0] == Notice("… 18 earlier items of this session …")
+    _, items = first_view(
+        View(roots=("/ws",)), [notification for number in range(10) for notification in turn(number)], (), STATUS
+    )
+    assert items[0] == NoticeItem("… 18 earlier items of this session …")
     assert items[1] == Said("prompt 6")
     assert len(items) == 13

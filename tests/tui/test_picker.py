@@ -11,8 +11,8 @@ from prompt_toolkit.utils import get_cwidth
 from tests.tui.snapshots import same_as_before
 from treadle.app.models.offered import OfferedModel
 from treadle.app.reports.session_list import ListedSession, SessionState
-from treadle.tui.lines import text_of
-from treadle.tui.picker import MOST_ROWS, Pick, Picker, Row, Shape, picker_lines, press, with_rows
+from treadle.tui.lines import line_text
+from treadle.tui.picker import PICKER_ROWS, Pick, Picker, PickerRow, Shape, picker_lines, take_key, with_rows
 from treadle.tui.picker_rows import MODELS, SESSIONS, model_rows, session_rows
 from treadle.tui.theme import ASCII_SIGNS, Signs
 
@@ -68,7 +68,7 @@ def sessions(folder: Path) -> Sequence[ListedSession]:
 
 def keyed(picker: Picker, *keys: Pick | str) -> Picker:
     for key in keys:
-        picker = press(picker, Pick.TEXT, key) if isinstance(key, str) else press(picker, key)
+        picker = take_key(picker, Pick.TEXT, key) if isinstance(key, str) else take_key(picker, key)
     return picker
 
 
@@ -114,17 +114,17 @@ def test_no_keys_in_any_order_leave_the_list(keys: list[Pick | str]) -> None:
     picker = models(*keys)
     assert picker.row in picker.found if picker.found else picker.row is None
     for width in (20, 60, 100):
-        assert all(get_cwidth(text_of(row)) < width for row in picker_lines(picker, width, Signs()))
+        assert all(get_cwidth(line_text(row)) < width for row in picker_lines(picker, width, Signs()))
     assert picker.typed.isprintable()
 
 
 def test_the_choice_goes_round_and_pages_stop_at_the_ends() -> None:
-    rows = [Row(id=str(number), columns=(str(number),), search=str(number)) for number in range(30)]
+    rows = [PickerRow(id=str(number), columns=(str(number),), search=str(number)) for number in range(30)]
     picker = with_rows(Picker(title="X", shape=Shape(wide=0)), rows)
     assert [keyed(picker, key).chosen for key in (Pick.UP, Pick.DOWN, Pick.PAGE_DOWN, Pick.PAGE_UP)] == [29, 1, 8, 0]
     assert keyed(picker, *[Pick.PAGE_DOWN] * 9).chosen == 29
-    drawn = [text_of(row) for row in picker_lines(keyed(picker, Pick.UP), 40, Signs())]
-    assert len(drawn) == MOST_ROWS + 2
+    drawn = [line_text(row) for row in picker_lines(keyed(picker, Pick.UP), 40, Signs())]
+    assert len(drawn) == PICKER_ROWS + 2
     assert drawn[0].endswith("30/30")
 
 
@@ -139,9 +139,9 @@ def test_pasted_lines_are_one_line_of_the_filter() -> None:
 
 
 def test_a_list_that_is_being_read_or_empty_says_so() -> None:
-    assert text_of(picker_lines(SESSIONS, 80, Signs())[1]) == "  Reading…"
-    assert "No other session" in text_of(picker_lines(with_rows(SESSIONS, []), 80, Signs())[1])
-    assert text_of(picker_lines(models("zzz"), 80, Signs())[1]) == "  Nothing fits."
+    assert line_text(picker_lines(SESSIONS, 80, Signs())[1]) == "  Reading…"
+    assert "No other session" in line_text(picker_lines(with_rows(SESSIONS, []), 80, Signs())[1])
+    assert line_text(picker_lines(models("zzz"), 80, Signs())[1]) == "  Nothing fits."
 
 
 def test_a_session_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
@@ -162,6 +162,6 @@ def test_the_lists_have_their_pictures() -> None:
         shown = (models(), models("4 s"), models("zzz"), SESSIONS, own, keyed(own, Pick.DOWN), every)
         for picker in shown:
             rows = picker_lines(picker, width, signs)
-            assert all(get_cwidth(text_of(row)) < width for row in rows)
-            drawn += [f"== {width}", *(text_of(row).rstrip() for row in rows)]
+            assert all(get_cwidth(line_text(row)) < width for row in rows)
+            drawn += [f"== {width}", *(line_text(row).rstrip() for row in rows)]
     same_as_before("pickers", "\n".join([*drawn, ""]))

@@ -22,7 +22,7 @@ from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
 from treadle.tui.asking import Asking, Stage, ask, change
 from treadle.tui.dialog import ONCE_MORE, Dialog
-from treadle.tui.lines import Line, text_of
+from treadle.tui.lines import Line, line_text
 from treadle.tui.question_lines import question_lines, whole_question
 from treadle.tui.theme import Signs
 
@@ -44,7 +44,7 @@ def rows_of(
 
 
 def shown(asking: Asking, width: int, **more: object) -> str:
-    return "".join(f"{text_of(row)}\n" for row in rows_of(asking, width, **more))  # type: ignore[arg-type]
+    return "".join(f"{line_text(row)}\n" for row in rows_of(asking, width, **more))  # type: ignore[arg-type]
 
 
 def test_a_hint_stands_where_the_keys_are_named() -> None:
@@ -75,7 +75,7 @@ def test_whatever_is_long_the_answers_and_the_rights_are_in_sight_and_the_pager_
         laid = question_lines(
             Dialog(asking=ask(question), focused=True), ("/project",), width=80, rows=16, signs=Signs()
         )
-        shown_now = "".join(f"{text_of(row)}\n" for row in laid.above)
+        shown_now = "".join(f"{line_text(row)}\n" for row in laid.above)
         assert len(laid.above) <= 20, shown_now
         assert "❯ " in shown_now
         assert laid.pager
@@ -83,16 +83,16 @@ def test_whatever_is_long_the_answers_and_the_rights_are_in_sight_and_the_pager_
         assert ("Runs with network access" in shown_now) is (
             question.kind is QuestionKind.PERMISSION and question.preview is not EDIT.preview
         )
-        whole = " ".join(text_of(row) for row in whole_question(ask(question), ("/project",), 80, Signs()))
+        whole = " ".join(line_text(row) for row in whole_question(ask(question), ("/project",), 80, Signs()))
         assert all(word in whole for word in words)
 
 
 def test_what_was_changed_and_a_block_are_whole_in_the_pager_and_harmless() -> None:
     lines = "\n".join(f"line {number}\u202e" for number in range(60))
     changed = whole_question(change(ask(EDIT), "content", lines), ("/project",), 60, Signs())
-    assert [text_of(row) for row in changed if "line 5" in text_of(row)][:1] == [r"  line 5\u202e"]
-    assert "new" not in "".join(map(text_of, changed)), "the diff is of what will not be made any more"
-    assert "+ new" in "".join(text_of(row) for row in whole_question(ask(EDIT), ("/project",), 60, Signs()))
+    assert [line_text(row) for row in changed if "line 5" in line_text(row)][:1] == [r"  line 5\u202e"]
+    assert "new" not in "".join(map(line_text, changed)), "the diff is of what will not be made any more"
+    assert "+ new" in "".join(line_text(row) for row in whole_question(ask(EDIT), ("/project",), 60, Signs()))
 
 
 def test_every_path_outside_is_named_with_where_links_lead(tmp_path: Path) -> None:
@@ -141,5 +141,5 @@ def test_nothing_is_wider_than_the_screen_or_steers_it(text: str, width: int, st
     questions.append(replace(RUN, accesses=(RunCommand(command=text, cwd=text),)))
     for question in questions:
         rows = rows_of(ask(question), width)
-        assert all(get_cwidth(text_of(row)) <= width for row in rows), [text_of(row) for row in rows]
-        assert not any(char in "".join(map(text_of, rows)) for char in "\x1b\x07\u202e\n")
+        assert all(get_cwidth(line_text(row)) <= width for row in rows), [line_text(row) for row in rows]
+        assert not any(char in "".join(map(line_text, rows)) for char in "\x1b\x07\u202e\n")

@@ -15,8 +15,8 @@ from treadle.protocol.events import Answer, SetModel
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
-from treadle.tui.asking import FIELDS, Asking, Given, ShowWhole, Stage, choices
-from treadle.tui.items import Diff, Thought
+from treadle.tui.asking import FIELDS, Asking, GivenAnswer, ShowWhole, Stage, choices
+from treadle.tui.items import DiffItem, Thought
 from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.reader.surface import Reader
 from treadle.tui.surface import Surface
@@ -86,7 +86,7 @@ def test_every_choice_leads_to_an_answer_and_danger_only_with_yes(question: Ques
             steps += 1
         if isinstance(taken, ShowWhole):
             continue
-        assert isinstance(taken, Given), (number, taken)
+        assert isinstance(taken, GivenAnswer), (number, taken)
         if asking.danger and taken.answer.option in YES:
             assert steps == 1
 
@@ -96,7 +96,7 @@ def test_a_question_without_choices_takes_words() -> None:
     asking, lines = opening(question, Mode.ASK, ROOTS)
     assert lines[-1] == "Type your answer."
     given = take_line(asking, "use tabs")
-    assert isinstance(given, Given)
+    assert isinstance(given, GivenAnswer)
     assert given.answer.text == "use tabs"
 
 
@@ -150,7 +150,7 @@ def test_a_plus_asks_for_words_that_go_with_a_choice_and_danger_still_wants_yes(
         if isinstance(taken, Asking):
             assert taken.stage is Stage.SURE
             taken = take_line(taken, "yes")
-        assert isinstance(taken, Given)
+        assert isinstance(taken, GivenAnswer)
         assert taken.answer.text == "but keep it short"
     if question.kind is QuestionKind.PERMISSION:
         assert not isinstance(take_line(asking, "1+"), NotUnderstood)
@@ -199,7 +199,7 @@ def test_what_is_asked_about_is_read_out_whole_and_no_key_that_is_not_there_is_n
         text = "".join(f"+line {number}\n" for number in range(200))
         output = "".join(f"row {number}\n" for number in range(50))
         reader.show(
-            Diff(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"), ran("make", output=output), Thought(3.0)
+            DiffItem(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"), ran("make", output=output), Thought(3.0)
         )
         said = "".join(written)
         assert all(f"line {number}\n" in said for number in range(200))

@@ -147,9 +147,9 @@ def check_sizes(tmux: Tmux, folder: Path, kind: str, before: int, pauses: Iterat
     start(tmux, folder, make(before), size=(90, 30))
     tmux.keys("go", "Enter")
     tmux.until(f"Line {before - 1}.", begun)
-    chance = random.Random(7)
+    jitter = random.Random(7)
     for pause in pauses:
-        tmux.run("resize-window", "-t", "t", "-x", str(chance.randint(40, 120)), "-y", str(chance.randint(16, 40)))
+        tmux.run("resize-window", "-t", "t", "-x", str(jitter.randint(40, 120)), "-y", str(jitter.randint(16, 40)))
         time.sleep(pause)
     tmux.run("resize-window", "-t", "t", "-x", "80", "-y", "24")
     if kind == "asks":
@@ -173,8 +173,8 @@ def check_sizes(tmux: Tmux, folder: Path, kind: str, before: int, pauses: Iterat
 def test_a_window_that_changes_its_size_loses_nothing_and_leaves_no_ghost(
     tmux: Tmux, tmp_path: Path, kind: str
 ) -> None:
-    chance = random.Random(7)
-    check_sizes(tmux, tmp_path, kind, LINES // 2, (chance.choice((0.0, 0.02, 0.1, 0.2)) for _ in range(30)))
+    jitter = random.Random(7)
+    check_sizes(tmux, tmp_path, kind, LINES // 2, (jitter.choice((0.0, 0.02, 0.1, 0.2)) for _ in range(30)))
 
 
 @pytest.mark.soak
@@ -184,5 +184,5 @@ def test_a_window_that_changes_its_size_loses_nothing_and_leaves_no_ghost(
 def test_a_window_that_changes_its_size_slowly_loses_nothing(
     tmux: Tmux, tmp_path: Path, kind: str, before: int, seed: int
 ) -> None:
-    chance = random.Random(seed)
-    check_sizes(tmux, tmp_path, kind, before, (chance.uniform(0.05, 1.5) for _ in range(14)))
+    jitter = random.Random(seed)
+    check_sizes(tmux, tmp_path, kind, before, (jitter.uniform(0.05, 1.5) for _ in range(14)))

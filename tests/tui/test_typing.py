@@ -113,7 +113,7 @@ async def typings_in_lists(numbers: range, folder: Path) -> None:
             strokes = list(OPENED[opened])
             await app.does(strokes)
             assert app.surface._lists.pickers.open == opened.startswith("models"), opened
-            if person.chance(0.5):
+            if person.jitter(0.5):
                 strokes += (pause := [Stroke(3 * QUIET, "")])
                 await app.does(pause)
             app.ask(question)

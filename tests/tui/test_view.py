@@ -35,8 +35,21 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Flow, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
-from treadle.tui.reply import Reply, Writing
+from treadle.tui.items import (
+    CallDone,
+    DiffItem,
+    NoticeItem,
+    ProblemItem,
+    Prose,
+    Reads,
+    Said,
+    ScreenItem,
+    Thought,
+    Todos,
+    Tone,
+    TurnDone,
+)
+from treadle.tui.reply import LiveCall, Reply
 from treadle.tui.view import Retry, Spending, View, answered, held_back, update
 
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
@@ -45,9 +58,9 @@ CALL = ToolCall(id="c1", name="run", arguments={"command": "ls"})
 RAN = CallChanged(call=CALL, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING, preview=Preview(title="Run", text="ls"))
 
 
-def tell(*told: Notification, view: View | None = None, at: float | None = None) -> tuple[View, list[Item]]:
+def tell(*told: Notification, view: View | None = None, at: float | None = None) -> tuple[View, list[ScreenItem]]:
     view = view or View()
-    items: list[Item] = []
+    items: list[ScreenItem] = []
     for one in told:
         view, more = update(view, one, at)
         items += more
@@ -99,7 +112,7 @@ def test_a_dropped_reply_is_taken_back_in_words_when_a_part_is_printed() -> None
     view, items = tell(TextDelta(text="one\n\ntwo\n"), ReplyDropped())
     assert items == [
         Prose("one\n\n"),
-        Notice("The reply broke off. The part of it above is not used.", Tone.WARNING),
+        NoticeItem("The reply broke off. The part of it above is not used.", Tone.WARNING),
     ]
     assert view == View()
 
@@ -111,7 +124,7 @@ def test_what_the_user_cut_stays() -> None:
 
 def test_a_call_is_shown_while_it_is_written_and_runs_and_printed_with_its_output_when_done() -> None:
     view, items = tell(CallDelta(index=0, name="run"), CallDelta(index=0, name="run", parameter="command", text="ls"))
-    assert view.reply.writing == Writing(index=0, name="run", parameter="command", argument="ls", size=2)
+    assert view.reply.writing == LiveCall(index=0, name="run", parameter="command", argument="ls", size=2)
     view, more = tell(RAN, CallOutput(call_id="c1", text="a\n"), CallOutput(call_id="c1", text="b\n"), view=view)
     assert (items, more) == ([], [])
     assert view.reply.writing is None
@@ -158,16 +171,16 @@ def test_questions_are_shown_one_after_the_other() -> None:
     edit = Preview(title="Edit x", text="+new", is_diff=True)
     first, second = (replace(question(name), preview=edit) for name in "ab")
     view, items = tell(QuestionAsked(question=first), QuestionAsked(question=second))
-    assert items == [Diff("+new")]
+    assert items == [DiffItem("+new")]
     view, items = tell(QuestionClosed(question_id="a", option=OptionKind.ALLOW_ONCE), view=view)
-    assert items == [Diff("+new")]
+    assert items == [DiffItem("+new")]
     assert view.questions == (second,)
     assert tell(QuestionClosed(question_id="b"), view=view)[1] == []
 
 
 def test_a_question_leaves_nothing_but_the_diff_before_it() -> None:
     assert tell(QuestionAsked(question=RUN))[1] == []
-    assert tell(QuestionAsked(question=EDIT))[1] == [Diff(DIFF)]
+    assert tell(QuestionAsked(question=EDIT))[1] == [DiffItem(DIFF)]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +193,7 @@ def test_a_question_leaves_nothing_but_the_diff_before_it() -> None:
 def test_a_lasting_yes_leaves_one_line(scope: AllowScope, line: str) -> None:
     view, _ = tell(QuestionAsked(question=RUN))
     closed = QuestionClosed(question_id="q", option=OptionKind.ALLOW_ALWAYS, scope=scope)
-    assert tell(closed, view=view)[1] == [Notice(line)]
+    assert tell(closed, view=view)[1] == [NoticeItem(line)]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +297,7 @@ def test_an_error_says_what_to_do() -> None:
     outcome = TurnOutcome(stop=TurnStop.ERROR, error=replace_error(request_id="r1", status=529))
     _, items = tell(TurnEnded(outcome=outcome), view=View(model="p/m"))
     assert items == [
-        Problem(
+        ProblemItem(
             "p is overloaded (529).",
             "Too busy. (HTTP 529, request r1)",
             "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME.",
@@ -307,7 +320,7 @@ def test_prompt_mode_and_compaction_are_told() -> None:
     assert view == replace(View(), mode=Mode.EDITS)
     assert items == [
         Said("go"),
-        Notice("4 older messages were removed to make room.", Tone.WARNING),
+        NoticeItem("4 older messages were removed to make room.", Tone.WARNING),
     ]
 
 

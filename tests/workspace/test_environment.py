@@ -5,7 +5,7 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
-from treadle.workspace.environment import Surroundings
+from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.workspace import Workspace, open_workspace
 
 
@@ -16,7 +16,7 @@ def _noon() -> datetime:
 async def test_the_first_block_has_the_system_and_the_files(workspace: Workspace) -> None:
     Path(workspace.root, "src").mkdir()
     Path(workspace.root, "src/a\x1b.py").touch()
-    assert await Surroundings(workspace=workspace, now=_noon).describe(first=True, situation=None) == (
+    assert await EnvironmentBlock(workspace=workspace, now=_noon).describe(first=True, situation=None) == (
         f"System: {platform.system()} {platform.machine()}, shell {Path(workspace.shell).name}\n"
         f"Workspace: {workspace.root}\n"
         "Time: 2026-05-04 12:00 UTC (UTC+0000)\n"
@@ -25,12 +25,14 @@ async def test_the_first_block_has_the_system_and_the_files(workspace: Workspace
 
 
 async def test_later_blocks_have_the_time(workspace: Workspace) -> None:
-    surroundings = Surroundings(workspace=workspace, now=_noon)
+    surroundings = EnvironmentBlock(workspace=workspace, now=_noon)
     assert await surroundings.describe(first=False, situation=None) == "Time: 2026-05-04 12:00 UTC (UTC+0000)"
 
 
 async def test_an_empty_workspace_says_so(workspace: Workspace) -> None:
-    assert (await Surroundings(workspace=workspace).describe(first=True, situation=None)).endswith("Files: none yet")
+    assert (await EnvironmentBlock(workspace=workspace).describe(first=True, situation=None)).endswith(
+        "Files: none yet"
+    )
 
 
 async def test_commands_in_the_background_are_listed(workspace: Workspace) -> None:
@@ -38,7 +40,7 @@ async def test_commands_in_the_background_are_listed(workspace: Workspace) -> No
     workspace.commands.add(command)
     while not command.unread:
         await asyncio.sleep(0.01)
-    block = await Surroundings(workspace=workspace, now=_noon).describe(first=False, situation=None)
+    block = await EnvironmentBlock(workspace=workspace, now=_noon).describe(first=False, situation=None)
     assert block.split("\n")[1:] == [
         "Command 1 in the background: echo up; sleep 1000 - Still running. It has new output."
     ]
@@ -50,7 +52,7 @@ async def test_every_folder_of_the_workspace_is_told_with_its_share_of_the_files
         for number in range(150):
             (tmp_path / name / f"f{number:03}").touch()
     workspace = open_workspace(tmp_path / "ws", roots=(str(tmp_path / "other"),))
-    block = await Surroundings(workspace=workspace, now=_noon).describe(first=True, situation=None)
+    block = await EnvironmentBlock(workspace=workspace, now=_noon).describe(first=True, situation=None)
     assert block.split("\n")[1:4] == [
         f"Workspace: {tmp_path}/ws",
         f"Also in the workspace, by absolute paths: {tmp_path}/other",

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from treadle.workspace.gateway import Gateway
-from treadle.workspace.network import Place
+from treadle.workspace.network import HostPort
 
 
 @asynccontextmanager
@@ -53,21 +53,21 @@ async def ask(port: int, request: str, *, more: bytes = b"") -> bytes:
 
 async def test_a_request_goes_on_in_the_servers_own_form() -> None:
     async with echo() as server, gateway(a_test="127.0.0.1") as (carrying, port):
-        carrying.allow(Place("a.test", server))
+        carrying.allow(HostPort("a.test", server))
         head = f"GET http://a.test:{server}/x?y HTTP/1.1\r\nHost: a.test\r\nProxy-Connection: keep-alive\r\n\r\n"
         assert await ask(port, head) == b"hello|GET /x?y HTTP/1.1\r\nHost: a.test\r\nconnection: close\r\n\r\n"
 
 
 async def test_a_tunnel_carries_bytes_both_ways() -> None:
     async with echo() as server, gateway(a_test="127.0.0.1") as (carrying, port):
-        carrying.allow(Place("a.test", server))
+        carrying.allow(HostPort("a.test", server))
         answer = await ask(port, f"CONNECT a.test:{server} HTTP/1.1\r\n\r\n", more=b"\0bytes")
     assert answer == b"HTTP/1.1 200 Connection established\r\n\r\nhello|\0bytes"
 
 
 async def test_a_place_that_was_not_allowed_is_refused_and_told_once() -> None:
     async with echo() as server, gateway(a_test="127.0.0.1") as (carrying, port):
-        carrying.allow(Place("a.test", server + 1))
+        carrying.allow(HostPort("a.test", server + 1))
         for _ in range(2):
             assert (await ask(port, f"CONNECT a.test:{server} HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
         (refusal,) = carrying.take_refusals()

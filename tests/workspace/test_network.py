@@ -6,7 +6,7 @@ from ipaddress import ip_address
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.network import Place, checked_addresses, is_public
+from treadle.workspace.network import HostPort, checked_addresses, is_public
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ async def test_each_address_is_given_once_and_few_of_them() -> None:
     async def resolver(host: str, port: int) -> Sequence[str]:
         return ["9.9.9.9", "9.9.9.9", "8.8.8.8", "8.8.4.4", "1.1.1.1"]
 
-    assert await checked_addresses(Place("a.test", 80), resolver, private=False) == ("9.9.9.9", "8.8.8.8", "8.8.4.4")
+    assert await checked_addresses(HostPort("a.test", 80), resolver, private=False) == ("9.9.9.9", "8.8.8.8", "8.8.4.4")
 
 
 async def test_a_name_without_an_address_is_told() -> None:
@@ -49,4 +49,4 @@ async def test_a_name_without_an_address_is_told() -> None:
         return []
 
     with pytest.raises(ToolError, match=r"a\.test has no address"):
-        await checked_addresses(Place("a.test", 80), resolver, private=True)
+        await checked_addresses(HostPort("a.test", 80), resolver, private=True)

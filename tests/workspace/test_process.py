@@ -14,7 +14,7 @@ from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.meter import descendants
-from treadle.workspace.process import Bounds, Command
+from treadle.workspace.process import Bounds, CommandProcess
 from treadle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
@@ -316,7 +316,7 @@ async def test_no_control_group_outlives_treadle_when_it_is_killed(tmp_path: Pat
         await asyncio.sleep(0.01)
 
 
-def _numbers(commands: tuple[tuple[int, Command], ...]) -> list[int]:
+def _numbers(commands: tuple[tuple[int, CommandProcess], ...]) -> list[int]:
     return [number for number, _ in commands]
 
 

@@ -11,7 +11,7 @@ import pytest
 from treadle.workspace import retention
 from treadle.workspace.jobs import Job
 from treadle.workspace.owners import owner_of
-from treadle.workspace.retention import read_outputs, tidy
+from treadle.workspace.retention import read_outputs, remove_old_outputs
 
 _DAY = 24 * 3600
 _NOW = 1_000_000_000.0
@@ -32,7 +32,7 @@ def test_old_outputs_go_and_those_of_running_sessions_stay(tmp_path: Path) -> No
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "young")
     assert [one.folder.name for one in read_outputs(tmp_path)] == ["old-but-open", "old", "young"]
-    assert tidy(tmp_path, {"old-but-open"}, now=_NOW) >= 4096
+    assert remove_old_outputs(tmp_path, {"old-but-open"}, now=_NOW) >= 4096
     assert sorted(path.name for path in tmp_path.iterdir()) == [".tidied", "file", "link", "old-but-open", "young"]
 
 
@@ -40,16 +40,16 @@ def test_the_oldest_go_when_there_is_too_much(tmp_path: Path, monkeypatch: pytes
     for name, days in (("first", 3), ("open", 2), ("second", 1), ("third", 0)):
         _session(tmp_path, name, days=days, size=100_000)
     monkeypatch.setattr(retention, "MOST_BYTES", 250_000)
-    tidy(tmp_path, {"open"}, now=_NOW)
+    remove_old_outputs(tmp_path, {"open"}, now=_NOW)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".tidied", "open", "third"]
 
 
 def test_it_looks_once_a_day(tmp_path: Path) -> None:
-    tidy(tmp_path, (), now=_NOW)
+    remove_old_outputs(tmp_path, (), now=_NOW)
     _session(tmp_path, "old", days=31)
-    assert tidy(tmp_path, (), now=_NOW + _DAY / 2) == 0
-    assert tidy(tmp_path, (), now=_NOW + _DAY) >= 4096
-    assert tidy(tmp_path / "nowhere", (), now=_NOW) == 0
+    assert remove_old_outputs(tmp_path, (), now=_NOW + _DAY / 2) == 0
+    assert remove_old_outputs(tmp_path, (), now=_NOW + _DAY) >= 4096
+    assert remove_old_outputs(tmp_path / "nowhere", (), now=_NOW) == 0
 
 
 def test_what_a_killed_session_left_running_keeps_its_output(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_what_a_killed_session_left_running_keeps_its_output(tmp_path: Path) -> 
         (folder / "job-1.json").write_bytes(msgspec.json.encode(job))
         for path in (folder / "job-1.json", folder):
             os.utime(path, (_NOW - 99 * _DAY, _NOW - 99 * _DAY))
-        tidy(tmp_path, (), now=_NOW)
+        remove_old_outputs(tmp_path, (), now=_NOW)
         assert folder.is_dir()
         process.kill()
-    tidy(tmp_path, (), now=_NOW + _DAY)
+    remove_old_outputs(tmp_path, (), now=_NOW + _DAY)
     assert not folder.exists()

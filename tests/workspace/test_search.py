@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.ignoring import OWN_IGNORE_FILES, Ignoring
-from treadle.workspace.matches import FoundIn, Line, Matches, Query, globs_of
+from treadle.workspace.matches import FoundIn, Matches, MatchLine, Query, globs_of
 from treadle.workspace.search import Listing, Search, Shallowest, find_ripgrep
 
 _RIPGREP = find_ripgrep({})
@@ -34,12 +34,12 @@ def _tree(root: Path) -> None:
 async def test_matches_come_by_file_with_context_in_blocks(search: Search, tmp_path: Path) -> None:
     _tree(tmp_path)
     found = await search.lines(Query(path=str(tmp_path), regex="tw.", context=1))
-    first = (Line(1, "one", False), Line(2, "two", True), Line(3, "three", False))
-    second = (Line(5, "five", False), Line(6, "two", True))
+    first = (MatchLine(1, "one", False), MatchLine(2, "two", True), MatchLine(3, "three", False))
+    second = (MatchLine(5, "five", False), MatchLine(6, "two", True))
     assert found == Matches(
         files=(
             FoundIn(f"{tmp_path}/src/a.py", (first, second)),
-            FoundIn(f"{tmp_path}/src/deep/b.txt", ((Line(1, "two: \ufffd", True),),)),
+            FoundIn(f"{tmp_path}/src/deep/b.txt", ((MatchLine(1, "two: \ufffd", True),),)),
         ),
         count=3,
         in_files=2,
@@ -55,7 +55,9 @@ async def test_a_glob_narrows_the_search(search: Search, tmp_path: Path) -> None
 async def test_one_file_can_be_searched(search: Search, tmp_path: Path) -> None:
     _tree(tmp_path)
     found = await search.lines(Query(path=f"{tmp_path}/src/a.py", regex="four", context=0))
-    assert found == Matches(files=(FoundIn(f"{tmp_path}/src/a.py", ((Line(4, "four", True),),)),), count=1, in_files=1)
+    assert found == Matches(
+        files=(FoundIn(f"{tmp_path}/src/a.py", ((MatchLine(4, "four", True),),)),), count=1, in_files=1
+    )
 
 
 async def test_more_matches_than_the_limit_are_said_to_be_there(search: Search, tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ async def test_an_expression_over_several_lines_finds_them(search: Search, tmp_p
     (tmp_path / "a").write_text("zero\none\ntwo\nthree\n")
     for regex in (r"one\ntwo", "one\ntwo", "(?s)on.*tw", r"one[\s\S]two"):
         found = await search.lines(Query(path=str(tmp_path), regex=regex, context=0))
-        both = (Line(2, "one", True), Line(3, "two", True))
+        both = (MatchLine(2, "one", True), MatchLine(3, "two", True))
         assert found == Matches(files=(FoundIn(f"{tmp_path}/a", (both,)),), count=2, in_files=1), regex
     assert (await search.lines(Query(path=str(tmp_path), regex=r"one\\ntwo"))) == Matches(files=())
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from treadle.workspace.files import sha256
-from treadle.workspace.seen import Seen
+from treadle.workspace.seen import SeenFiles
 
 _ticks = itertools.count(1)
 
@@ -18,7 +18,7 @@ def _write(path: Path, data: bytes) -> str:
 
 
 def test_a_change_by_someone_else_is_told_once_and_stays_stale_until_read(tmp_path: Path) -> None:
-    seen, path = Seen(), tmp_path / "a"
+    seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
     assert seen.news() == ()
     after = _write(path, b"two")
@@ -30,14 +30,14 @@ def test_a_change_by_someone_else_is_told_once_and_stays_stale_until_read(tmp_pa
 
 
 def test_a_touched_file_with_the_same_bytes_is_no_news(tmp_path: Path) -> None:
-    seen, path = Seen(), tmp_path / "a"
+    seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
     _write(path, b"one")
     assert seen.news() == ()
 
 
 def test_a_deleted_file_is_told_and_a_file_never_seen_is_never_stale(tmp_path: Path) -> None:
-    seen, path = Seen(), tmp_path / "a"
+    seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
     path.unlink()
     assert [one.path for one in seen.news()] == [str(path)]

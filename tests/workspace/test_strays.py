@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from treadle.workspace.owners import Owner, lives, owner_of
-from treadle.workspace.strays import Strays, temporary_name
+from treadle.workspace.temporary_files import TemporaryFiles, temporary_name
 
 
 def _killed_while_noting(folder: Path, path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from treadle.workspace.strays import Strays\n"
+        "from treadle.workspace.temporary_files import Strays\n"
         "with Strays(sys.argv[1]).noted(sys.argv[2]):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -23,16 +23,16 @@ def test_what_a_killed_writer_left_is_removed_with_its_note(tmp_path: Path) -> N
     stray = tmp_path / temporary_name()
     stray.touch()
     _killed_while_noting(tmp_path / "notes", stray)
-    assert Strays(str(tmp_path / "notes")).sweep() == (str(stray),)
+    assert TemporaryFiles(str(tmp_path / "notes")).sweep() == (str(stray),)
     assert (stray.exists(), list((tmp_path / "notes").iterdir())) == (False, [])
 
 
 def test_what_a_living_writer_writes_stays(tmp_path: Path) -> None:
     stray = tmp_path / temporary_name()
     stray.touch()
-    strays = Strays(str(tmp_path / "notes"))
-    with strays.noted(str(stray)):
-        assert strays.sweep() == ()
+    temporary_files = TemporaryFiles(str(tmp_path / "notes"))
+    with temporary_files.noted(str(stray)):
+        assert temporary_files.sweep() == ()
         assert stray.exists()
     assert list((tmp_path / "notes").iterdir()) == []
 
@@ -46,15 +46,15 @@ def test_only_regular_files_with_our_names_and_not_behind_links_are_removed(tmp_
     linked.touch()
     for path in (other, folder, linked, tmp_path / temporary_name()):
         _killed_while_noting(tmp_path / "notes", path)
-    assert Strays(str(tmp_path / "notes")).sweep() == ()
+    assert TemporaryFiles(str(tmp_path / "notes")).sweep() == ()
     assert (other.exists(), folder.exists(), linked.exists()) == (True, True, True)
     assert list((tmp_path / "notes").iterdir()) == []
 
 
 def test_without_a_folder_nothing_is_noted_and_an_unwritable_one_hinders_nobody(tmp_path: Path) -> None:
-    assert Strays().sweep() == ()
+    assert TemporaryFiles().sweep() == ()
     (tmp_path / "file").touch()
-    with Strays().noted("x"), Strays(str(tmp_path / "file" / "below")).noted("y"):
+    with TemporaryFiles().noted("x"), TemporaryFiles(str(tmp_path / "file" / "below")).noted("y"):
         pass
 
 

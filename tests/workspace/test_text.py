@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.text import Decoder, HeadTail, ShortLines, flowing, settle, visible
+from treadle.workspace.text import Decoder, HeadTail, ShortLines, as_displayed, flowing, visible
 
 _PIECES = st.lists(
     st.one_of(
@@ -68,7 +68,7 @@ def test_other_controls_are_shown_escaped() -> None:
 
 
 def test_backspaces_take_away_what_is_before_them() -> None:
-    assert settle(_decode(b"|\b/\b-\bdone\n_\bN\bNA\b\b\b\bx\n\bz", 3)) == "done\nx\nz"
+    assert as_displayed(_decode(b"|\b/\b-\bdone\n_\bN\bNA\b\b\b\bx\n\bz", 3)) == "done\nx\nz"
     assert flowing("10%\r2\b0%") == "10%\n0%"
 
 
@@ -77,7 +77,7 @@ def test_direction_overrides_and_tags_are_shown_escaped() -> None:
 
 
 def test_of_a_progress_bar_only_the_last_state_is_kept() -> None:
-    assert settle("start\n10%\r50%\r100%\ndone\r") == "start\n100%\ndone"
+    assert as_displayed("start\n10%\r50%\r100%\ndone\r") == "start\n100%\ndone"
 
 
 def test_a_long_text_keeps_its_beginning_and_end_and_counts_the_rest() -> None:
@@ -115,7 +115,7 @@ def _cut(text: str, at: list[int]) -> list[str]:
 @given(st.text("ab\r\b\n", max_size=60), st.lists(st.integers(0, 60), max_size=6))
 def test_short_lines_are_settled_however_they_are_cut(text: str, at: list[int]) -> None:
     lines = ShortLines(100)
-    assert _through(lines, _cut(text, at)) == settle(text)
+    assert _through(lines, _cut(text, at)) == as_displayed(text)
     assert not lines.cut
 
 

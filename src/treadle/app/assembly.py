@@ -30,7 +30,7 @@ from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.recall import Recalled
 from treadle.app.session.roots import Roots
-from treadle.app.session.rules import load_rules
+from treadle.app.session.rules import load_project_rules
 from treadle.context.system import system_prompt
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
@@ -49,10 +49,10 @@ from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
-from treadle.workspace.environment import Surroundings
+from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.jobs import JobBook
-from treadle.workspace.strays import Strays
+from treadle.workspace.temporary_files import TemporaryFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
-    strays = Strays(str(data_directory() / "saving"), saved=_allow_saved)
-    strays.sweep()
+    temporary_files = TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
+    temporary_files.sweep()
     taken_back = _take_back()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -128,7 +128,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(strays=strays),
+        files=DiskFiles(temporary_files=temporary_files),
         jobs=JobBook(private, lambda text: redactor().redact(text)),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
@@ -146,9 +146,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
-        from treadle.app.session.diagnostics import Around, diagnosed, open_diagnostics
+        from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
 
-        around = Around(workspace=workspace, private=private, mode=lambda: track.state.mode)
+        around = CheckerFolders(workspace=workspace, private=private, mode=lambda: track.state.mode)
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
         tools = diagnosed(tools, diagnostics, workspace)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
@@ -157,7 +157,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         log=SessionLog(parts.store, parts.row.id),
         observers=(changed_files.observe, LedgerObserver(parts.store, ledger), checklist.observe),
         before_step=(checklist.before_step, changed_files.before_step),
-        environment=Surroundings(
+        environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
@@ -171,8 +171,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         model=specs,
         system=_system(parts, tools, left_out),
         clock=clock,
-        chance=random.random,
-        purse=_Purse(parts.store, parts.row.id),
+        jitter=random.random,
+        day_budget=_DayBudget(parts.store, parts.row.id),
         remember=partial(_remember, workspace.root),
         checklist=parts.settings.checklist,
         keep=commands.keep,
@@ -186,11 +186,11 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         await workspace.close()
         await commands.close()
         await parts.models.close()
-        from treadle.workspace.retention import tidy_now
+        from treadle.workspace.retention import remove_old_outputs_now
 
         with suppress(StoreError):
             leased = parts.store.leased()
-            await asyncio.to_thread(tidy_now, outputs(), leased)
+            await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
             _tidy_sockets(leased)
 
     own_shell = OwnShell(
@@ -199,7 +199,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     live = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
-        past=() if recalled is None else recalled.past.told,
+        past=() if recalled is None else recalled.past.notifications,
         store=parts.store,
         first=first,
         trust=parts.trust,
@@ -247,9 +247,9 @@ def _enclosing(
 def _tidy_sockets(leased: Collection[str]) -> None:
     """Take away the sockets of sessions whose processes were killed."""
     if (data_directory() / "live").is_dir():
-        from treadle.app.session.wire import tidy
+        from treadle.app.session.wire import remove_stale_sockets
 
-        tidy(leased)
+        remove_stale_sockets(leased)
 
 
 def _take_back() -> list[str]:
@@ -257,9 +257,9 @@ def _take_back() -> list[str]:
     data = data_directory()
     if not (data / "copies").is_dir():
         return []
-    from treadle.workspace.copies import recover
+    from treadle.workspace.copies import recover_copies
 
-    return [one.text for one in recover(data)]
+    return [one.text for one in recover_copies(data)]
 
 
 def model_finder(models: Models, settings: Settings) -> ModelFinder:
@@ -288,7 +288,7 @@ def _repository(parts: Parts) -> str:
     return describe_repository(str(parts.trust.workspace))
 
 
-class _Purse(Struct, frozen=True):
+class _DayBudget(Struct, frozen=True):
     store: Store
     session_id: str
 
@@ -369,7 +369,7 @@ def _system(
     session: Parts, tools: Mapping[str, Tool], left_out: Callable[[str, Situation], Mapping[str, str]]
 ) -> Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]:
     """Build the prompt once for each tool protocol and the tools in it, so that it stays the same byte for byte."""
-    parts, rules = load_parts(checklist=session.settings.checklist), load_rules(session.trust)
+    parts, rules = load_parts(checklist=session.settings.checklist), load_project_rules(session.trust)
 
     @cache
     def built(protocol: ToolProtocol, names: tuple[str, ...]) -> tuple[PromptPart, ...]:

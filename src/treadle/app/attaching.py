@@ -11,7 +11,7 @@ from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import outputs
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.own_shell import OwnShell
-from treadle.app.session.remote import Line, RemoteSession
+from treadle.app.session.remote import RemoteSession, SessionConnection
 from treadle.protocol.errors import SessionError
 from treadle.store.sqlite import Store
 from treadle.workspace.workspace import open_workspace
@@ -28,7 +28,7 @@ async def attach_session(prefix: str, folder: Path, settings: Settings) -> Remot
     store = open_store()
     try:
         session_id = store.find(prefix).id if prefix else _open_in(folder, store)
-        line = Line(session_id)
+        line = SessionConnection(session_id)
         attached = await line.open()
     except BaseException:
         store.close()

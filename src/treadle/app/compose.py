@@ -14,7 +14,7 @@ from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings, limits_of
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
-from treadle.app.report import damaged_events, describe_mended, missing_events, tell
+from treadle.app.report import damaged_events, describe_repaired, missing_events, print_notice
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
@@ -61,9 +61,9 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
-    store = Store(database(), tell)
-    if store.mended is not None:
-        tell(describe_mended(store.mended))
+    store = Store(database(), print_notice)
+    if store.repaired is not None:
+        print_notice(describe_repaired(store.repaired))
     return store
 
 

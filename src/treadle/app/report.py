@@ -12,7 +12,7 @@ from treadle.protocol.models import ErrorKind, ModelError
 from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
-    from treadle.store.opening import Mended
+    from treadle.store.opening import Repaired
     from treadle.store.reading import Damage
 
 _FIXES: dict[ErrorKind, str] = {
@@ -50,7 +50,7 @@ def four_lines(what: str, why: str, fix: str) -> str:
     return "\n".join(lines)
 
 
-def describe(error: TreadleError) -> str:
+def describe_error(error: TreadleError) -> str:
     """Format an error of Treadle, with the code that `treadle explain` takes."""
     return four_lines(f"{error.what} [{error.code}]", error.why, error.fix)
 
@@ -76,12 +76,12 @@ def describe_crash(error: BaseException) -> str:
     return four_lines("Something went wrong inside Treadle.", why, fix)
 
 
-def describe_mended(mended: "Mended") -> str:
+def describe_repaired(repaired: "Repaired") -> str:
     """Say what became of a damaged log."""
-    lost = f", {len(mended.shortened)} up to the damage" if mended.shortened else ""
+    lost = f", {len(repaired.shortened)} up to the damage" if repaired.shortened else ""
     return (
-        f"The session log was damaged. The damaged file is kept as {mended.aside} ({_one_line(mended.why)}). "
-        f"{counted(len(mended.whole), 'session')} came over whole{lost}."
+        f"The session log was damaged. The damaged file is kept as {repaired.aside} ({_one_line(repaired.why)}). "
+        f"{counted(len(repaired.whole), 'session')} came over whole{lost}."
     )
 
 
@@ -107,7 +107,7 @@ def resume_line(session_id: str) -> str:
     return f"Go on with: treadle --resume {session_id}"
 
 
-def tell(notice: str) -> None:
+def print_notice(notice: str) -> None:
     """Say something that a person should know but that stops nothing."""
     sys.stderr.write(f"treadle: {notice}\n")
     write_log(notice)

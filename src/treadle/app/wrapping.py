@@ -30,7 +30,7 @@ class Stream(Protocol):
         ...
 
 
-def say(stream: Stream, text: str) -> None:
+def write_wrapped(stream: Stream, text: str) -> None:
     """Write lines, broken at the width of the screen where the stream is one."""
     stream.write(f"{wrapped(text, screen_width(stream))}\n")
 

@@ -1,9 +1,9 @@
 """Adding a provider's key at a terminal: the provider, the key (which is not shown), one call with it, storing it."""
 
 from treadle.app.config.settings import Settings
-from treadle.app.models.call_check import CallCheck, Outcome
+from treadle.app.models.call_check import CallCheck, CheckOutcome
 from treadle.app.models.choosing import Models
-from treadle.app.models.login import clean_key, keep_key, key_providers, said_of, try_key, where_to_get
+from treadle.app.models.login import clean_key, describe_check, keep_key, key_providers, try_key, where_to_get
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ProviderRow
 from treadle.tui.choose import choose
@@ -78,11 +78,13 @@ def _kept(row: ProviderRow, key: str, check: CallCheck | None, look: Look) -> st
     except ConfigError as error:
         if check is None or error.code != "key-refused":
             raise
-        what = "refused the key" if check.outcome is Outcome.REFUSED else "does not let this key use its usual model"
+        what = (
+            "refused the key" if check.outcome is CheckOutcome.REFUSED else "does not let this key use its usual model"
+        )
         return f"{row.title} {what}. It is not stored. {where_to_get(row.name)}"
     signs = look.theme.signs
-    known = check is not None and check.outcome in (Outcome.WORKS, Outcome.LIMITED)
+    known = check is not None and check.outcome in (CheckOutcome.WORKS, CheckOutcome.LIMITED)
     sign = ("add", signs.ok) if known else ("warn", signs.refused)
-    said = said_of(check).removesuffix(".")
+    said = describe_check(check).removesuffix(".")
     leave_line(look, line(sign, ("dim", f" The key of {row.title} is stored in {short_path(place)} ({said}).")))
     return ""

@@ -69,5 +69,7 @@ def _line(record: "AuditRecord") -> str:
         record.outcome or "",
         f"{record.bytes:,} bytes" if record.bytes is not None else "",
     ]
-    told = "  ".join(fact for fact in facts if fact)
-    return visible(f"{record.seq:>5}  {at:%Y-%m-%d %H:%M:%S}  {record.source}  {record.step}  {record.call_id}  {told}")
+    shown = "  ".join(fact for fact in facts if fact)
+    return visible(
+        f"{record.seq:>5}  {at:%Y-%m-%d %H:%M:%S}  {record.source}  {record.step}  {record.call_id}  {shown}"
+    )

@@ -19,7 +19,7 @@ class Option(Record, frozen=True, kw_only=True):
     is_path: bool = False
 
 
-class Words(Record, frozen=True, kw_only=True):
+class CommandWords(Record, frozen=True, kw_only=True):
     """What can stand after a command: its flags, and the words for its operands (with what they mean)."""
 
     options: tuple[Option, ...]
@@ -30,7 +30,7 @@ def completion_script(shell: str, commands: Mapping[str, str], parsers: Mapping[
     """Write the script of a shell; `parsers` has the main command under the empty name."""
     table = {name: _words(parser) for name, parser in parsers.items()}
     main = table[""]
-    table[""] = Words(options=main.options, operands={**main.operands, **commands})
+    table[""] = CommandWords(options=main.options, operands={**main.operands, **commands})
     match shell:
         case "bash":
             return "\n".join(_bash(table)) + "\n"
@@ -42,7 +42,7 @@ def completion_script(shell: str, commands: Mapping[str, str], parsers: Mapping[
             raise AssertionError(f"no script for {shell}")
 
 
-def _words(parser: CommandParser) -> Words:
+def _words(parser: CommandParser) -> CommandWords:
     options, operands = [], {}
     for action in parser.actions:
         if action.option_strings:
@@ -54,7 +54,7 @@ def _words(parser: CommandParser) -> Words:
         elif action.choices is not None:
             operands.update(dict.fromkeys(map(str, action.choices), action.help or ""))
     unique = {option.names: option for option in options}
-    return Words(options=tuple(unique.values()), operands=operands)
+    return CommandWords(options=tuple(unique.values()), operands=operands)
 
 
 def _option(action: argparse.Action) -> Option:
@@ -67,7 +67,7 @@ def _option(action: argparse.Action) -> Option:
     )
 
 
-def _bash(table: Mapping[str, Words]) -> Iterator[str]:
+def _bash(table: Mapping[str, CommandWords]) -> Iterator[str]:
     yield "# Completion of treadle for bash, written by `treadle completion bash`."
     yield "_treadle() {"
     yield '  local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command="" words=""'
@@ -86,7 +86,7 @@ def _bash(table: Mapping[str, Words]) -> Iterator[str]:
     yield "complete -o default -F _treadle treadle"
 
 
-def _pattern(table: Mapping[str, Words]) -> str:
+def _pattern(table: Mapping[str, CommandWords]) -> str:
     return "|".join(shlex.quote(name) for name in table if name)
 
 
@@ -96,7 +96,7 @@ def _bash_values(option: Option) -> str:
     return f'$(compgen -W {shlex.quote(" ".join(option.values))} -- "$word")' if option.values else ""
 
 
-def _cases(table: Mapping[str, Words]) -> Iterator[str]:
+def _cases(table: Mapping[str, CommandWords]) -> Iterator[str]:
     """Set `words` to what may follow `command`; bash and zsh read this alike."""
     yield '  case "$command" in'
     for name, words in table.items():
@@ -105,7 +105,7 @@ def _cases(table: Mapping[str, Words]) -> Iterator[str]:
     yield "  esac"
 
 
-def _zsh(table: Mapping[str, Words]) -> Iterator[str]:
+def _zsh(table: Mapping[str, CommandWords]) -> Iterator[str]:
     yield "#compdef treadle"
     yield "# Completion of treadle for zsh, written by `treadle completion zsh`."
     yield "_treadle() {"
@@ -127,7 +127,7 @@ def _zsh(table: Mapping[str, Words]) -> Iterator[str]:
     yield 'if [[ "${funcstack[1]}" == _treadle ]]; then _treadle "$@"; else compdef _treadle treadle; fi'
 
 
-def _fish(table: Mapping[str, Words]) -> Iterator[str]:
+def _fish(table: Mapping[str, CommandWords]) -> Iterator[str]:
     yield "# Completion of treadle for fish, written by `treadle completion fish`."
     commands = " ".join(name for name in table if name)
     for name, words in table.items():

@@ -52,13 +52,13 @@ def execute(arguments: argparse.Namespace) -> int:
 def _saved(key: str, saved: "Saved", *, removed: bool = False) -> int:
     """Say where it was saved, and what a person would otherwise wonder about at the next start."""
     from treadle.app.models.names import said_elsewhere
-    from treadle.app.report import describe
+    from treadle.app.report import describe_error
 
     sys.stdout.write(f"Saved in {saved.file}.\n")
     if over := said_elsewhere(key):
         sys.stderr.write(f"{over.strip()}\n")
     if saved.left is not None:
-        sys.stderr.write(f"{describe(saved.left)}\n")
+        sys.stderr.write(f"{describe_error(saved.left)}\n")
     elif key == "model" and not removed:
         _say_if_missing()
     return 0
@@ -115,7 +115,7 @@ def _get(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     from treadle.app.config.settings import WORKSPACE_FILE
     from treadle.app.places import config_file
-    from treadle.app.security.trusting import shown, trust_command
+    from treadle.app.security.trusting import shown_path, trust_command
 
     lines, trust = _read(arguments)
     _print(lines, as_json=arguments.json)
@@ -124,7 +124,7 @@ def _list(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"Your own file: {own}{'' if own.exists() else ' (does not exist yet)'}\n")
         if workspace.exists() and not trust.trusted:
             how = f"`{trust_command(trust.workspace)}`"
-            sys.stderr.write(f"Not used: {shown(str(workspace))}. It applies only in a trusted workspace: {how}\n")
+            sys.stderr.write(f"Not used: {shown_path(str(workspace))}. It applies only in a trusted workspace: {how}\n")
     return 0
 
 

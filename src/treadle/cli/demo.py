@@ -48,7 +48,7 @@ async def _run(folder: Path, tool_protocol: ToolProtocol, look: "Look | None") -
     from treadle.app.config.settings import load_settings
     from treadle.app.demo import TASK, open_demo, what_next
     from treadle.app.models.choosing import Models
-    from treadle.app.wrapping import say
+    from treadle.app.wrapping import write_wrapped
 
     async with open_demo(folder, tool_protocol=tool_protocol) as demo:
         if look is not None:
@@ -65,5 +65,5 @@ async def _run(folder: Path, tool_protocol: ToolProtocol, look: "Look | None") -
         session_id = demo.live.id
     configured = Models(load_settings({})).configured()
     with suppress(OSError):
-        say(sys.stdout, f"\n{what_next(session_id, configured=configured)}")
+        write_wrapped(sys.stdout, f"\n{what_next(session_id, configured=configured)}")
     return code or (1 if demo.violations else 0)

@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit, explain
+from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit, explain_refusal
 from treadle.editing.show import display_diff
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
@@ -19,7 +19,7 @@ from treadle.workspace.saving import save
 _FORMATS = [form.value for form in EditFormat]
 
 
-class Row(Record, frozen=True, kw_only=True):
+class EditRow(Record, frozen=True, kw_only=True):
     """One edit to apply: the text `pre` of a file `fname`, and the edit as text or as exact replacements."""
 
     id: str | int
@@ -84,7 +84,7 @@ def _show_ledger(*, as_json: bool) -> int:
 def _answer(line: bytes, form: EditFormat) -> dict[str, object]:
     """Apply one row; a row that cannot be read is answered like an edit that is refused."""
     try:
-        row = msgspec.json.decode(line, type=Row)
+        row = msgspec.json.decode(line, type=EditRow)
     except msgspec.MsgspecError as error:
         return {"id": None, "status": "err", "error": {"code": "bad_row", "message": f"The row is not valid: {error}"}}
     edit = row.edits if row.edits is not None else row.text or ""
@@ -118,7 +118,7 @@ def _edit_file(file: Path, edit: str, form: EditFormat, *, write: bool) -> int:
         outcome = apply_edit(form, before.text, edit, file_name=file.name)
         if isinstance(outcome, EditError):
             what = f"The edit of {file} is refused."
-            raise TreadleError(f"edit-{outcome.code}", what, why=explain(outcome, name))
+            raise TreadleError(f"edit-{outcome.code}", what, why=explain_refusal(outcome, name))
         if write:
             save(name, before.encode(outcome.text), expected=before.digest, name=name)
     except ToolError as error:

@@ -23,14 +23,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Read the key, try it with one call, store it."""
     from treadle.app.config.settings import load_settings
-    from treadle.app.models.login import checked_name, clean_key, keep_key, said_of, winning_origin
+    from treadle.app.models.login import checked_name, clean_key, describe_check, keep_key, winning_origin
 
     settings = load_settings({})
     provider = checked_name(settings, arguments.provider)
     key = clean_key(_read_key(provider, from_stdin=arguments.key_stdin))
     check = None if arguments.no_check else _check(arguments, settings, provider, key)
     place = keep_key(provider, key, check)
-    sys.stdout.write(f"The key of {provider} is stored in {place} ({said_of(check).removesuffix('.')}).\n")
+    sys.stdout.write(f"The key of {provider} is stored in {place} ({describe_check(check).removesuffix('.')}).\n")
     origin = winning_origin(settings, provider)
     if origin and origin != place:
         sys.stdout.write(f"{origin} is set in the environment and overrides it.\n")

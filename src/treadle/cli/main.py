@@ -105,7 +105,7 @@ def _guarded(command: Callable[[], int]) -> int:
 
 def _failed(error: Exception) -> int:
     from treadle.app.exits import Exit
-    from treadle.app.report import describe
+    from treadle.app.report import describe_error
     from treadle.cli.streams import is_unwritable
     from treadle.protocol.errors import TreadleError
 
@@ -113,7 +113,7 @@ def _failed(error: Exception) -> int:
         case OSError():
             return _lost(error) if is_unwritable(error) else _crash(error)
         case TreadleError():
-            return _report(describe(error), _code(error))
+            return _report(describe_error(error), _code(error))
         case ModuleNotFoundError():
             return _report(_describe_missing(error), Exit.FAILED)
         case _:
@@ -129,11 +129,11 @@ def _crash(error: BaseException) -> int:
 
 def _report(text: str, code: int) -> int:
     """Write an error, unless nobody is left to read it."""
-    from treadle.app.wrapping import say
+    from treadle.app.wrapping import write_wrapped
 
     with suppress(OSError):
         sys.stdout.flush()
-        say(sys.stderr, text)
+        write_wrapped(sys.stderr, text)
     return code
 
 
@@ -152,7 +152,7 @@ def _lost(error: OSError) -> int:
 
 def _describe_missing(error: ModuleNotFoundError) -> str:
     """Say which extra brings what is missing; without one it is a defect like any other."""
-    from treadle.app.report import describe, describe_crash
+    from treadle.app.report import describe_crash, describe_error
     from treadle.app.reports.extras import extra_of, install_command
     from treadle.protocol.errors import ConfigError
 
@@ -160,7 +160,7 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
     if not extra:
         return describe_crash(error)
     what = f"This needs the extra {extra!r}, which is not installed."
-    return describe(ConfigError("extra-missing", what, why=str(error), fix=f"Run: {install_command(extra)}"))
+    return describe_error(ConfigError("extra-missing", what, why=str(error), fix=f"Run: {install_command(extra)}"))
 
 
 def _code(error: "TreadleError") -> int:

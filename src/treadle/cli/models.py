@@ -101,13 +101,13 @@ def _show_local(models: "Models", *, as_json: bool) -> int:
 
     lines = list(local_lines(asyncio.run(local_servers(models))))
     for line in lines:
-        sys.stdout.write(f"{encode(line).decode()}\n" if as_json else f"{_told(line)}\n")
+        sys.stdout.write(f"{encode(line).decode()}\n" if as_json else f"{_line_text(line)}\n")
     if not lines and not as_json:
         sys.stderr.write("No server was found: Ollama, LM Studio, llama.cpp and vLLM at their usual ports.\n")
     return 0 if lines else 1
 
 
-def _told(line: "LocalLine") -> str:
+def _line_text(line: "LocalLine") -> str:
     window = "window unknown" if line.window is None else f"window {line.window:,}"
     largest = "" if line.largest is None else f" of {line.largest:,}"
     problem = f"\n  {line.problem}\n  fix: {line.fix}" if line.problem else ""

@@ -16,14 +16,14 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 
 
-class Row(Record, frozen=True, kw_only=True):
+class ReplyRow(Record, frozen=True, kw_only=True):
     """One reply."""
 
     id: str | int
     chunks: tuple[str | CallFragment, ...]
 
 
-class Tool(Record, frozen=True, kw_only=True):
+class ToolRow(Record, frozen=True, kw_only=True):
     """A tool of the --tools file: a name and the JSON Schema of its arguments."""
 
     name: str
@@ -50,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if not line.strip():
             continue
         try:
-            row = msgspec.json.decode(line, type=Row)
+            row = msgspec.json.decode(line, type=ReplyRow)
         except msgspec.MsgspecError as error:
             answer: object = {"id": None, "blocks": [], "errors": [{"code": "bad_row", "message": str(error)}]}
         else:
@@ -67,7 +67,7 @@ def _built_in() -> Sequence[ToolGrammar]:
 
 def _read_tools(file: Path) -> Sequence[ToolGrammar]:
     try:
-        tools = msgspec.json.decode(file.read_bytes(), type=tuple[Tool, ...])
+        tools = msgspec.json.decode(file.read_bytes(), type=tuple[ToolRow, ...])
     except (OSError, msgspec.MsgspecError) as error:
         raise ConfigError("tools-file", f"The tools file {file} cannot be read.", why=str(error)) from error
     return [grammar_of(tool.name, tool.parameters or tool.input_schema) for tool in tools]

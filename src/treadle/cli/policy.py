@@ -13,7 +13,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
-    from treadle.app.reports.policy_past import Judged
+    from treadle.app.reports.policy_past import PastCall
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Rule
 
@@ -218,7 +218,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[Judged]]") -> "Iterable[Judged]":
+def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[PastCall]]") -> "Iterable[PastCall]":
     """Read the calls of the sessions named, or of all; the oldest session first."""
     from treadle.app.compose import list_sessions, session_log
 

@@ -15,7 +15,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.compose import session_log
     from treadle.app.report import harmless
     from treadle.app.reports.session_text import session_lines
-    from treadle.app.wrapping import say
+    from treadle.app.wrapping import write_wrapped
     from treadle.protocol.codec import encode
 
     with session_log(arguments.id) as (row, store):
@@ -23,7 +23,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.events:
             sys.stdout.writelines(f"{encode(event).decode()}\n" for event in log)
         else:
-            say(sys.stdout, harmless("\n".join(session_lines(row, log))))
+            write_wrapped(sys.stdout, harmless("\n".join(session_lines(row, log))))
     if log.damage is not None:
         raise log.damage.error()
     return 0

@@ -40,8 +40,8 @@ def _table(found: "ToolList") -> str:
         rows.append((mark, line.name, line.kind, line.risk, line.effect, line.origin, line.why_not))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     shown = ["  ".join(f"{text:<{width}}" for text, width in zip(row, (*widths, 0), strict=True)) for row in rows]
-    told = f"* {found.model or 'a model'} gets this tool. RISK applies to a call that does not name what it accesses."
-    return "".join(f"{line.rstrip()}\n" for line in (*shown, told))
+    note = f"* {found.model or 'a model'} gets this tool. RISK applies to a call that does not name what it accesses."
+    return "".join(f"{line.rstrip()}\n" for line in (*shown, note))
 
 
 def _one(line: "ToolLine") -> str:
@@ -49,5 +49,5 @@ def _one(line: "ToolLine") -> str:
 
     schema = msgspec.json.format(msgspec.json.encode(line.parameters), indent=2).decode()
     facts = f"{line.origin}, kind {line.kind}, risk {line.risk}, effect {line.effect}"
-    told = "sent to the model" if line.offered else f"not sent to the model: {line.why_not}"
-    return f"{line.name} ({facts}; {told})\n\n{line.description}\n\nParameters:\n{schema}\n"
+    note = "sent to the model" if line.offered else f"not sent to the model: {line.why_not}"
+    return f"{line.name} ({facts}; {note})\n\n{line.description}\n\nParameters:\n{schema}\n"

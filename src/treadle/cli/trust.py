@@ -76,7 +76,7 @@ def _ask_here(trust: "Trust") -> _Said:
         return _answer(trust, look)
 
 
-def settle(trust: "SessionTrust", look: "Look") -> "SessionTrust":
+def settle_trust(trust: "SessionTrust", look: "Look") -> "SessionTrust":
     """Ask the person at the terminal, before a session opens, where that is needed; what they say applies then."""
     from treadle.app.security.trusting import session_trust, trust_store
     from treadle.cli.trust_question import said_line
@@ -118,11 +118,11 @@ def _answer(trust: "Trust", look: "Look", problem: str = "") -> _Said:
 
 def _show(trust: "Trust") -> None:
     from treadle.app.security.trusted_rules import allow_lines
-    from treadle.app.security.trusting import item_lines, shown
+    from treadle.app.security.trusting import shown_path, trust_lines
 
     refused = " (you answered no)" if trust.refused else ""
-    sys.stdout.write(f"{shown(str(trust.workspace))}: {trust.state}{refused}\n")
-    sys.stdout.writelines(f"{line}\n" for line in (*item_lines(trust), *allow_lines(trust)))
+    sys.stdout.write(f"{shown_path(str(trust.workspace))}: {trust.state}{refused}\n")
+    sys.stdout.writelines(f"{line}\n" for line in (*trust_lines(trust), *allow_lines(trust)))
     if not trust.items:
         sys.stdout.write("  It has no rules, settings, servers or hooks.\n")
 
@@ -135,7 +135,7 @@ def _at_terminal() -> bool:
 
 
 def _list(store: "TrustStore", *, as_json: bool) -> int:
-    from treadle.app.security.trusting import session_trust, shown
+    from treadle.app.security.trusting import session_trust, shown_path
 
     folders = store.folders()
     for folder in folders:
@@ -143,7 +143,7 @@ def _list(store: "TrustStore", *, as_json: bool) -> int:
             _write(session_trust(folder).trust)
         else:
             state = session_trust(folder).trust.state if folder.is_dir() else "gone"
-            sys.stdout.write(f"{state:<9}  {shown(str(folder))}\n")
+            sys.stdout.write(f"{state:<9}  {shown_path(str(folder))}\n")
     if not folders and not as_json:
         sys.stderr.write("No folder is trusted yet.\n")
     return 0
@@ -153,11 +153,11 @@ def _write(trust: "Trust") -> None:
     from treadle.app.security.trusted_rules import allow_rules
     from treadle.protocol.codec import encode
 
-    told = {
+    facts = {
         "workspace": str(trust.workspace),
         "state": trust.state,
         "items": [{"path": item.path, "kind": item.kind, "digest": item.digest} for item in trust.items],
         "changed": trust.changed,
         "allows": [{"id": rule.id, "matches": rule.matches, "source": rule.source} for rule in allow_rules(trust)],
     }
-    sys.stdout.write(f"{encode(told).decode(errors='replace')}\n")
+    sys.stdout.write(f"{encode(facts).decode(errors='replace')}\n")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from treadle.app.security.trusted_rules import allow_lines, allow_rules
-from treadle.app.security.trusting import item_lines, shown
-from treadle.store.activation import ItemKind
+from treadle.app.security.trusting import shown_path, trust_lines
+from treadle.store.activation import ActiveKind
 from treadle.store.trust import Trust, TrustState
 from treadle.tui.chooser import Choosing, ListRow
 from treadle.tui.greeting import short_path
@@ -13,11 +13,11 @@ from treadle.tui.theme import Signs
 from treadle.workspace.text import visible_name
 
 _KINDS = {
-    ItemKind.RULES: ("rules for the model", "its rules are sent to the model"),
-    ItemKind.SETTINGS: ("settings", "its settings apply and can start programs"),
-    ItemKind.SERVERS: ("servers", "its servers start"),
-    ItemKind.HOOK: ("git hooks", "git runs its hooks"),
-    ItemKind.GIT: ("git settings", "git uses its settings, which can start programs"),
+    ActiveKind.RULES: ("rules for the model", "its rules are sent to the model"),
+    ActiveKind.SETTINGS: ("settings", "its settings apply and can start programs"),
+    ActiveKind.SERVERS: ("servers", "its servers start"),
+    ActiveKind.HOOK: ("git hooks", "git runs its hooks"),
+    ActiveKind.GIT: ("git settings", "git uses its settings, which can start programs"),
 }
 _MOST_NAMED = 3
 _LONGEST_RULE = 80
@@ -33,10 +33,10 @@ def trust_question(trust: Trust, problem: str = "") -> Choosing:
     changed = trust.state is TrustState.CHANGED
     return Choosing(
         title="Do you still trust this folder?" if changed else "Do you trust this folder?",
-        about=shown(short_path(str(trust.workspace))),
+        about=shown_path(short_path(str(trust.workspace))),
         text=tuple(_sentences(trust)),
         problem=problem,
-        details=(*item_lines(trust), *allow_lines(trust)),
+        details=(*trust_lines(trust), *allow_lines(trust)),
         rows=(ListRow("Not now"), ListRow("Yes, trust it"), ListRow("Never for this folder")),
         leaving="not now",
     )
@@ -44,7 +44,7 @@ def trust_question(trust: Trust, problem: str = "") -> Choosing:
 
 def said_line(trust: Trust, signs: Signs) -> Line:
     """Say what was answered, for the scrollback."""
-    folder = shown(short_path(str(trust.workspace)))
+    folder = shown_path(short_path(str(trust.workspace)))
     if trust.state is TrustState.TRUSTED:
         return line(("add", signs.ok), ("dim", f" Trusted: {folder}"))
     said = "Not trusted for now: {}"
@@ -68,9 +68,9 @@ def _sentences(trust: Trust) -> Iterator[str]:
         yield f"Its rules let this run without asking: {_listed(cut)}."
 
 
-def _named(trust: Trust, kind: ItemKind) -> str:
+def _named(trust: Trust, kind: ActiveKind) -> str:
     """Name what there is of a kind: the files where they are few."""
-    paths = [shown(item.path) for item in trust.items if item.kind is kind]
+    paths = [shown_path(item.path) for item in trust.items if item.kind is kind]
     return f"{_KINDS[kind][0]} ({', '.join(paths) if len(paths) < _MOST_NAMED else f'{len(paths)} files'})"
 
 
@@ -78,7 +78,7 @@ def _changes(trust: Trust) -> Iterator[str]:
     present = {item.path for item in trust.items}
     for path in trust.changed:
         how = "gone" if path not in present else "changed" if path in trust.known else "new"
-        yield f"{shown(path)} ({how})"
+        yield f"{shown_path(path)} ({how})"
 
 
 def _listed(names: list[str]) -> str:

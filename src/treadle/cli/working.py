@@ -212,10 +212,10 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", l
 def _say_how_to_go_on(session_id: str) -> None:
     """Name the session that was left, unless the terminal is gone."""
     from treadle.app.report import resume_line
-    from treadle.app.wrapping import say
+    from treadle.app.wrapping import write_wrapped
 
     with suppress(OSError):
-        say(sys.stderr, resume_line(session_id))
+        write_wrapped(sys.stderr, resume_line(session_id))
 
 
 def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
@@ -232,12 +232,12 @@ def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
     from treadle.app.compose import last_session
     from treadle.app.config.settings import load_settings
     from treadle.app.models.choosing import Models
-    from treadle.cli.trust import settle
+    from treadle.cli.trust import settle_trust
 
     trust = _session_trust(arguments)
     if arguments.go_on:
         last_session(trust.workspace)
-    return settle(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
+    return settle_trust(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
 def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":

@@ -25,7 +25,7 @@ _MOST_ITEMS = 100
 _LONGEST = 300
 
 
-class Item(Struct, frozen=True):
+class ChecklistItem(Struct, frozen=True):
     """One thing to do; `depth` 1 is below the item of depth 0 before it."""
 
     text: str
@@ -33,25 +33,25 @@ class Item(Struct, frozen=True):
     depth: int = 0
 
 
-Checklist: TypeAlias = tuple[Item, ...]
+Checklist: TypeAlias = tuple[ChecklistItem, ...]
 _Key: TypeAlias = tuple[str, int]
 
 
-def parse(markdown: str) -> Checklist:
+def parse_checklist(markdown: str) -> Checklist:
     """Read the items, written `- [ ] text` or `- [x] text`; other lines are no part of the list."""
     return tuple(item for line in markdown.splitlines() if (item := _read(line)))[:_MOST_ITEMS]
 
 
-def _read(line: str) -> Item | None:
+def _read(line: str) -> ChecklistItem | None:
     found = _ITEM.fullmatch(line.rstrip())
     text = " ".join((found["text"] or "").split())[:_LONGEST].rstrip() if found else ""
     if found is None or not text:
         return None
     depth = len(found["indent"].expandtabs(4)) // _INDENT
-    return Item(text, done=found["mark"] in ("x", "X"), depth=min(depth, _DEEPEST))
+    return ChecklistItem(text, done=found["mark"] in ("x", "X"), depth=min(depth, _DEEPEST))
 
 
-def render(checklist: Checklist) -> str:
+def render_checklist(checklist: Checklist) -> str:
     """Write the items as Markdown, one to a line."""
     return "\n".join(f"{' ' * (_INDENT * item.depth)}- [{'x' if item.done else ' '}] {item.text}" for item in checklist)
 
@@ -62,11 +62,11 @@ def rewrite(markdown: str, checklist: Checklist) -> str:
     items = [number for number, line in enumerate(lines) if _read(line)]
     first = items[0] if items else len(lines)
     kept = [line for number, line in enumerate(lines) if number not in set(items)]
-    new = render(checklist).splitlines()
+    new = render_checklist(checklist).splitlines()
     return "".join(f"{line}\n" for line in (*kept[:first], *new, *kept[first:]))
 
 
-def merge(base: Checklist, model: Checklist, user: Checklist) -> Checklist:
+def merge_checklists(base: Checklist, model: Checklist, user: Checklist) -> Checklist:
     """Join two changes of the list `base`; where they contradict each other the user's stands.
 
     The order is the model's; what the user added follows the item that it followed in the user's list.
@@ -91,7 +91,7 @@ def merge(base: Checklist, model: Checklist, user: Checklist) -> Checklist:
     return tuple(merged[key] for key in order)[:_MOST_ITEMS]
 
 
-def _keyed(checklist: Checklist) -> Iterator[tuple[_Key, Item]]:
+def _keyed(checklist: Checklist) -> Iterator[tuple[_Key, ChecklistItem]]:
     """Name each item by its text, whatever its case, and by how many such came before it."""
     seen: dict[str, int] = {}
     for item in checklist:
@@ -100,7 +100,7 @@ def _keyed(checklist: Checklist) -> Iterator[tuple[_Key, Item]]:
         yield (text, seen[text]), item
 
 
-def _join(before: Item | None, model: Item, user: Item | None) -> Item:
+def _join(before: ChecklistItem | None, model: ChecklistItem, user: ChecklistItem | None) -> ChecklistItem:
     if user is None or user == before:
         return model
     if before is None:
@@ -108,7 +108,7 @@ def _join(before: Item | None, model: Item, user: Item | None) -> Item:
     return replace(user, done=user.done if user.done != before.done else model.done)
 
 
-def summary(checklist: Checklist) -> str:
+def checklist_summary(checklist: Checklist) -> str:
     """Say how far it is, and what comes next; empty without a list."""
     if not checklist:
         return ""
@@ -125,7 +125,7 @@ def reminder(checklist: Checklist, requests: int) -> str:
         return ""
     return (
         "The task's checklist was not updated for a while. It now says:\n"
-        f"{render(checklist)}\n"
+        f"{render_checklist(checklist)}\n"
         "Give the whole list, with finished items marked `[x]`, as `task_progress` with your next call."
     )
 
@@ -134,7 +134,7 @@ def edited(before: Checklist, now: Checklist) -> str:
     """Give the note that tells the model of the user's own change to the list; empty when there is none."""
     if before == now:
         return ""
-    return f"The user changed the task's checklist. It now says:\n{render(now) or '(empty)'}"
+    return f"The user changed the task's checklist. It now says:\n{render_checklist(now) or '(empty)'}"
 
 
 def with_progress(spec: ToolSpec) -> ToolSpec:

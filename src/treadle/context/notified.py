@@ -70,10 +70,10 @@ class _Call(Struct):
 
 
 class NotificationReader:
-    """Follows a log, event by event. `told` gives the notifications; the live ones are not in any log."""
+    """Follows a log, event by event. `notifications` gives the notifications; the live ones are not in any log."""
 
     def __init__(self) -> None:
-        self._told: list[Notification] = []
+        self._notifications: list[Notification] = []
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
@@ -81,27 +81,27 @@ class NotificationReader:
         self._error: ModelError | None = None
         self._held: CallChanged | None = None
 
-    def told(self) -> list[Notification]:
+    def notifications(self) -> list[Notification]:
         """Give what surfaces were notified of so far, and forget it."""
         self._release()
-        told, self._told = self._told, []
-        return told
+        notifications, self._notifications = self._notifications, []
+        return notifications
 
     def take(self, event: Event) -> None:
         """Read one event."""
         data = event.data
         if isinstance(data, _SAID):
-            self._told += self._said(data)
+            self._notifications += self._said(data)
             return
         if self._held is not None:
             self._release()
         if not isinstance(data, ContextReady):
-            self._told += self._happened(data, event.source)
+            self._notifications += self._happened(data, event.source)
 
     def _release(self) -> None:
         """Tell the outcome of a call after it is clear that the machine made no other one of it."""
         if self._held is not None:
-            self._told.append(self._held)
+            self._notifications.append(self._held)
             self._held = None
 
     def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901 - one line for each event
@@ -130,8 +130,8 @@ class NotificationReader:
             case ReplyFailed(error=error):
                 self._error = error
                 yield ReplyDropped()
-            case Compacted(dropped=dropped, shortened=shortened) if dropped or shortened:
-                yield ContextCompacted(dropped=dropped)
+            case Compacted() as made if made.dropped or made.shortened:
+                yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):
                 yield ModeChanged(mode=mode)
                 if choice is not None:
@@ -251,4 +251,4 @@ def notifications(events: Iterable[Event]) -> Iterator[Notification]:
     reader = NotificationReader()
     for event in events:
         reader.take(event)
-    yield from reader.told()
+    yield from reader.notifications()

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
 from msgspec.structs import replace
 
+from treadle.context.focus import PROGRESS
+from treadle.context.provenance import Provenance
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
     CallFinished,
@@ -20,19 +23,37 @@ from treadle.protocol.events import (
     ReplyFinished,
     Shortened,
 )
-from treadle.protocol.messages import ContentBlock, ResultContent, Text, ToolResult
-from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult
-from treadle.protocol.tools import CallResult
+from treadle.protocol.messages import (
+    ContentBlock,
+    RedactedThinking,
+    ResultContent,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
+from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult, joined
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolKind
+
+_SUBJECTS = ("path", "command", "url", "query", "regex")
+"""Parameters of tools that say what a call is about."""
+
+_LONGEST_SUBJECT = 120
 
 
 class TranscriptReader:
-    """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it."""
+    """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it.
+
+    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none.
+    """
 
     def __init__(self) -> None:
         self.transcript = Transcript()
         self.offer = OfferChanged(step=0, system=())
+        self.replied_at = 0
+        self._beside = 0
         self._prompts: dict[str, Prompt | EditQueued] = {}
-        self._names: dict[str, str] = {}
+        self._calls: dict[str, CallProposed] = {}
         self._results: dict[str, CallResult] = {}
 
     def take(self, event: Event) -> None:  # noqa: C901 - one line for each event
@@ -40,26 +61,31 @@ class TranscriptReader:
         match event.data:
             case CallJudged() | CallStarted():  # first what comes most often
                 pass
-            case CallProposed(call=call):
-                self._names[call.id] = call.name
+            case CallProposed() as proposed:
+                self._calls[proposed.call.id] = proposed
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 self._results[call_id] = result
             case ContextReady() as data:
                 self._seal(data, event.seq)
             case ReplyFinished(message=message, usage=usage):
-                self.transcript.add_assistant(message, usage.context_tokens, seq=event.seq)
+                sources = tuple(self._source_of(block, event.seq) for block in message.content)
+                self.replied_at = event.at
+                self.transcript.add_assistant(
+                    message, usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
+                )
             case Prompt(id=prompt_id) as prompt:
                 self._prompts[prompt_id] = prompt
             case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
                 self._prompts[prompt_id] = prompt
             case OfferChanged() as offer:
-                self.offer = offer
+                self.offer, self._beside = offer, offer_size(offer)
             case ReplyFailed(partial=partial):
                 self._forget_calls()
                 if partial is not None:
-                    self.transcript.add_assistant(partial, seq=event.seq)
+                    sources = tuple(Provenance("reply", seq=event.seq) for _ in partial.content)
+                    self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
             case Compacted() as data:
-                self.transcript.drop(data.through, data.summary)
+                self.transcript.drop(data.through, data.summary, event.seq)
                 self._shorten(data.shortened)
             case _:
                 pass
@@ -72,18 +98,67 @@ class TranscriptReader:
         self, results: Iterable[SealedResult], content: Iterable[Passage | PromptContent]
     ) -> tuple[ContentBlock, ...]:
         """Give the blocks of a user message that consists of these."""
-        return (*map(self._result, results), *self._of_content(content))
+        return tuple(block for block, _ in self._parts(results, content, 0))
+
+    def _parts(
+        self, results: Iterable[SealedResult], content: Iterable[Passage | PromptContent], seq: int
+    ) -> Iterator[tuple[ContentBlock, Provenance]]:
+        for sealed in results:
+            yield self._result(sealed), self._source_of_result(sealed.call_id, seq)
+        for one in content:
+            match one:
+                case Passage(kind=kind, text=text, origin=origin):
+                    yield Text(text=text), Provenance(kind, origin, seq)
+                case PromptContent(prompt_id=prompt_id):
+                    yield from self._of_prompt(prompt_id, seq)
+
+    def _of_prompt(self, prompt_id: str, seq: int) -> Iterator[tuple[ContentBlock, Provenance]]:
+        prompt = self._prompts.get(prompt_id)
+        if prompt is None:
+            return
+        for block in prompt.content:
+            yield block, Provenance("prompt", seq=seq)
+        for enclosure in prompt.enclosed:
+            for block in enclosure.content:
+                yield block, Provenance(enclosure.kind, enclosure.origin, seq)
+
+    def _source_of_result(self, call_id: str, seq: int) -> Provenance:
+        """Say what a result is: what was read, what the user answered or did not allow, or what came of a call."""
+        proposed, result = self._calls.get(call_id), self._results.get(call_id)
+        if proposed is None or result is None:
+            return Provenance("result", seq=seq)
+        call, traits = proposed.call, proposed.traits
+        if result.outcome is Outcome.REJECTED:
+            return Provenance("rejection", describe_call(call), seq)
+        if traits.flow is Flow.ASK and result.outcome is Outcome.OK:
+            return Provenance("answer", _question(call), seq)
+        if traits.kind is ToolKind.READ and traits.flow is Flow.RUN and result.outcome is Outcome.OK:
+            return Provenance("read", _subject(call) or call.name, seq, _key(call))
+        return Provenance("result", describe_call(call), seq)
+
+    def _source_of(self, block: ContentBlock, seq: int) -> Provenance:
+        match block:
+            case ToolUse(name=name, id=call_id):
+                proposed = self._calls.get(call_id)
+                return Provenance("call", name if proposed is None else describe_call(proposed.call), seq)
+            case Thinking() | RedactedThinking():
+                return Provenance("thinking", seq=seq)
+            case _:
+                return Provenance("reply", seq=seq)
 
     def _seal(self, data: ContextReady, seq: int) -> None:
         delivered = [one.prompt_id for one in data.content if isinstance(one, PromptContent)]
         prompts = [self._prompts[one].content for one in delivered if one in self._prompts]
-        self.transcript.add_user(self.blocks(data.results, data.content), prompts, seq=seq)
+        parts = tuple(self._parts(data.results, data.content, seq))
+        self.transcript.add_user(
+            tuple(block for block, _ in parts), prompts, seq=seq, sources=tuple(source for _, source in parts)
+        )
         for prompt_id in delivered:
             self._prompts.pop(prompt_id, None)
         self._forget_calls()
 
     def _forget_calls(self) -> None:
-        self._names.clear()
+        self._calls.clear()
         self._results.clear()
 
     def _result(self, sealed: SealedResult) -> ToolResult:
@@ -91,26 +166,11 @@ class TranscriptReader:
         content: tuple[ResultContent, ...] = () if result is None else result.content
         return ToolResult(
             call_id=sealed.call_id,
-            name=self._names.get(sealed.call_id, ""),
+            name=self._calls[sealed.call_id].call.name if sealed.call_id in self._calls else "",
             content=content or (Text(text=sealed.text),),
             is_error=result is None or result.is_error,
             wire_id=self.transcript.wire_id(sealed.call_id),
         )
-
-    def _of_content(self, content: Iterable[Passage | PromptContent]) -> Iterator[ContentBlock]:
-        for one in content:
-            match one:
-                case Passage(text=text):
-                    yield Text(text=text)
-                case PromptContent(prompt_id=prompt_id):
-                    yield from self._of_prompt(prompt_id)
-
-    def _of_prompt(self, prompt_id: str) -> Iterator[ContentBlock]:
-        prompt = self._prompts.get(prompt_id)
-        if prompt is not None:
-            yield from prompt.content
-            for enclosure in prompt.enclosed:
-                yield from enclosure.content
 
     def _shorten(self, shortened: Iterable[Shortened]) -> None:
         contents = {one.call_id: one.content for one in shortened}
@@ -118,3 +178,29 @@ class TranscriptReader:
         for call_id, content in contents.items():
             if call_id in self._results:
                 self._results[call_id] = replace(self._results[call_id], content=content)
+
+
+def describe_call(call: ToolCall) -> str:
+    """Name a call by its tool, and by what it is about where that is one short argument."""
+    return f"{call.name} {_subject(call)}".strip()
+
+
+def _subject(call: ToolCall) -> str:
+    about = next((call.arguments[name] for name in _SUBJECTS if isinstance(call.arguments.get(name), str)), "")
+    return " ".join(about.split())[:_LONGEST_SUBJECT]
+
+
+def _question(call: ToolCall) -> str:
+    asked = call.arguments.get("question", "")
+    return asked if isinstance(asked, str) else ""
+
+
+def _key(call: ToolCall) -> str:
+    """Give what two reads of the same have in common."""
+    arguments = {name: value for name, value in call.arguments.items() if name != PROGRESS}
+    return f"{call.name} {msgspec.json.encode(arguments, order='sorted').decode()}"
+
+
+def offer_size(offer: OfferChanged) -> int:
+    """Count the bytes of the system prompt, and of the tools where they are no part of it."""
+    return len(joined(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)

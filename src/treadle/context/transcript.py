@@ -7,7 +7,10 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from treadle.context.left_out import Facts, known_of
 from treadle.context.media import without_media
+from treadle.context.provenance import Entry, Provenance, sources_of
+from treadle.context.sizes import bytes_of_text, size, size_of_block
 from treadle.context.xml import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
@@ -34,7 +37,14 @@ LEAST_BYTES_PER_TOKEN = 2.2
 _DROPPED = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
 """What stands in their place where the log has no summary."""
 
-_MEDIA_BYTES = 6_000
+_LEAST_REPLACED = 200
+"""Bytes; a shorter result stays."""
+
+_NAMED_PARTS = 4
+_LEAST_REPORTED = 1_000
+"""Tokens; smaller counts of a provider say too little about its tokenizer."""
+
+_MOST_BYTES_PER_TOKEN = 6.0
 
 
 class Transcript:
@@ -46,12 +56,13 @@ class Transcript:
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
+        self._entries: list[Entry] = []
         self._projected: dict[tuple[ToolProtocol, bool, bool], list[Message]] = {}
         self._reported_tokens = 0
         self._new_bytes = 0
-        self._asked: list[tuple[str, ...]] = []
-        self._seqs: list[int] = []
-        self._requests_left_out: list[str] = []
+        self._bytes = 0
+        self._bytes_per_token = BYTES_PER_TOKEN
+        self._facts = Facts()
         self._left_out: Text | None = None
 
     def messages(self, protocol: ToolProtocol, *, images: bool = True, documents: bool = True) -> tuple[Message, ...]:
@@ -60,9 +71,14 @@ class Transcript:
             return tuple(self._messages)
         projected = self._projected.setdefault((protocol, images, documents), [])
         for message in self._messages[len(projected) :]:
-            plain = without_media(message, images=images, documents=documents)
-            projected.append(as_xml_message(plain) if protocol is ToolProtocol.XML else plain)
+            projected.append(self.projected(message, protocol, images=images, documents=documents))
         return tuple(projected)
+
+    @staticmethod
+    def projected(message: Message, protocol: ToolProtocol, *, images: bool, documents: bool) -> Message:
+        """Give a message as it is sent with this tool protocol to a model that takes these media."""
+        plain = without_media(message, images=images, documents=documents)
+        return as_xml_message(plain) if protocol is ToolProtocol.XML else plain
 
     @property
     def is_empty(self) -> bool:
@@ -72,7 +88,15 @@ class Transcript:
     @property
     def tokens(self) -> int:
         """Estimate what the conversation takes: the provider's last count, and the bytes since."""
-        return self._reported_tokens + int(self._new_bytes / BYTES_PER_TOKEN)
+        return self._reported_tokens + self.tokens_of(self._new_bytes)
+
+    def tokens_of(self, count: int) -> int:
+        """Estimate the tokens of so many bytes."""
+        return int(count / self._bytes_per_token)
+
+    def bytes_of(self, tokens: int) -> int:
+        """Estimate the bytes of so many tokens."""
+        return int(tokens * self._bytes_per_token)
 
     @property
     def most_tokens(self) -> int:
@@ -85,17 +109,37 @@ class Transcript:
         return self._reported_tokens > 0
 
     def add_user(
-        self, blocks: tuple[ContentBlock, ...], prompts: Sequence[Sequence[UserContent]] = (), *, seq: int = 0
+        self,
+        blocks: tuple[ContentBlock, ...],
+        prompts: Sequence[Sequence[UserContent]] = (),
+        *,
+        seq: int = 0,
+        sources: tuple[Provenance, ...] = (),
     ) -> None:
         """Add a user message that event `seq` sealed; `prompts` are what the user said in it."""
         later = () if self.is_empty else prompts
-        self._add(Role.USER, blocks, seq, tuple(map(_text_of, later)))
+        self._add(Entry(Message(role=Role.USER, content=blocks), seq, tuple(map(_text_of, later)), sources))
 
-    def add_assistant(self, message: Message, context_tokens: int = 0, *, seq: int = 0) -> None:
-        """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown."""
-        self._add(Role.ASSISTANT, message.content or (Text(text="(no answer)"),), seq)
+    def add_assistant(
+        self,
+        message: Message,
+        context_tokens: int = 0,
+        *,
+        seq: int = 0,
+        sources: tuple[Provenance, ...] = (),
+        beside: int = 0,
+    ) -> None:
+        """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown.
+
+        That count covers prompt and tools too, which have `beside` bytes: it says how long this model's tokens are.
+        """
+        said = message if message.content else Message(role=Role.ASSISTANT, content=(Text(text="(no answer)"),))
+        self._add(Entry(said, seq, (), sources))
         if context_tokens:
             self._reported_tokens, self._new_bytes = context_tokens, 0
+        if context_tokens >= _LEAST_REPORTED:
+            measured = (self._bytes + beside) / context_tokens
+            self._bytes_per_token = min(max(measured, LEAST_BYTES_PER_TOKEN), _MOST_BYTES_PER_TOKEN)
 
     def wire_id(self, call_id: str) -> str:
         """Look up the provider's own id of a call of the last message."""
@@ -126,32 +170,40 @@ class Transcript:
         """Count the bytes of the `count` messages after the first."""
         return sum(size(message) for message in self._messages[1 : 1 + count])
 
-    def requests(self, count: int) -> tuple[str, ...]:
-        """Give what the user asked after the task in messages that have left, and in the next `count` to leave."""
-        return (*self._requests_left_out, *(text for asked in self._asked[1 : 1 + count] for text in asked))
+    def facts(self, count: int) -> Facts:
+        """Give what is known of the messages after the task that have left, and of the next `count` to leave."""
+        return known_of(self._entries[1 : 1 + count], self._facts)
+
+    def entries(self) -> Sequence[Entry]:
+        """Give the messages with where they come from."""
+        return tuple(self._entries)
 
     def through(self, count: int) -> int:
         """Give the number of the event that completed the last of the `count` messages after the first; 0 for none."""
-        return self._seqs[count] if count and count < len(self._seqs) else 0
+        return self._entries[count].seq if count and count < len(self._entries) else 0
 
-    def drop(self, through: int, summary: str = "") -> None:
+    def drop(self, through: int, summary: str = "", seq: int = 0) -> None:
         """Leave out what events up to number `through` said, but for the task; `summary` stands in its place."""
-        count = bisect_right(self._seqs, through, lo=1) - 1 if self._seqs else 0
+        seqs = [entry.seq for entry in self._entries]
+        count = bisect_right(seqs, through, lo=1) - 1 if seqs else 0
         if count <= 0:
             return
         gone = self.size_of(count)
-        self._requests_left_out += [text for asked in self._asked[1 : 1 + count] for text in asked]
-        first, left_out = self._messages[0], Text(text=summary or _DROPPED)
-        content = tuple(block for block in first.content if block is not self._left_out)
-        self._messages[: 1 + count] = [Message(role=first.role, content=(*content, left_out))]
-        del self._asked[1 : 1 + count]
-        del self._seqs[1 : 1 + count]
-        before = 0 if self._left_out is None else _bytes(self._left_out.text)
+        first, left_out = self._entries[0], Text(text=summary or _DROPPED)
+        kept = [
+            (block, source)
+            for block, source in zip(first.message.content, sources_of(first), strict=True)
+            if block is not self._left_out
+        ]
+        self._facts = self.facts(count)
+        task = Message(role=first.message.role, content=(*(block for block, _ in kept), left_out))
+        sources = (*(source for _, source in kept), Provenance("left out", seq=seq))
+        self._entries[: 1 + count] = [Entry(task, first.seq, first.asked, sources)]
+        self._messages[: 1 + count] = [task]
+        before = 0 if self._left_out is None else bytes_of_text(self._left_out.text)
         self._left_out = left_out
         self._projected.clear()
-        reported = min(gone, int(self._reported_tokens * BYTES_PER_TOKEN))
-        self._reported_tokens -= int(reported / BYTES_PER_TOKEN)
-        self._new_bytes = max(0, self._new_bytes - (gone - reported) + _bytes(left_out.text) - before)
+        self._resize(bytes_of_text(left_out.text) - before - gone)
 
     def results(self) -> tuple[ToolResult, ...]:
         """Give the results in the last message, if it is the user's."""
@@ -160,41 +212,79 @@ class Transcript:
         return tuple(block for block in self._messages[-1].content if isinstance(block, ToolResult))
 
     def replace_results(self, contents: Mapping[str, tuple[ResultContent, ...]]) -> None:
-        """Put shorter contents in the place of those that results of the last message had, by the call's id."""
-        if not contents or not self.results():
+        """Put shorter contents in the place of those that results had, by the call's id."""
+        if not contents:
             return
-        last = self._messages.pop()
-        shorter = Message(role=last.role, content=tuple(_with_content(block, contents) for block in last.content))
-        for projected in self._projected.values():
-            del projected[len(self._messages) :]
-        self._messages.append(shorter)
-        self._new_bytes = max(0, self._new_bytes - size(last) + size(shorter))
+        for at, entry in enumerate(self._entries):
+            old = entry.message
+            if any(isinstance(block, ToolResult) and block.call_id in contents for block in old.content):
+                new = Message(role=old.role, content=tuple(_with_content(block, contents) for block in old.content))
+                self._entries[at], self._messages[at] = replace(entry, message=new), new
+                for projected in self._projected.values():
+                    del projected[at:]
+                self._resize(size(new) - size(old))
 
-    def largest(self) -> str:
-        """Name the largest part of what always stays, and about how many tokens it has."""
-        kept = (message for at, message in enumerate(self._messages) if not 0 < at <= self.droppable(1.0))
-        parts = [(size_of_block(block), _name(message.role, block)) for message in kept for block in message.content]
-        if not parts:
-            return ""
-        bytes_taken, name = max(parts)
-        return f"{name} (about {bytes_taken / BYTES_PER_TOKEN:,.0f} tokens)"
+    def superseded(self) -> Mapping[str, str]:
+        """Find results of reads that a later read of the same makes superfluous: the call's id, and what was read."""
+        newest: dict[str, str] = {}
+        found: dict[str, str] = {}
+        for entry in reversed(self._entries):
+            for block, source in zip(reversed(entry.message.content), reversed(sources_of(entry)), strict=True):
+                if not (isinstance(block, ToolResult) and source.key) or block.is_error:
+                    continue
+                if source.key in newest and size_of_block(block) > _LEAST_REPLACED:
+                    found[block.call_id] = source.origin
+                newest.setdefault(source.key, block.call_id)
+        return found
+
+    def size_of_results(self, call_ids: Mapping[str, str]) -> int:
+        """Count the bytes of these results."""
+        blocks = (block for message in self._messages for block in message.content)
+        return sum(size_of_block(one) for one in blocks if isinstance(one, ToolResult) and one.call_id in call_ids)
+
+    def _resize(self, change: int) -> None:
+        """Take note that what a provider may have counted has another size now."""
+        self._bytes += change
+        self._new_bytes += change
+        if self._new_bytes < 0:
+            self._reported_tokens = max(0, self._reported_tokens + self.tokens_of(self._new_bytes))
+            self._new_bytes = 0
+
+    def largest(self) -> Sequence[tuple[int, str]]:
+        """Give the largest parts of what always stays, with about how many tokens each has."""
+        end = self.droppable(1.0)
+        kept = (entry for at, entry in enumerate(self._entries) if not 0 < at <= end)
+        parts = sorted(
+            (
+                (size_of_block(block), _name(entry.message.role, block, source))
+                for entry in kept
+                for block, source in zip(entry.message.content, sources_of(entry), strict=True)
+            ),
+            reverse=True,
+        )
+        return [(self.tokens_of(count), name) for count, name in parts[:_NAMED_PARTS]]
 
     def _ends_with(self, role: Role) -> bool:
         return bool(self._messages) and self._messages[-1].role is role
 
-    def _add(self, role: Role, content: tuple[ContentBlock, ...], seq: int, asked: tuple[str, ...] = ()) -> None:
-        message = Message(role=role, content=content)
-        self._new_bytes += size(message)
-        if self._ends_with(role):
-            earlier = self._messages.pop()
-            asked = (*self._asked.pop(), *asked)
-            self._seqs.pop()
+    def _add(self, entry: Entry) -> None:
+        added = size(entry.message)
+        self._bytes += added
+        self._new_bytes += added
+        if self._ends_with(entry.message.role):
+            earlier = self._entries.pop()
+            self._messages.pop()
             for projected in self._projected.values():
                 del projected[len(self._messages) :]
-            message = Message(role=role, content=(*earlier.content, *content))
-        self._messages.append(message)
-        self._asked.append(asked)
-        self._seqs.append(seq)
+            content = (*earlier.message.content, *entry.message.content)
+            entry = Entry(
+                Message(role=entry.message.role, content=content),
+                entry.seq,
+                (*earlier.asked, *entry.asked),
+                (*sources_of(earlier), *sources_of(entry)),
+            )
+        self._messages.append(entry.message)
+        self._entries.append(entry)
 
 
 def _text_of(prompt: Sequence[UserContent]) -> str:
@@ -207,37 +297,17 @@ def _with_content(block: ContentBlock, contents: Mapping[str, tuple[ResultConten
     return replace(block, content=contents[block.call_id])
 
 
-def _name(role: Role, block: ContentBlock) -> str:
+def _name(role: Role, block: ContentBlock, source: Provenance) -> str:
     match block:
         case ToolResult(name=name):
             return f"the result of {name}"
         case ToolUse(name=name):
             return f"the call of {name}"
+        case _ if source.origin and role is Role.USER:
+            return source.origin
         case Image() | Document():
             return "an image or a document"
         case Text() | Thinking() | RedactedThinking():
             return "the text of a request" if role is Role.USER else "an answer of the model"
         case _:
             assert_never(block)
-
-
-def size(message: Message) -> int:
-    """Count the bytes of a message (UTF-8), as far as they cost tokens."""
-    return sum(size_of_block(block) for block in message.content)
-
-
-def size_of_block(block: ContentBlock) -> int:
-    """Count the bytes of one block (UTF-8), as far as they cost tokens."""
-    match block:
-        case Text(text=text) | Thinking(text=text):
-            return _bytes(text)
-        case ToolUse(name=name, arguments=arguments):
-            return len(name) + sum(len(key) + _bytes(str(value)) for key, value in arguments.items())
-        case ToolResult(content=content):
-            return sum(size_of_block(inner) for inner in content)
-        case _:
-            return _MEDIA_BYTES
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode(errors="replace"))

@@ -9,16 +9,16 @@ and `parse_unified` give the operations of patches over several files; `apply_se
 """
 
 from treadle.editing.apply import apply_edit, apply_sections
-from treadle.editing.explain import explain
+from treadle.editing.explain import explain_refusal
 from treadle.editing.markers import parse_blocks
 from treadle.editing.patches import parse_patch, parse_unified
 from treadle.editing.results import (
     AddFile,
     AppliedBlock,
-    Block,
     Change,
     DeleteFile,
     Edit,
+    EditBlock,
     EditError,
     EditFormat,
     EditResult,
@@ -36,12 +36,12 @@ from treadle.editing.whole import apply_whole, is_only_blocks, is_only_patch, is
 __all__ = [
     "AddFile",
     "AppliedBlock",
-    "Block",
     "BlockPreview",
     "BlockState",
     "Change",
     "DeleteFile",
     "Edit",
+    "EditBlock",
     "EditError",
     "EditFormat",
     "EditResult",
@@ -56,7 +56,7 @@ __all__ = [
     "apply_sections",
     "apply_whole",
     "display_diff",
-    "explain",
+    "explain_refusal",
     "final_text",
     "is_only_blocks",
     "is_only_patch",

@@ -14,8 +14,8 @@ from treadle.editing.place import Placed, longest_exact, place_block
 from treadle.editing.refusals import refuse_escaped, shown_within
 from treadle.editing.results import (
     AppliedBlock,
-    Block,
     Edit,
+    EditBlock,
     EditError,
     EditFormat,
     EditResult,
@@ -85,7 +85,7 @@ class Application:
     def __init__(self, pre: str) -> None:
         self._work = WorkingText(read_source(pre))
         self._blocks: list[AppliedBlock] = []
-        self._seen: set[Block] = set()
+        self._seen: set[EditBlock] = set()
         self._added: list[list[str]] = []
         self._count = 0
         self._refused: list[EditError] = []
@@ -113,7 +113,7 @@ class Application:
             case _:
                 assert_never(placed)
 
-    def _place(self, block: Block) -> Placed | EditError:
+    def _place(self, block: EditBlock) -> Placed | EditError:
         if block in self._seen:
             return EditError(
                 ErrorCode.OVERLAPPING,
@@ -125,7 +125,7 @@ class Application:
             return self._built_on_refused(block) or placed
         return placed
 
-    def _built_on_refused(self, block: Block) -> EditError | None:
+    def _built_on_refused(self, block: EditBlock) -> EditError | None:
         """Why a block is not found whose text only a refused block would have brought."""
         known = self._work.original.stripped
         for line in map(str.strip, block.search):
@@ -173,10 +173,10 @@ class Application:
 
     def find_exact(self, search: tuple[str, ...]) -> LineRange | None:
         """The one place where lines stand exactly; cheap enough to ask while a block grows."""
-        found = find_exact(Block(search, ()), self._work.views) if search else []
+        found = find_exact(EditBlock(search, ()), self._work.views) if search else []
         return LineRange(found[0].first + 1, found[0].last + 1) if len(found) == 1 else None
 
-    def _chosen(self, section: Section) -> Block | EditError:
+    def _chosen(self, section: Section) -> EditBlock | EditError:
         if len(section.readings) == 1:
             return section.readings[0]
         chosen = longest_exact(section.readings, self._work.views)
@@ -216,7 +216,7 @@ def _names(operation: FileOperation, file_name: str | None) -> bool:
     return mine == theirs or mine.endswith("/" + theirs) or theirs.endswith("/" + mine)
 
 
-def _exact_block(edit: Edit) -> Block:
+def _exact_block(edit: Edit) -> EditBlock:
     """An exact string, also as lines: a newline at the end of both, or before nothing, means whole lines."""
     old, new = (text.removeprefix("\ufeff").replace("\r\n", "\n") for text in (edit.old, edit.new))
     exact = Edit(old, new)
@@ -224,7 +224,7 @@ def _exact_block(edit: Edit) -> Block:
         old, new = old.removesuffix("\n"), new.removesuffix("\n")
     lines = tuple(old.split("\n"))
     keeps_blank = is_blank(lines[0]) or is_blank(lines[-1])
-    return Block(
+    return EditBlock(
         lines,
         tuple(new.split("\n")) if exact.new or keeps_blank else (),
         exact=exact,

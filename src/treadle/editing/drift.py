@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.editing.keys import is_blank
-from treadle.editing.results import Block, Tier
+from treadle.editing.results import EditBlock, Tier
 
 _NUMBERED = tuple(
     re.compile(pattern)
@@ -32,14 +32,14 @@ _BACKSLASHED = re.compile(r"\\([\"'\\/nrt])")
 _BACKSLASH_CHARS = {"n": "\n", "r": "", "t": "\t"}
 
 
-class Reading(Struct, frozen=True):
+class Interpretation(Struct, frozen=True):
     """A block as the model may have meant it, and the drift that was taken out of it."""
 
     tier: Tier
-    block: Block
+    block: EditBlock
 
 
-def readings_without_drift(block: Block) -> Iterator[Reading]:
+def readings_without_drift(block: EditBlock) -> Iterator[Interpretation]:
     """Every other reading of a block whose SEARCH shows the signs of a known drift, the likeliest first."""
     yield from _without_fence(block)
     yield from _without_line_numbers(block)
@@ -48,10 +48,12 @@ def readings_without_drift(block: Block) -> Iterator[Reading]:
     yield from _without_escaped_quotes(block)
 
 
-def _without_fence(block: Block) -> Iterator[Reading]:
+def _without_fence(block: EditBlock) -> Iterator[Interpretation]:
     search = _unfenced(block.search)
     if search is not None:
-        yield Reading(Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace))
+        yield Interpretation(
+            Tier.FENCE, replace(block, search=search, replace=_unfenced(block.replace) or block.replace)
+        )
 
 
 def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -60,7 +62,7 @@ def _unfenced(lines: tuple[str, ...]) -> tuple[str, ...] | None:
     return lines[1:-1]
 
 
-def _without_line_numbers(block: Block) -> Iterator[Reading]:
+def _without_line_numbers(block: EditBlock) -> Iterator[Interpretation]:
     for pattern in _NUMBERED:
         found = [pattern.fullmatch(line) for line in block.search if not is_blank(line)]
         matches = [match for match in found if match is not None]
@@ -69,7 +71,7 @@ def _without_line_numbers(block: Block) -> Iterator[Reading]:
         numbers = [int(match[1]) for match in matches]
         if any(later <= earlier for earlier, later in pairwise(numbers)):
             continue
-        yield Reading(
+        yield Interpretation(
             Tier.LINE_NUMBERS,
             replace(
                 block,
@@ -85,7 +87,7 @@ def _unnumbered(line: str, pattern: re.Pattern[str]) -> str:
     return line if match is None else match[2] or ""
 
 
-def _without_entities(block: Block) -> Iterator[Reading]:
+def _without_entities(block: EditBlock) -> Iterator[Interpretation]:
     """Decode the entities that SEARCH uses, and those it has no plain character for."""
     search, new = "\n".join(block.search), "\n".join(block.replace)
     used = {entity_char(match) for match in ENTITY.finditer(search)}
@@ -97,14 +99,14 @@ def _without_entities(block: Block) -> Iterator[Reading]:
     def decoded(line: str) -> str:
         return ENTITY.sub(lambda match: char if (char := entity_char(match)) in chars else match[0], line)
 
-    yield Reading(Tier.ENTITIES, _mapped(block, decoded))
+    yield Interpretation(Tier.ENTITIES, _mapped(block, decoded))
 
 
 def entity_char(match: re.Match[str]) -> str:
     return _ENTITY_CHARS[re.sub(r"(?<=#)0+|(?<=#x)0+", "", match[1].lower())]
 
 
-def _without_escaped_newlines(block: Block) -> Iterator[Reading]:
+def _without_escaped_newlines(block: EditBlock) -> Iterator[Interpretation]:
     """One line with `\\n` in it that stands for several lines."""
     if len(block.search) != 1 or "\\n" not in block.search[0] or len(block.replace) > 1:
         return
@@ -114,7 +116,7 @@ def _without_escaped_newlines(block: Block) -> Iterator[Reading]:
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
         search, replaced = tuple(old.split("\n")), tuple(new.split("\n")) if new else ()
         if not _cuts_strings([line for line in replaced if line not in search]):
-            yield Reading(Tier.ESCAPES, replace(block, search=search, replace=replaced))
+            yield Interpretation(Tier.ESCAPES, replace(block, search=search, replace=replaced))
 
 
 def _cuts_strings(lines: Sequence[str]) -> bool:
@@ -122,17 +124,17 @@ def _cuts_strings(lines: Sequence[str]) -> bool:
     return any(line.count('"') % 2 or _LONE_QUOTE.search(PAIRED_QUOTES.sub("", line)) for line in lines)
 
 
-def _without_escaped_quotes(block: Block) -> Iterator[Reading]:
+def _without_escaped_quotes(block: EditBlock) -> Iterator[Interpretation]:
     if not any('\\"' in line or "\\'" in line for line in block.search):
         return
-    yield Reading(Tier.ESCAPES, _mapped(block, lambda line: line.replace('\\"', '"').replace("\\'", "'")))
-    yield Reading(Tier.ESCAPES, _mapped(block, lambda line: line.replace('\\"', '"')))
-    yield Reading(Tier.ESCAPES, _mapped(block, lambda line: re.sub(r"\\([\"'\\])", r"\1", line)))
+    yield Interpretation(Tier.ESCAPES, _mapped(block, lambda line: line.replace('\\"', '"').replace("\\'", "'")))
+    yield Interpretation(Tier.ESCAPES, _mapped(block, lambda line: line.replace('\\"', '"')))
+    yield Interpretation(Tier.ESCAPES, _mapped(block, lambda line: re.sub(r"\\([\"'\\])", r"\1", line)))
 
 
 def _decoded_backslashes(text: str) -> str:
     return _BACKSLASHED.sub(lambda match: _BACKSLASH_CHARS.get(match[1], match[1]), text)
 
 
-def _mapped(block: Block, change: Callable[[str], str]) -> Block:
+def _mapped(block: EditBlock, change: Callable[[str], str]) -> EditBlock:
     return replace(block, search=tuple(map(change, block.search)), replace=tuple(map(change, block.replace)))

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from msgspec.structs import replace
 
 from treadle.editing.keys import TextViews, is_blank
-from treadle.editing.results import Block
+from treadle.editing.results import EditBlock
 
 _LEADER = re.compile(r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE)
 _CLOSER = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\"|\]|\)|-\})$")
@@ -63,7 +63,7 @@ def is_elision(line: str) -> bool:
     return _PLAIN.fullmatch(body.strip("()[] .:;-")) is not None
 
 
-def expand_replace(block: Block, views: TextViews) -> Block | None:
+def expand_replace(block: EditBlock, views: TextViews) -> EditBlock | None:
     """REPLACE with each elision that only it has expanded from SEARCH; None when an elision cannot be told.
 
     An elision is told when it stands for exactly the SEARCH lines between its neighbours. A placeholder that
@@ -131,7 +131,7 @@ def _holds(lines: Sequence[str]) -> bool:
     return any(sum(map(str.isalnum, line)) > 5 for line in lines)
 
 
-def split_at_elisions(block: Block) -> list[Block] | None:
+def split_at_elisions(block: EditBlock) -> list[EditBlock] | None:
     """The parts between the elisions that SEARCH and REPLACE share; None when they do not share them."""
     search, new = _parts(block.search), _parts(block.replace)
     if len(search) != len(new) or len(search) < 2:

@@ -6,17 +6,17 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from treadle.editing.elision import expand_replace
-from treadle.editing.exact import Place, find_places, is_whole_lines, reads_already
+from treadle.editing.exact import TextRange, find_places, is_whole_lines, reads_already
 from treadle.editing.foreign import escaped_sign
 from treadle.editing.keys import TextViews, is_blank
 from treadle.editing.refusals import at_lines, refuse, refuse_escaped
-from treadle.editing.results import Block, EditError, ErrorCode, LineRange
+from treadle.editing.results import EditBlock, EditError, ErrorCode, LineRange
 from treadle.editing.source import Hunk, WorkingText
 
 _MOST_NAMED = 20
 
 
-def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...], int] | EditError:
+def replace_everywhere(block: EditBlock, work: WorkingText) -> tuple[tuple[Hunk, ...], int] | EditError:
     """The changes of all places where SEARCH stands as a text, also within lines, and how many places there are."""
     views = work.views
     if all(is_blank(line) for line in block.search):
@@ -32,13 +32,15 @@ def replace_everywhere(block: Block, work: WorkingText) -> tuple[tuple[Hunk, ...
     return _refusal(block, work, places) or _changes(block, views, places)
 
 
-def _changes(block: Block, views: TextViews, places: Sequence[Place]) -> tuple[tuple[Hunk, ...], int] | EditError:
+def _changes(
+    block: EditBlock, views: TextViews, places: Sequence[TextRange]
+) -> tuple[tuple[Hunk, ...], int] | EditError:
     hunks = tuple(_hunks(block, views, places))
     sign = escaped_sign([line for hunk in hunks for line in hunk.lines], block.search, views)
     return (hunks, len(places)) if sign is None else refuse_escaped(sign)
 
 
-def _places(block: Block, views: TextViews) -> Iterator[Place]:
+def _places(block: EditBlock, views: TextViews) -> Iterator[TextRange]:
     """Every place, also those that overlap."""
     text = views.exact.joined
     for place in find_places(text, "\n".join(block.search)):
@@ -46,7 +48,7 @@ def _places(block: Block, views: TextViews) -> Iterator[Place]:
             yield place
 
 
-def _refusal(block: Block, work: WorkingText, places: Sequence[Place]) -> EditError | None:
+def _refusal(block: EditBlock, work: WorkingText, places: Sequence[TextRange]) -> EditError | None:
     """Why the places cannot all be replaced."""
     text, new = work.views.exact.joined, "\n".join(block.replace)
     inner = "\n".join(block.search)
@@ -71,7 +73,7 @@ def _refusal(block: Block, work: WorkingText, places: Sequence[Place]) -> EditEr
     return None
 
 
-def _refuse(code: ErrorCode, said: str, places: Sequence[Place], views: TextViews) -> EditError:
+def _refuse(code: ErrorCode, said: str, places: Sequence[TextRange], views: TextViews) -> EditError:
     rows = sorted({place.first + 1 for place in places})
     more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     where = ", ".join(map(str, rows[:_MOST_NAMED])) + more
@@ -80,7 +82,7 @@ def _refuse(code: ErrorCode, said: str, places: Sequence[Place], views: TextView
     return replace(at_lines(error, views, places[0].first, places[0].last + 1), candidates=candidates)
 
 
-def _hunks(block: Block, views: TextViews, places: Sequence[Place]) -> Iterator[Hunk]:
+def _hunks(block: EditBlock, views: TextViews, places: Sequence[TextRange]) -> Iterator[Hunk]:
     text, new = views.exact.joined, "\n".join(block.replace)
     for group in _by_lines(places):
         first, last = group[0], group[-1]
@@ -94,9 +96,9 @@ def _hunks(block: Block, views: TextViews, places: Sequence[Place]) -> Iterator[
         yield Hunk(first.first, last.last + 1, tuple("".join(pieces).split("\n")))
 
 
-def _by_lines(places: Sequence[Place]) -> Iterator[list[Place]]:
+def _by_lines(places: Sequence[TextRange]) -> Iterator[list[TextRange]]:
     """Group places that share a line."""
-    group: list[Place] = []
+    group: list[TextRange] = []
     for place in places:
         if group and place.first > group[-1].last:
             yield group

@@ -13,7 +13,7 @@ _MOST_CELLS = 40_000
 _TELLING = 2
 
 
-class Place(Struct, frozen=True):
+class TextRange(Struct, frozen=True):
     """A place in the text: characters `start` to `end`, and its first and last line, from 0."""
 
     start: int
@@ -22,28 +22,28 @@ class Place(Struct, frozen=True):
     last: int
 
 
-def find_places(text: str, wanted: str) -> Iterator[Place]:
+def find_places(text: str, wanted: str) -> Iterator[TextRange]:
     """Every place of `wanted` in the joined lines of a text, also those that overlap."""
     counted = row = 0
     at = text.find(wanted, 1)
     while at >= 0:
         row, counted = row + text.count("\n", counted, at), at
-        yield Place(at, at + len(wanted), row - 1, row - 1 + wanted.count("\n"))
+        yield TextRange(at, at + len(wanted), row - 1, row - 1 + wanted.count("\n"))
         at = text.find(wanted, at + 1)
 
 
-def in_file(places: Iterator[Place], views: TextViews, ends: Sequence[str]) -> Iterator[Place]:
+def in_file(places: Iterator[TextRange], views: TextViews, ends: Sequence[str]) -> Iterator[TextRange]:
     """The places that do not take a line end which the file, by having no final one, lacks."""
     real = len(views.exact.joined) - (0 if ends and ends[-1] else 1)
     return (place for place in places if ends and place.end <= real)
 
 
-def is_whole_lines(text: str, place: Place) -> bool:
+def is_whole_lines(text: str, place: TextRange) -> bool:
     """Whether a place begins and ends with a line."""
     return text[place.start - 1] == "\n" and (text[place.end : place.end + 1] or text[-1]) == "\n"
 
 
-def reads_already(text: str, old: str, new: str, place: Place) -> bool:
+def reads_already(text: str, old: str, new: str, place: TextRange) -> bool:
     """Whether the text around a place of `old` is `new` already; added blanks or lines of brackets do not tell."""
     at = new.find(old)
     while at >= 0:
@@ -55,7 +55,7 @@ def reads_already(text: str, old: str, new: str, place: Place) -> bool:
     return False
 
 
-def replaced(place: Place, new: str, views: TextViews, ends: Sequence[str]) -> tuple[Hunk, ...]:
+def replaced(place: TextRange, new: str, views: TextViews, ends: Sequence[str]) -> tuple[Hunk, ...]:
     """The hunks that put `new` at a place, and change no other character of the file."""
     text = views.exact.joined
     end = text.find("\n", place.end) if place.end < len(text) else len(text)

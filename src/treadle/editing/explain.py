@@ -6,7 +6,7 @@ from treadle.editing.apply import MOST_REFUSED
 from treadle.editing.results import EditError
 
 
-def explain(error: EditError, name: str = "", part: str = "block") -> str:
+def explain_refusal(error: EditError, name: str = "", part: str = "block") -> str:
     """The refusal of an edit of the file `name`, with every block that failed; `part` is what a block is called."""
     failed = (error, *error.others)
     codes = ", ".join(dict.fromkeys(one.code.value for one in failed))

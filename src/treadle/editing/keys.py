@@ -20,7 +20,7 @@ TYPOGRAPHIC = {
 _FOLD = str.maketrans(TYPOGRAPHIC)
 
 
-def fold(line: str) -> str:
+def fold_line(line: str) -> str:
     """The line with typographic quotes, dashes, dots and blanks as their ASCII forms, stripped."""
     if line.isascii():
         return line.strip()
@@ -116,7 +116,7 @@ class TextViews:
         """The lines that are not blank, stripped, in ASCII typography."""
         if self.visible.joined.isascii():
             return self.visible
-        return _visible([fold(key) for key in self.stripped.keys])
+        return _visible([fold_line(key) for key in self.stripped.keys])
 
     @cached_property
     def tab_indented(self) -> int:

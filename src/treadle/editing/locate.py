@@ -2,43 +2,43 @@
 
 from collections.abc import Callable, Sequence
 
-from treadle.editing.keys import KeyedLines, TextViews, fold, indent_of, is_blank
+from treadle.editing.keys import KeyedLines, TextViews, fold_line, indent_of, is_blank
 from treadle.editing.regions import Alignment
-from treadle.editing.results import Block, Tier
+from treadle.editing.results import EditBlock, Tier
 
-Finder = Callable[[Block, TextViews], list[Alignment]]
+Finder = Callable[[EditBlock, TextViews], list[Alignment]]
 
 _HINT_REACH = 3
 
 
-def find_exact(block: Block, views: TextViews) -> list[Alignment]:
+def find_exact(block: EditBlock, views: TextViews) -> list[Alignment]:
     """SEARCH as it is."""
     return _in_a_row(Tier.EXACT, views.exact, block.search)
 
 
-def find_trailing(block: Block, views: TextViews) -> list[Alignment]:
+def find_trailing(block: EditBlock, views: TextViews) -> list[Alignment]:
     """SEARCH but for blanks at the ends of lines."""
     return _in_a_row(Tier.TRAILING, views.trailing, [line.rstrip() for line in block.search])
 
 
-def find_indented(block: Block, views: TextViews) -> list[Alignment]:
+def find_indented(block: EditBlock, views: TextViews) -> list[Alignment]:
     """SEARCH but for its indentation."""
     return _in_a_row(Tier.INDENTATION, views.stripped, [line.strip() for line in block.search])
 
 
-def find_spaced(block: Block, views: TextViews) -> list[Alignment]:
+def find_spaced(block: EditBlock, views: TextViews) -> list[Alignment]:
     """SEARCH but for blank lines and blanks at the ends of lines."""
     return _among_visible(Tier.BLANK_LINES, views, views.spaced, [line.rstrip() for line in block.search])
 
 
-def find_visible(block: Block, views: TextViews) -> list[Alignment]:
+def find_visible(block: EditBlock, views: TextViews) -> list[Alignment]:
     """SEARCH but for its indentation and blank lines."""
     return _among_visible(Tier.BLANK_LINES, views, views.visible, [line.strip() for line in block.search])
 
 
-def find_folded(block: Block, views: TextViews) -> list[Alignment]:
+def find_folded(block: EditBlock, views: TextViews) -> list[Alignment]:
     """SEARCH but for its blanks and for typographic quotes, dashes and dots."""
-    return _among_visible(Tier.TYPOGRAPHY, views, views.folded, [fold(line) for line in block.search])
+    return _among_visible(Tier.TYPOGRAPHY, views, views.folded, [fold_line(line) for line in block.search])
 
 
 STRICT_FINDERS: tuple[Finder, ...] = (
@@ -51,7 +51,7 @@ STRICT_FINDERS: tuple[Finder, ...] = (
 )
 
 
-def narrowed(found: list[Alignment], block: Block, views: TextViews) -> list[Alignment]:
+def narrowed(found: list[Alignment], block: EditBlock, views: TextViews) -> list[Alignment]:
     """Several places narrowed by what the block says about its place: line hint, anchors, end of file."""
     if len(found) > 1 and block.hint is not None:
         found = _near_hint(found, block.hint - 1)

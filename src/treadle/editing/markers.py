@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from treadle.editing.results import Block, EditError, ErrorCode, Section
+from treadle.editing.results import EditBlock, EditError, ErrorCode, Section
 from treadle.editing.source import plain_lines
 
 _START = re.compile(
@@ -139,7 +139,7 @@ def finished_section(block: OpenBlock) -> Section | EditError:
     likely = [at for at in block.separators if len(block.body[at].strip()) == len(block.marker)]
     places = likely or block.separators
     readings = tuple(
-        Block(tuple(block.body[:at]), tuple(block.body[at + 1 :]), hint=block.hint)
+        EditBlock(tuple(block.body[:at]), tuple(block.body[at + 1 :]), hint=block.hint)
         for at in places[: _MOST_READINGS + 1]
     )
     if not 0 < len(readings) <= _MOST_READINGS:

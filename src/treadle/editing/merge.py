@@ -8,7 +8,7 @@ from rapidfuzz.distance import Levenshtein
 from treadle.editing.indentation import IndentRule, learn_indentation
 from treadle.editing.keys import TYPOGRAPHIC, indent_of, is_blank
 from treadle.editing.regions import Alignment, Conflict, Opcode, Region, find_region
-from treadle.editing.results import Block, ErrorCode, Tier
+from treadle.editing.results import EditBlock, ErrorCode, Tier
 from treadle.editing.source import Hunk
 
 _MOST_CELLS = 1_000_000
@@ -18,7 +18,7 @@ _MOST_EXACT_CELLS = 40_000
 _CURLY = frozenset("“”‘’")
 
 
-def merge(block: Block, found: Alignment, lines: Sequence[str]) -> list[Hunk] | Conflict:
+def merge_block(block: EditBlock, found: Alignment, lines: Sequence[str]) -> list[Hunk] | Conflict:
     """The changes of `block` as hunks on `lines`. Lines equal in SEARCH and REPLACE keep the file's text."""
     opcodes, drifted = _difference(block, found, lines)
     if drifted is None and any(new_low < new_high for *_, new_low, new_high in opcodes):
@@ -40,7 +40,7 @@ def merge(block: Block, found: Alignment, lines: Sequence[str]) -> list[Hunk] | 
     return hunks
 
 
-def _written(region: Region, block: Block, repair: "_Repair | None") -> tuple[str, ...] | None:
+def _written(region: Region, block: EditBlock, repair: "_Repair | None") -> tuple[str, ...] | None:
     """The new lines of a region without drift; None where their indentation is open."""
     if repair is None:
         return block.replace[region.new_low : region.new_high]
@@ -70,7 +70,7 @@ def line_changes(old: Sequence[str], new: Sequence[str], *, most: int = _MOST_CE
     ]
 
 
-def _difference(block: Block, found: Alignment, lines: Sequence[str]) -> tuple[list[Opcode], bool | None]:
+def _difference(block: EditBlock, found: Alignment, lines: Sequence[str]) -> tuple[list[Opcode], bool | None]:
     """The opcodes from SEARCH to REPLACE, and whether REPLACE drifts as SEARCH does (None: unknown).
 
     A model often copies SEARCH wrongly but writes REPLACE well; then REPLACE is compared with the file.
@@ -105,7 +105,7 @@ def _likeness(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode])
     return ends, sum(not is_blank(line) for line in old) - changed
 
 
-def _keeps_indentation(block: Block, found: Alignment, lines: Sequence[str]) -> bool:
+def _keeps_indentation(block: EditBlock, found: Alignment, lines: Sequence[str]) -> bool:
     """Whether no line but the first is indented otherwise than in the file."""
     return all(
         pair is None or is_blank(line) or indent_of(line) == indent_of(lines[pair])
@@ -113,7 +113,9 @@ def _keeps_indentation(block: Block, found: Alignment, lines: Sequence[str]) -> 
     )
 
 
-def _added_lines_drift(block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]) -> bool | None:
+def _added_lines_drift(
+    block: EditBlock, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
+) -> bool | None:
     """Whether the added lines of a diff are indented as its context or as the file; None when nothing tells.
 
     In a diff the context stands once, so only the added lines themselves, beside the lines they follow,
@@ -138,7 +140,7 @@ def _added_lines_drift(block: Block, found: Alignment, opcodes: Sequence[Opcode]
 class _Repair:
     """Takes the drift that SEARCH shows out of the lines of REPLACE."""
 
-    def __init__(self, block: Block, found: Alignment, lines: Sequence[str]) -> None:
+    def __init__(self, block: EditBlock, found: Alignment, lines: Sequence[str]) -> None:
         paired = [(line, lines[pair]) for line, pair in zip(block.search, found.pairs, strict=True) if pair is not None]
         visible = [(mine, theirs) for mine, theirs in paired if not is_blank(mine)]
         self._block = block
@@ -170,7 +172,7 @@ class _Repair:
 
 
 def _unproven_deletion(
-    block: Block, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
+    block: EditBlock, found: Alignment, opcodes: Sequence[Opcode], lines: Sequence[str]
 ) -> Conflict | None:
     """A similar line may go when it differs by a slip of the pen, never by a digit or an operator."""
     for _, low, high, new_low, new_high in opcodes:

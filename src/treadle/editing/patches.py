@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from treadle.editing.results import (
     AddFile,
-    Block,
     DeleteFile,
+    EditBlock,
     EditError,
     ErrorCode,
     FileOperation,
@@ -50,9 +50,9 @@ class _Chunk:
             self.replace.append(kept)
         self.changes = self.changes or mark in ("-", "+")
 
-    def block(self) -> Block:
+    def block(self) -> EditBlock:
         """The block without the empty lines after it, which only part it from what follows."""
-        return Block(
+        return EditBlock(
             tuple(self.search[: len(self.search) - self.loose_tail]),
             tuple(self.replace[: len(self.replace) - self.loose_tail]),
             hint=self.hint,

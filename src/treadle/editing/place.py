@@ -6,17 +6,17 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.editing.drift import Reading, readings_without_drift
+from treadle.editing.drift import Interpretation, readings_without_drift
 from treadle.editing.elision import expand_replace, is_elision, split_at_elisions
 from treadle.editing.everywhere import replace_everywhere
-from treadle.editing.exact import Place, find_places, in_file, is_whole_lines, reads_already, replaced
+from treadle.editing.exact import TextRange, find_places, in_file, is_whole_lines, reads_already, replaced
 from treadle.editing.foreign import escaped_sign, indented_as_file
 from treadle.editing.keys import MAX_PLACES, TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
-from treadle.editing.merge import merge
+from treadle.editing.merge import merge_block
 from treadle.editing.refusals import at_lines, refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
 from treadle.editing.regions import Alignment, Conflict
-from treadle.editing.results import Block, Edit, EditError, ErrorCode, LineRange, Tier
+from treadle.editing.results import Edit, EditBlock, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
 
@@ -30,10 +30,10 @@ class Placed(Struct, frozen=True):
 
 
 Placing = Placed | EditError
-_Attempt = tuple[Tier | None, Block, Finder]
+_Attempt = tuple[Tier | None, EditBlock, Finder]
 
 
-def place_block(block: Block, work: WorkingText) -> Placing:
+def place_block(block: EditBlock, work: WorkingText) -> Placing:
     """Try the tiers from strict to lax; the first that finds the block decides.
 
     Blocks are written against the original text or against the result of the blocks before them, so both
@@ -45,7 +45,7 @@ def place_block(block: Block, work: WorkingText) -> Placing:
     return placing
 
 
-def _place(block: Block, work: WorkingText) -> Placing:
+def _place(block: EditBlock, work: WorkingText) -> Placing:
     if block.everywhere:
         found = replace_everywhere(block, work)
         return found if isinstance(found, EditError) else Placed(Tier.EXACT, *found)
@@ -59,7 +59,7 @@ def _place(block: Block, work: WorkingText) -> Placing:
     return placing or _place_loosely(block, work.views)
 
 
-def _as_in_file(refused: EditError, block: Block, alone: WorkingText) -> EditError:
+def _as_in_file(refused: EditError, block: EditBlock, alone: WorkingText) -> EditError:
     """A refusal after other blocks as one of the block alone; where it alone fits, only its place is shown."""
     placing = _place(block, alone)
     if isinstance(placing, EditError):
@@ -67,13 +67,13 @@ def _as_in_file(refused: EditError, block: Block, alone: WorkingText) -> EditErr
     return at_lines(refused, alone.views, min(hunk.start for hunk in placing.hunks), placing.hunks[-1].end)
 
 
-def _changes_nothing(block: Block) -> bool:
+def _changes_nothing(block: EditBlock) -> bool:
     if block.exact is not None:
         return bool(block.exact.old) and block.exact.old == block.exact.new
     return block.search == block.replace and not all(is_blank(line) for line in block.search)
 
 
-def _place_after_others(original: Placing | None, block: Block, work: WorkingText) -> Placing | None:
+def _place_after_others(original: Placing | None, block: EditBlock, work: WorkingText) -> Placing | None:
     """The placing on the current text, given the one on the original."""
     if isinstance(original, EditError) and original.code is ErrorCode.AMBIGUOUS:
         return original
@@ -94,7 +94,7 @@ def _place_after_others(original: Placing | None, block: Block, work: WorkingTex
     return original
 
 
-def _place_exactly(block: Block, views: TextViews, ends: Sequence[str]) -> Placing | None:
+def _place_exactly(block: EditBlock, views: TextViews, ends: Sequence[str]) -> Placing | None:
     """The block where it is exactly, by whole lines or as a string; None where it is not."""
     if block.exact is not None:
         return _place_string(block, block.exact, views, ends)
@@ -106,7 +106,7 @@ def _place_exactly(block: Block, views: TextViews, ends: Sequence[str]) -> Placi
     return _place_string(block, Edit("\n".join(block.search), "\n".join(block.replace)), views, ends)
 
 
-def _place_string(block: Block, edit: Edit, views: TextViews, ends: Sequence[str]) -> Placing | None:
+def _place_string(block: EditBlock, edit: Edit, views: TextViews, ends: Sequence[str]) -> Placing | None:
     """The edit of a string where it is once."""
     text = views.exact.joined
     found = in_file(find_places(text, edit.old), views, ends) if edit.old else iter(())
@@ -134,7 +134,7 @@ def _place_string(block: Block, edit: Edit, views: TextViews, ends: Sequence[str
     return Placed(Tier.EXACT if is_whole_lines(text, place) else Tier.INLINE, hunks)
 
 
-def _is_string(block: Block, text: str, place: Place) -> bool:
+def _is_string(block: EditBlock, text: str, place: TextRange) -> bool:
     """Whether a block of lines that is found within lines is meant as a string, not as lines with other indentation.
 
     That is so for a part of a line, and where the first line alone lacks the indentation that the others have.
@@ -153,13 +153,13 @@ def _is_string(block: Block, text: str, place: Place) -> bool:
     return len(indent_of(new[1])) >= len(before) + new[0].rstrip().endswith((":", "{", "(", "["))
 
 
-def _strict_attempts(block: Block) -> Iterator[_Attempt]:
+def _strict_attempts(block: EditBlock) -> Iterator[_Attempt]:
     yield from ((None, block, finder) for finder in STRICT_FINDERS)
     readings = tuple(readings_without_drift(block))
     yield from ((each.tier, each.block, finder) for finder in STRICT_FINDERS for each in readings)
 
 
-def _place_strictly(block: Block, views: TextViews, ends: Sequence[str]) -> Placing | None:
+def _place_strictly(block: EditBlock, views: TextViews, ends: Sequence[str]) -> Placing | None:
     if all(is_blank(line) for line in block.search):
         return _place_exactly(block, views, ends)
     return _place_exactly(block, views, ends) or _first_found(_strict_attempts(block), views)
@@ -173,7 +173,7 @@ def _first_found(attempts: Iterable[_Attempt], views: TextViews) -> Placing | No
     return None
 
 
-def _merge_found(tier: Tier | None, block: Block, found: list[Alignment], views: TextViews) -> Placing:
+def _merge_found(tier: Tier | None, block: EditBlock, found: list[Alignment], views: TextViews) -> Placing:
     if len(found) > 1:
         return refuse_ambiguous(found, block, views)
     places = _also_inside_lines(block, found[0], views)
@@ -183,11 +183,11 @@ def _merge_found(tier: Tier | None, block: Block, found: list[Alignment], views:
     return hunks if isinstance(hunks, EditError) else Placed(tier or found[0].tier, tuple(hunks))
 
 
-def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | EditError:
+def _merged(block: EditBlock, found: Alignment, views: TextViews) -> list[Hunk] | EditError:
     expanded = expand_replace(block, views)
     if expanded is None:
         return refuse(ErrorCode.ELISION, block, views, found.first)
-    hunks = merge(expanded, found, views.lines)
+    hunks = merge_block(expanded, found, views.lines)
     if isinstance(hunks, Conflict):
         return refuse_conflict(hunks, block, views)
     hunks = [hunk for hunk in hunks if tuple(views.lines[hunk.start : hunk.end]) != hunk.lines]
@@ -201,7 +201,7 @@ def _merged(block: Block, found: Alignment, views: TextViews) -> list[Hunk] | Ed
     return [replace(hunk, lines=_indented(block, hunk.lines, views)) for hunk in hunks]
 
 
-def _indented(block: Block, new: tuple[str, ...], views: TextViews) -> tuple[str, ...]:
+def _indented(block: EditBlock, new: tuple[str, ...], views: TextViews) -> tuple[str, ...]:
     """New lines with the file's kind of indentation, where SEARCH has none that tells which one the model means."""
     return new if any(map(indent_of, block.search)) else indented_as_file(new, views)
 
@@ -225,7 +225,7 @@ def _brought_already(original: Sequence[Hunk], moved: Sequence[Hunk], work: Work
     )
 
 
-def _place_without_search(block: Block, work: WorkingText) -> Placing:
+def _place_without_search(block: EditBlock, work: WorkingText) -> Placing:
     """New text for an empty file; below an anchor or at the end of the file where a patch says so."""
     lines = work.views.lines
     if not block.replace:
@@ -240,7 +240,7 @@ def _place_without_search(block: Block, work: WorkingText) -> Placing:
     return refuse(ErrorCode.EMPTY_SEARCH, block, work.views)
 
 
-def _place_loosely(block: Block, views: TextViews) -> Placing:
+def _place_loosely(block: EditBlock, views: TextViews) -> Placing:
     """What no strict tier found: part of a line, done already, with elisions, or resembling."""
     if _is_done(block, views):
         return refuse(ErrorCode.ALREADY_APPLIED, block, views)
@@ -249,7 +249,7 @@ def _place_loosely(block: Block, views: TextViews) -> Placing:
         return refuse_places(places, block, views)
     if any(is_elision(line) for line in block.search):
         return _place_parts(block, views)
-    for reading in (Reading(Tier.SIMILAR, block), *readings_without_drift(block)):
+    for reading in (Interpretation(Tier.SIMILAR, block), *readings_without_drift(block)):
         found = narrowed(find_similar(reading.block, views), reading.block, views)
         if len(found) > 1:
             return refuse_ambiguous(found, block, views)
@@ -258,7 +258,7 @@ def _place_loosely(block: Block, views: TextViews) -> Placing:
     return refuse(ErrorCode.NOT_FOUND, block, views)
 
 
-def _is_done(block: Block, views: TextViews) -> bool:
+def _is_done(block: EditBlock, views: TextViews) -> bool:
     """Whether REPLACE stands in the file as it is, but for blanks."""
     keys = [line.strip() for line in block.replace if not is_blank(line)]
     known = {line.strip() for line in block.search}
@@ -268,7 +268,7 @@ def _is_done(block: Block, views: TextViews) -> bool:
     return telling and bool(views.visible.places(keys))
 
 
-def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> list[LineRange]:
+def _also_inside_lines(block: EditBlock, found: Alignment, views: TextViews) -> list[LineRange]:
     """The places that SEARCH fits as a string, where these are more than the one that lax tiers found by lines."""
     if block.lines_only or block.hint is not None or found.tier not in (Tier.TRAILING, Tier.INDENTATION):
         return []
@@ -276,13 +276,13 @@ def _also_inside_lines(block: Block, found: Alignment, views: TextViews) -> list
     return places if len(places) > 1 else []
 
 
-def _string_places(block: Block, views: TextViews) -> list[LineRange]:
+def _string_places(block: EditBlock, views: TextViews) -> list[LineRange]:
     wanted = "\n".join(block.search) + ("\n" if block.ends_line else "")
     places = islice(find_places(views.exact.joined, wanted), MAX_PLACES)
     return [LineRange(place.first + 1, place.first + len(block.search)) for place in places]
 
 
-def _place_parts(block: Block, views: TextViews) -> Placing:
+def _place_parts(block: EditBlock, views: TextViews) -> Placing:
     """Place a block whose SEARCH elides lines: each changed part alone, the others in order around it."""
     parts = split_at_elisions(block)
     if parts is None or any(part.replace and not part.search for part in parts):
@@ -305,7 +305,7 @@ def _place_parts(block: Block, views: TextViews) -> Placing:
     return Placed(Tier.ELISION, tuple(hunks)) if hunks else refuse(ErrorCode.NO_CHANGE, block, views)
 
 
-def _chains(parts: Sequence[Block], views: TextViews) -> list[tuple[Alignment, ...]]:
+def _chains(parts: Sequence[EditBlock], views: TextViews) -> list[tuple[Alignment, ...]]:
     """Every way to find the parts one below the other; nothing when they have too many places."""
     chains: list[tuple[Alignment, ...]] = [()]
     for part in parts:
@@ -316,14 +316,14 @@ def _chains(parts: Sequence[Block], views: TextViews) -> list[tuple[Alignment, .
     return chains
 
 
-def _find_strictly(part: Block, views: TextViews) -> list[Alignment]:
+def _find_strictly(part: EditBlock, views: TextViews) -> list[Alignment]:
     if all(is_blank(line) for line in part.search):
         return []
     found = (finder(part, views) for finder in STRICT_FINDERS)
     return next((each for each in found if each), [])
 
 
-def longest_exact(readings: Sequence[Block], views: TextViews) -> Block | None:
+def longest_exact(readings: Sequence[EditBlock], views: TextViews) -> EditBlock | None:
     """The reading whose SEARCH is the longest that the file has; None when it has none."""
     fitting = [each for each in readings if each.search and find_exact(each, views)]
     return max(fitting, key=lambda each: len(each.search), default=None)

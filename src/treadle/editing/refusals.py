@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from treadle.editing.keys import TextViews
 from treadle.editing.regions import Alignment, Conflict
-from treadle.editing.results import Block, EditError, ErrorCode, LineRange
+from treadle.editing.results import EditBlock, EditError, ErrorCode, LineRange
 from treadle.editing.similar import nearest_window
 
 _MOST_SHOWN = 30
@@ -43,7 +43,7 @@ _SAYS = {
 }
 
 
-def refuse(code: ErrorCode, block: Block, views: TextViews, line: int | None = None) -> EditError:
+def refuse(code: ErrorCode, block: EditBlock, views: TextViews, line: int | None = None) -> EditError:
     """A refusal of `block` with the text of the file that helps; `line` (from 0) is the line in question."""
     if code is ErrorCode.NOT_FOUND:
         return _refuse_missing(block, views)
@@ -76,12 +76,12 @@ def shown_within(error: EditError, lines: Sequence[str], failed: int = 1) -> Edi
         start = max(last, place.start - 1 - margin)
         end = min(start + each, place.end + margin, len(lines))
         if start < end:
-            parts.append(numbered(lines, start, end, most=each, margin=0))
+            parts.append(numbered_context(lines, start, end, most=each, margin=0))
             last = end
     return replace(error, nearest="\n...\n".join(parts))
 
 
-def _refuse_missing(block: Block, views: TextViews) -> EditError:
+def _refuse_missing(block: EditBlock, views: TextViews) -> EditError:
     """A refusal of text that is not in the file: the nearest lines, or how long the file is where nothing is near."""
     what = "The text of the ` ` and `-` lines" if block.lines_only else "The search text"
     near = nearest_window(block.search, views)
@@ -103,7 +103,7 @@ def _refuse_missing(block: Block, views: TextViews) -> EditError:
     return EditError(ErrorCode.NOT_FOUND, f"{message} Read it first, and check that it is the right file.")
 
 
-def refuse_conflict(conflict: Conflict, block: Block, views: TextViews) -> EditError:
+def refuse_conflict(conflict: Conflict, block: EditBlock, views: TextViews) -> EditError:
     """A refusal of a block that was found but cannot be merged."""
     return refuse(conflict.code, block, views, conflict.line)
 
@@ -117,12 +117,12 @@ def refuse_escaped(sign: str) -> EditError:
     return EditError(ErrorCode.ESCAPED, message)
 
 
-def refuse_ambiguous(found: Sequence[Alignment], block: Block, views: TextViews) -> EditError:
+def refuse_ambiguous(found: Sequence[Alignment], block: EditBlock, views: TextViews) -> EditError:
     """A refusal of a block that fits several places."""
     return refuse_places([LineRange(each.first + 1, each.last + 1) for each in found], block, views)
 
 
-def refuse_places(places: Sequence[LineRange], block: Block, views: TextViews) -> EditError:
+def refuse_places(places: Sequence[LineRange], block: EditBlock, views: TextViews) -> EditError:
     """A refusal with the places (lines from 1) that the search text fits."""
     where = ", ".join(str(place.start) for place in places)
     what = "The text of the ` ` and `-` lines" if block.lines_only else "The search text"
@@ -135,7 +135,7 @@ def refuse_places(places: Sequence[LineRange], block: Block, views: TextViews) -
     return shown_within(error, views.lines)
 
 
-def numbered(
+def numbered_context(
     lines: Sequence[str], start: int, end: int, *, most: int | None = _MOST_SHOWN, margin: int = _MARGIN
 ) -> str:
     """Lines `start` to `end` (from 0, excluded) and a few around, at most `most`, each as `  12 | text`."""

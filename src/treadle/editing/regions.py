@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.editing.keys import is_blank, likeness
-from treadle.editing.results import Block, ErrorCode, Tier
+from treadle.editing.results import EditBlock, ErrorCode, Tier
 
 _ALIKE = 60.0
 
@@ -51,13 +51,13 @@ class Region(Struct, frozen=True):
     new_high: int
 
 
-def find_region(block: Block, found: Alignment, change: Opcode, lines: Sequence[str]) -> Region | Conflict | None:
+def find_region(block: EditBlock, found: Alignment, change: Opcode, lines: Sequence[str]) -> Region | Conflict | None:
     """The region of one change; a conflict where it is open; None for blank lines the file has not."""
     return _RegionFinder(block, found, lines).find(change)
 
 
 class _RegionFinder(Struct, frozen=True):
-    block: Block
+    block: EditBlock
     found: Alignment
     lines: Sequence[str]
 

@@ -67,7 +67,7 @@ class Edit(Struct, frozen=True):
     replace_all: bool = False
 
 
-class Block(Struct, frozen=True):
+class EditBlock(Struct, frozen=True):
     """One block of an edit as lines without line ends.
 
     `hint` is the line (from 1) at which the model believes `search` to start. `anchors` are lines that stand
@@ -94,7 +94,7 @@ class Block(Struct, frozen=True):
 class Section(Struct, frozen=True):
     """One block as parsed, with every way to read it: content may look like the separator."""
 
-    readings: tuple[Block, ...]
+    readings: tuple[EditBlock, ...]
     path: str | None = None
 
 

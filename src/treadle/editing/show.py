@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from difflib import unified_diff
 
-from treadle.editing.refusals import numbered
+from treadle.editing.refusals import numbered_context
 from treadle.editing.results import EditResult
 from treadle.editing.source import plain_lines
 
@@ -54,4 +54,4 @@ def final_text(result: EditResult) -> str:
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
-    return "\n...\n".join(numbered(lines, start, end, most=None) for start, end in spans)
+    return "\n...\n".join(numbered_context(lines, start, end, most=None) for start, end in spans)

@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process
 from treadle.editing.keys import MAX_PLACES, TextViews, likeness
 from treadle.editing.locate import complete_blanks
 from treadle.editing.regions import Alignment
-from treadle.editing.results import Block, Tier
+from treadle.editing.results import EditBlock, Tier
 
 # Bounds on the work: a line seen more often tells nothing, and only the best windows are aligned.
 _MOST_WINDOWS = 4
@@ -26,7 +26,7 @@ _LEAD = 0.15
 _NEAR = 0.4
 
 
-def find_similar(block: Block, views: TextViews) -> list[Alignment]:
+def find_similar(block: EditBlock, views: TextViews) -> list[Alignment]:
     """The places that resemble SEARCH enough; more than one when no single one stands out."""
     keys = [line.strip() for line in block.search]
     if len(keys) > _MOST_SEARCH_LINES:
@@ -66,8 +66,8 @@ def nearest_window(search: Sequence[str], views: TextViews) -> NearText | None:
         return None
     pairs, scores = _align(keys, views.stripped.keys, *windows[0])
     held = [pair for pair in pairs if pair is not None]
-    told = sum(_weight(key) * score for key, score in zip(keys, scores, strict=True))
-    if not held or told < _NEAR * sum(map(_weight, keys)):
+    common = sum(_weight(key) * score for key, score in zip(keys, scores, strict=True))
+    if not held or common < _NEAR * sum(map(_weight, keys)):
         return None
     return NearText(min(held), max(held) + 1, *_first_difference(keys, pairs, scores, min(held)))
 

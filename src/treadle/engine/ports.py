@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from treadle.context.compaction import CompactionSettings
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
@@ -85,7 +86,7 @@ class RedactedOutput(Protocol):
         ...
 
 
-class Redactor(Protocol):
+class TextRedactor(Protocol):
     """Hides secrets before anything is logged, shown or sent."""
 
     def redact(self, text: str) -> str:
@@ -132,7 +133,7 @@ class Environment(Protocol):
         ...
 
 
-class Purse(Protocol):
+class DayBudget(Protocol):
     """Keeps the day's budget for all sessions of a user."""
 
     async def reserve(self, worst: Spent, /) -> Spent:
@@ -176,18 +177,19 @@ class Ports(Struct, frozen=True, kw_only=True):
     log: EventLog
     environment: Environment
     judge: Judge
-    redactor: Callable[[], Redactor]
+    redactor: Callable[[], TextRedactor]
     tools: Mapping[str, Tool]
     left_out: Callable[[str, Situation], Mapping[str, str]]
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
     system: Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]
-    purse: Purse
+    day_budget: DayBudget
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True
+    compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
     clock: Callable[[], int]
-    chance: Callable[[], float]
+    jitter: Callable[[], float]
     observers: Sequence[Observer] = ()
     before_step: Sequence[BeforeStep] = ()
     trace: Callable[[BaseException], None] = lambda _: None

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 from treadle.app.exits import Exit, exit_code
 from treadle.app.report import describe_model_error, harmless, resume_line
 from treadle.app.session.live import LiveSession
-from treadle.app.wrapping import say
+from treadle.app.wrapping import write_wrapped
 from treadle.headless.progress import Progress, summary_lines
 from treadle.headless.records import result_record, session_record
 from treadle.protocol.codec import encode
@@ -21,7 +21,7 @@ from treadle.protocol.events import Interrupt, Prompt, Source
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
 
-SOURCE = Source(kind="headless", id="main")
+_SOURCE = Source(kind="headless", id="main")
 
 
 class OutputFormat(StrEnum):
@@ -32,7 +32,7 @@ class OutputFormat(StrEnum):
     STREAM_JSON = "stream-json"
 
 
-class Writer(Protocol):
+class TextWriter(Protocol):
     """Takes text, such as a standard stream."""
 
     def write(self, text: str, /) -> object:
@@ -61,8 +61,8 @@ async def run_headless(
     task: tuple[UserContent, ...],
     output: OutputFormat,
     *,
-    out: Writer = sys.stdout,
-    err: Writer = sys.stderr,
+    out: TextWriter = sys.stdout,
+    err: TextWriter = sys.stderr,
 ) -> int:
     """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code."""
     console = _Console(live, output, out, err)
@@ -81,7 +81,7 @@ async def _work(
     with _Signals(live) as signals:
         try:
             if task:
-                await live.post(Prompt(id=uuid.uuid4().hex, content=task), SOURCE)
+                await live.post(Prompt(id=uuid.uuid4().hex, content=task), _SOURCE)
             if not live.status.turn_active:
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
@@ -104,7 +104,7 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
 class _Console:
     """Writes what happens in the chosen format: the answer to standard output only, the rest to standard error."""
 
-    def __init__(self, live: LiveSession, output: OutputFormat, out: Writer, err: Writer) -> None:
+    def __init__(self, live: LiveSession, output: OutputFormat, out: TextWriter, err: TextWriter) -> None:
         self._live = live
         self._output = output
         self._out = out
@@ -138,7 +138,7 @@ class _Console:
         self._say(self._progress.finish(outcome.text))
         if self._output is OutputFormat.TEXT:
             if outcome.text and not self._was_seen(outcome):
-                say(self._out, harmless(outcome.text.rstrip()))
+                write_wrapped(self._out, harmless(outcome.text.rstrip()))
                 self._out.flush()
         else:
             self._record(result_record(self._live, outcome, code))
@@ -165,7 +165,7 @@ class _Console:
 
     def _say(self, lines: Iterable[str]) -> None:
         for line in lines:
-            say(self._err, harmless(line))
+            write_wrapped(self._err, harmless(line))
         self._err.flush()
 
     def _record(self, record: object) -> None:
@@ -206,7 +206,7 @@ class _Signals:
 
     async def _post_interrupt(self) -> None:
         try:
-            await self._live.post(Interrupt(), SOURCE)
+            await self._live.post(Interrupt(), _SOURCE)
         except RefusedError:
             self._end(Exit.INTERRUPTED)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from treadle.app.exits import exit_code
 from treadle.app.report import describe_model_error, harmless
 from treadle.app.session.live import LiveSession
-from treadle.app.wrapping import say
-from treadle.headless.main import Writer
+from treadle.app.wrapping import write_wrapped
+from treadle.headless.main import TextWriter
 from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
@@ -15,31 +15,31 @@ from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAske
 from treadle.protocol.permissions import OptionKind, Question
 from treadle.protocol.tools import ToolKind
 
-SOURCE = Source(kind="headless", id="narrator")
+_SOURCE = Source(kind="headless", id="narrator")
 
 
-async def narrate(live: LiveSession, task: str, out: Writer) -> int:
+async def narrate(live: LiveSession, task: str, out: TextWriter) -> int:
     """Work a task off, telling what happens and saying yes to everything; returns the exit code."""
     feed = live.follow()
     progress = Progress()
-    say(out, f"Task: {task}")
-    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), SOURCE)
+    write_wrapped(out, f"Task: {task}")
+    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), _SOURCE)
     async for notification in feed:
         for line in progress.take(notification):
-            say(out, f"\n{harmless(line)}")
+            write_wrapped(out, f"\n{harmless(line)}")
         match notification:
             case QuestionAsked(question=question):
                 for line in _approval(question):
-                    say(out, harmless(line))
-                await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), SOURCE)
+                    write_wrapped(out, harmless(line))
+                await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), _SOURCE)
             case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if result is not None:
                 output = "".join(block.text for block in result.content if isinstance(block, Text))
                 out.writelines(f"    {harmless(line)}\n" for line in output.splitlines())
             case TurnEnded(outcome=outcome):
                 for line in (*progress.finish(outcome.text), "", outcome.text, "", *summary_lines(outcome)):
-                    say(out, harmless(line))
+                    write_wrapped(out, harmless(line))
                 if outcome.error is not None:
-                    say(out, describe_model_error(outcome.error, live.status.model))
+                    write_wrapped(out, describe_model_error(outcome.error, live.status.model))
                 return exit_code(outcome)
             case _:
                 pass

@@ -3,13 +3,13 @@
 from treadle.parsing.aliases import meant_calls, near_tool, own_parameters
 from treadle.parsing.arguments import validate_arguments
 from treadle.parsing.blocks import (
-    Block,
     CallComplete,
-    CallStarted,
+    CallOpened,
+    ContentDelta,
     Malformation,
     ParameterDelta,
+    ParserEvent,
     ReasoningDelta,
-    TextDelta,
     ToolGrammar,
     grammar_of,
 )
@@ -22,18 +22,18 @@ from treadle.parsing.reasoning import ReasoningSplitter
 from treadle.parsing.xml import XmlReader
 
 __all__ = [
-    "Block",
     "CallComplete",
     "CallFragment",
-    "CallStarted",
+    "CallOpened",
+    "ContentDelta",
     "InventedResults",
     "Malformation",
     "NativeReader",
     "ParameterDelta",
     "ParsedReply",
+    "ParserEvent",
     "ReasoningDelta",
     "ReasoningSplitter",
-    "TextDelta",
     "ToolGrammar",
     "XmlReader",
     "coerced",

@@ -41,7 +41,7 @@ def types_of(schema: Any) -> list[str]:
     return types
 
 
-def fits(schema: Any, value: Any) -> bool:
+def fits_schema(schema: Any, value: Any) -> bool:
     """Whether a value is what a schema asks for, as far as `validate_arguments` checks it."""
     return next(_problems(schema, value, ""), None) is None
 
@@ -56,7 +56,7 @@ def _problems(schema: Any, value: Any, path: str) -> Iterator[str]:
     types = [named] if isinstance(named, str) else list(named)
     if types and not any(_IS_TYPE[name](value) for name in types if name in _IS_TYPE):
         yield f"{_named(path)} must be {_or(types)}, not {_shown(value)}.{_advice(types, value)}"
-    elif alternatives and not any(fits(alternative, value) for alternative in alternatives):
+    elif alternatives and not any(fits_schema(alternative, value) for alternative in alternatives):
         yield f"{_named(path)} must be {_or(types_of(schema))}, in one of the forms that the schema allows."
     elif "enum" in schema and not any(_same(value, item) for item in schema["enum"]):
         yield f"{_named(path)} must be one of {_listed(schema['enum'])}, not {_shown(value)}."

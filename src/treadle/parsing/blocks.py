@@ -34,7 +34,7 @@ def grammar_of(name: str, json_schema: Mapping[str, Any], *, aliases: bool = Fal
     return ToolGrammar(name, parameters, tuple(p for p in parameters if p in required), others)
 
 
-class TextDelta(msgspec.Struct, frozen=True):
+class ContentDelta(msgspec.Struct, frozen=True):
     """The next piece of the text that the user reads."""
 
     text: str
@@ -46,7 +46,7 @@ class ReasoningDelta(msgspec.Struct, frozen=True):
     text: str
 
 
-class CallStarted(msgspec.Struct, frozen=True):
+class CallOpened(msgspec.Struct, frozen=True):
     """A call begins. `index` counts the calls of the reply; the call may still turn out malformed."""
 
     index: int
@@ -81,7 +81,7 @@ class CallComplete(msgspec.Struct, frozen=True):
 class Malformation(msgspec.Struct, frozen=True):
     """A call that will never complete. `message` tells the model what was wrong and what to do.
 
-    `index` and `name` are those of the call's `CallStarted`. `source` is the text that goes with the call, so
+    `index` and `name` are those of the call's `CallOpened`. `source` is the text that goes with the call, so
     that texts and sources together are the whole reply.
     """
 
@@ -92,4 +92,4 @@ class Malformation(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-Block: TypeAlias = TextDelta | ReasoningDelta | CallStarted | ParameterDelta | CallComplete | Malformation
+ParserEvent: TypeAlias = ContentDelta | ReasoningDelta | CallOpened | ParameterDelta | CallComplete | Malformation

@@ -7,13 +7,13 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, assert_never
 import msgspec
 
 from treadle.parsing.blocks import (
-    Block,
     CallComplete,
-    CallStarted,
+    CallOpened,
+    ContentDelta,
     Malformation,
     ParameterDelta,
+    ParserEvent,
     ReasoningDelta,
-    TextDelta,
     ToolGrammar,
 )
 from treadle.parsing.framing import unframe
@@ -76,7 +76,7 @@ def parse_chunks(
     return _plain(_read_xml(chunks, tools), {tool.name: tool for tool in tools})
 
 
-def _read_xml(chunks: Iterable[str | CallFragment], tools: Sequence[ToolGrammar]) -> Iterator[Block]:
+def _read_xml(chunks: Iterable[str | CallFragment], tools: Sequence[ToolGrammar]) -> Iterator[ParserEvent]:
     reader = XmlReader(tools)
     for chunk in chunks:
         if isinstance(chunk, CallFragment):
@@ -85,7 +85,7 @@ def _read_xml(chunks: Iterable[str | CallFragment], tools: Sequence[ToolGrammar]
     yield from reader.finish()
 
 
-def _read_native(chunks: Iterable[str | CallFragment], name: str) -> Iterator[Block]:
+def _read_native(chunks: Iterable[str | CallFragment], name: str) -> Iterator[ParserEvent]:
     reader = NativeReader()
     for chunk in chunks:
         piece = CallFragment(name=name, arguments=chunk) if isinstance(chunk, str) else chunk
@@ -94,7 +94,7 @@ def _read_native(chunks: Iterable[str | CallFragment], name: str) -> Iterator[Bl
     yield from reader.finish()
 
 
-def _plain(blocks: Iterable[Block], grammars: Mapping[str, ToolGrammar]) -> ParsedReply:
+def _plain(blocks: Iterable[ParserEvent], grammars: Mapping[str, ToolGrammar]) -> ParsedReply:
     """Join the deltas. The partial parameters of the calls in `grammars` (XML) are read off the source."""
     parsed: list[ParsedBlock] = []
     errors: list[ParseError] = []
@@ -102,9 +102,9 @@ def _plain(blocks: Iterable[Block], grammars: Mapping[str, ToolGrammar]) -> Pars
     previews: dict[int | None, dict[str, list[str]]] = {}
     for block in blocks:
         match block:
-            case TextDelta(piece) | ReasoningDelta(piece):
+            case ContentDelta(piece) | ReasoningDelta(piece):
                 text.append(piece)
-            case CallStarted():
+            case CallOpened():
                 pass
             case ParameterDelta(index, name, piece):
                 previews.setdefault(index, {}).setdefault(name, []).append(piece)

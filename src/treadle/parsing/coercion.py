@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from treadle.parsing.arguments import LARGEST_INTEGER, fits, types_of
+from treadle.parsing.arguments import LARGEST_INTEGER, fits_schema, types_of
 from treadle.protocol.patterns import regex
 
 VERBATIM = frozenset({"content", "diff", "patch", "old_string", "new_string"})
@@ -47,7 +47,7 @@ def _members(schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, A
 def _is_not_given(schema: Any, value: Any) -> bool:
     """Whether the value of an optional parameter says that it has none."""
     if value is None or not isinstance(value, str):
-        return value is None and not fits(schema, value)
+        return value is None and not fits_schema(schema, value)
     types, text = types_of(schema), value.strip().lower()
     return bool(types) and "string" not in types and (not text or (text in _NULLS and "null" not in types))
 
@@ -61,9 +61,9 @@ def _coerced(schema: Any, value: Any, name: str = "") -> Any:
         value = [_coerced(schema["items"], item) for item in value]
     elif isinstance(value, float) and "integer" in types_of(schema):
         return _integral(value)
-    if fits(schema, value):
+    if fits_schema(schema, value):
         return value
-    readings = [reading for reading in _readings(schema, value, name) if fits(schema, reading)]
+    readings = [reading for reading in _readings(schema, value, name) if fits_schema(schema, reading)]
     return readings[0] if readings and all(reading == readings[0] for reading in readings) else value
 
 

@@ -11,7 +11,7 @@ _FENCE = regex(r"^[ \t]*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 _TICKS = regex(r"`+")
 
 
-class Place(Struct, frozen=True):
+class TagContext(Struct, frozen=True):
     """What stands before a tag: nothing at all, nothing on its line, an open fence, open inline code."""
 
     reply_start: bool
@@ -36,14 +36,14 @@ class Layout:
         """Add text. Between two questions pieces may be split anywhere."""
         self._unread.write(text)
 
-    def place(self) -> Place:
+    def place(self) -> TagContext:
         """Say where the next character would stand."""
         text = self._unread.getvalue()
         if text:
             self._unread = io.StringIO()
             self._read(text)
         fenced = bool(self._fence)
-        return Place(self._blank_reply, self._blank_line, fenced, self._odd_ticks and not fenced)
+        return TagContext(self._blank_reply, self._blank_line, fenced, self._odd_ticks and not fenced)
 
     def end_block(self) -> None:
         """Note that a block (a call, reasoning) ended here: what follows stands as on a new line."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from treadle.parsing.blocks import Block, CallComplete, CallStarted, Malformation, ParameterDelta
+from treadle.parsing.blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 from treadle.parsing.json_scan import ObjectScan
 
 
@@ -33,7 +33,7 @@ class NativeReader:
     def __init__(self) -> None:
         self._calls: dict[int, _OpenCall] = {}
 
-    def start(self, index: int, call_id: str | None, name: str) -> list[Block]:
+    def start(self, index: int, call_id: str | None, name: str) -> list[ParserEvent]:
         """Open call `index`. A call that is open already takes the name or id that it lacks."""
         call = self._calls.get(index)
         if call is None:
@@ -41,9 +41,9 @@ class NativeReader:
         unnamed = not call.name
         call.name = call.name or name
         call.call_id = call.call_id or call_id
-        return [CallStarted(index, call.name, call.call_id)] if unnamed and call.name else []
+        return [CallOpened(index, call.name, call.call_id)] if unnamed and call.name else []
 
-    def feed(self, index: int, json_fragment: str) -> list[Block]:
+    def feed(self, index: int, json_fragment: str) -> list[ParserEvent]:
         """Read the next piece of the arguments of call `index`."""
         call = self._calls.get(index)
         if call is None:
@@ -52,12 +52,12 @@ class NativeReader:
         pieces = call.scan.feed(json_fragment)
         return [ParameterDelta(index, name, text) for name, text in pieces] if pieces else []
 
-    def end(self, index: int) -> list[Block]:
+    def end(self, index: int) -> list[ParserEvent]:
         """Close call `index`; nothing if it is not open."""
         call = self._calls.pop(index, None)
         return [] if call is None else [_close(index, call)]
 
-    def finish(self) -> list[Block]:
+    def finish(self) -> list[ParserEvent]:
         """Close every open call, in the order in which they were opened."""
         return [
             _close(index, call) if call.source.tell() else _cut(index, call)

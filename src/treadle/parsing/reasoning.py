@@ -1,6 +1,6 @@
 """Reasoning in tags, told apart from text, for replies without XML calls."""
 
-from treadle.parsing.blocks import ReasoningDelta, TextDelta
+from treadle.parsing.blocks import ContentDelta, ReasoningDelta
 from treadle.parsing.xml import XmlReader
 
 
@@ -16,10 +16,10 @@ class ReasoningSplitter:
     def __init__(self) -> None:
         self._reader = XmlReader((), reasoning_tags=True)
 
-    def feed(self, chunk: str) -> list[TextDelta | ReasoningDelta]:
+    def feed(self, chunk: str) -> list[ContentDelta | ReasoningDelta]:
         """Read the next piece of the reply, of any length."""
-        return [block for block in self._reader.feed(chunk) if isinstance(block, TextDelta | ReasoningDelta)]
+        return [block for block in self._reader.feed(chunk) if isinstance(block, ContentDelta | ReasoningDelta)]
 
-    def finish(self) -> list[TextDelta | ReasoningDelta]:
+    def finish(self) -> list[ContentDelta | ReasoningDelta]:
         """Release what was held back."""
-        return [block for block in self._reader.finish() if isinstance(block, TextDelta | ReasoningDelta)]
+        return [block for block in self._reader.finish() if isinstance(block, ContentDelta | ReasoningDelta)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.parsing.blocks import Block, ReasoningDelta, TextDelta, ToolGrammar
+from treadle.parsing.blocks import ContentDelta, ParserEvent, ReasoningDelta, ToolGrammar
 from treadle.parsing.framing import FramedText
 from treadle.parsing.layout import Layout
 from treadle.parsing.xml_call import CallScan
@@ -58,7 +58,7 @@ class XmlReader:
         self._starved = False
         self._only_at: frozenset[int] | None = None
 
-    def feed(self, chunk: str) -> list[Block]:
+    def feed(self, chunk: str) -> list[ParserEvent]:
         """Read the next piece of the reply, of any length."""
         if self._tail:
             chunk = self._tail + chunk
@@ -68,13 +68,13 @@ class XmlReader:
             self._tail = ""
         if ">" not in chunk and (self._call is None or self._call.in_plain_value):
             return self._plain(chunk)
-        out: list[Block] = []
+        out: list[ParserEvent] = []
         self._run(chunk, out)
         return out
 
-    def finish(self) -> list[Block]:
+    def finish(self) -> list[ParserEvent]:
         """End the reply: what was held back is released, an open call becomes a malformation or text."""
-        out: list[Block] = []
+        out: list[ParserEvent] = []
         tail, self._tail = self._tail, ""
         if self._call is not None:
             self._end_call(self._call, tail, out)
@@ -85,7 +85,7 @@ class XmlReader:
             self._text(tail, out)
         return out
 
-    def _plain(self, chunk: str) -> list[Block]:
+    def _plain(self, chunk: str) -> list[ParserEvent]:
         """The fast path: no tag ends in `chunk`, so all of it but a begun tag is of one kind."""
         if "<" in chunk:
             begun = self._begun()
@@ -101,14 +101,14 @@ class XmlReader:
             text = self._reasoning.push(chunk)
             return [ReasoningDelta(text)] if text else []
         self._layout.write(chunk)
-        return [TextDelta(chunk)]
+        return [ContentDelta(chunk)]
 
     def _begun(self) -> BegunTags:
         if self._call is not None:
             return self._call.begun
         return self._tags.begun if self._reasoning is None else _REASONING_CLOSE
 
-    def _run(self, data: str, out: list[Block]) -> None:
+    def _run(self, data: str, out: list[ParserEvent]) -> None:
         pos = 0
         self._starved = False
         while pos < len(data) and not self._starved:
@@ -122,12 +122,12 @@ class XmlReader:
         if self._tail:
             self._awaited = self._begun().prefixes
 
-    def _text(self, text: str, out: list[Block]) -> None:
+    def _text(self, text: str, out: list[ParserEvent]) -> None:
         if text:
             self._layout.write(text)
-            out.append(TextDelta(text))
+            out.append(ContentDelta(text))
 
-    def _in_text(self, data: str, pos: int, out: list[Block]) -> int:
+    def _in_text(self, data: str, pos: int, out: list[ParserEvent]) -> int:
         match = self._tags.pattern.search(data, pos)
         if match is None:
             end = self._tags.begun.start(data, pos)
@@ -145,7 +145,7 @@ class XmlReader:
             self._call = CallScan(tags, self._next, line_start=place.line_start, fenced=place.fenced)
         return match.end()
 
-    def _at_reasoning(self, tag: str, data: str, at: int, out: list[Block]) -> int:
+    def _at_reasoning(self, tag: str, data: str, at: int, out: list[ParserEvent]) -> int:
         place = self._layout.place()
         end = at + len(tag)
         if place.line_start and not place.fenced and not place.reply_start and end == len(data):
@@ -158,7 +158,7 @@ class XmlReader:
             self._text(tag, out)
         return end
 
-    def _in_reasoning(self, framed: FramedText, data: str, pos: int, out: list[Block]) -> int:
+    def _in_reasoning(self, framed: FramedText, data: str, pos: int, out: list[ParserEvent]) -> int:
         at = data.find(self._closing, pos)
         if at < 0:
             end = _REASONING_CLOSE.start(data, pos)
@@ -173,7 +173,7 @@ class XmlReader:
             out.append(ReasoningDelta(text))
         return end
 
-    def _in_call(self, call: CallScan, data: str, pos: int, out: list[Block]) -> int:
+    def _in_call(self, call: CallScan, data: str, pos: int, out: list[ParserEvent]) -> int:
         pos = call.scan(data, pos, out)
         self._starved = call.starved
         match call.ending:
@@ -186,7 +186,7 @@ class XmlReader:
                 self._close(call, out)
         return pos
 
-    def _close(self, call: CallScan, out: list[Block]) -> None:
+    def _close(self, call: CallScan, out: list[ParserEvent]) -> None:
         self._call = None
         if call.certain or call.is_sound():
             out += call.result()
@@ -195,7 +195,7 @@ class XmlReader:
         else:
             self._text(call.source, out)
 
-    def _end_call(self, call: CallScan, tail: str, out: list[Block]) -> None:
+    def _end_call(self, call: CallScan, tail: str, out: list[ParserEvent]) -> None:
         call.end(tail)
         match call.ending:
             case "not a call":
@@ -206,7 +206,7 @@ class XmlReader:
                 self._recover(call, out)
         self._call = None
 
-    def _recover(self, call: CallScan, out: list[Block]) -> None:
+    def _recover(self, call: CallScan, out: list[ParserEvent]) -> None:
         """Give back what an unclosed call has taken: the calls inside it that do close, and the rest as text.
 
         The second reading is told which tags to open, so that no text is read a third time.

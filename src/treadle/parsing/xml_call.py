@@ -4,7 +4,7 @@ import io
 from typing import Literal, TypeAlias
 
 from treadle.parsing import xml_faults
-from treadle.parsing.blocks import Block, CallComplete, CallStarted, Malformation, ParameterDelta
+from treadle.parsing.blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 from treadle.parsing.framing import FramedText, unframe
 from treadle.parsing.xml_faults import Fault
 from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, BegunTags, ToolTags, any_tag_begun
@@ -94,7 +94,7 @@ class CallScan:
         """The tags whose beginnings the call only waits on."""
         return self._value_tags.begun if self._mode == "in value" else self._tags.begun
 
-    def scan(self, data: str, pos: int, out: list[Block]) -> int:
+    def scan(self, data: str, pos: int, out: list[ParserEvent]) -> int:
         """Consume `data` from `pos`; returns where it stopped: at the call's end, or where it needs more."""
         self.starved = False
         while self.ending == "none" and not self.starved:
@@ -107,7 +107,7 @@ class CallScan:
                     pos = self._after_value(data, pos, out)
         return pos
 
-    def plain(self, chunk: str) -> list[Block]:
+    def plain(self, chunk: str) -> list[ParserEvent]:
         """The fast path: consume a piece of a plain value in which no tag stands."""
         self._source.write(chunk)
         self._size += len(chunk)
@@ -125,10 +125,10 @@ class CallScan:
             return
         self._take(rest)
 
-    def result(self) -> list[Block]:
+    def result(self) -> list[ParserEvent]:
         """The closing block of a closed call, with what precedes it if the call was not shown yet."""
         source = self.source
-        blocks: list[Block] = [] if self.shown else [CallStarted(self.index, self.name)]
+        blocks: list[ParserEvent] = [] if self.shown else [CallOpened(self.index, self.name)]
         flaw = self._flaw()
         if flaw is not None:
             return [*blocks, Malformation(flaw.code, flaw.message, self.index, self.name, source)]
@@ -150,18 +150,18 @@ class CallScan:
         self._source.write(text)
         self._size += len(text)
 
-    def _emit(self, text: str, out: list[Block]) -> None:
+    def _emit(self, text: str, out: list[ParserEvent]) -> None:
         if self.shown and (text := self._framed.push(text)):
             out.append(ParameterDelta(self.index, self._name, text))
 
-    def _value_text(self, data: str, pos: int, end: int, out: list[Block]) -> int:
+    def _value_text(self, data: str, pos: int, end: int, out: list[ParserEvent]) -> int:
         if end > pos:
             text = data[pos:end]
             self._take(text)
             self._emit(text, out)
         return end
 
-    def _after_open(self, data: str, pos: int, out: list[Block]) -> int:
+    def _after_open(self, data: str, pos: int, out: list[ParserEvent]) -> int:
         found = NOT_BLANK.search(data, pos)
         at = found.start() if found else len(data)
         self._take(data[pos:at])
@@ -182,11 +182,11 @@ class CallScan:
             self.ending = "not a call"
         return at
 
-    def _open_or_close(self, tag: str, at: int, out: list[Block]) -> int:
+    def _open_or_close(self, tag: str, at: int, out: list[ParserEvent]) -> int:
         """Consume the tag that follows the tool's opening tag or a value."""
         if self.certain and not self.shown:
             self.shown = True
-            out.append(CallStarted(self.index, self.name))
+            out.append(CallOpened(self.index, self.name))
         self._take(tag)
         if tag == self._tags.close:
             self.ending = "closed"
@@ -199,7 +199,7 @@ class CallScan:
             self._mode = "in value"
         return at + len(tag)
 
-    def _in_value(self, data: str, pos: int, out: list[Block]) -> int:
+    def _in_value(self, data: str, pos: int, out: list[ParserEvent]) -> int:
         if self._after_open_tag and not self._read_depth(data, pos):
             self.starved = True
             at = data.rfind("<", pos)
@@ -237,7 +237,7 @@ class CallScan:
             self._depth += tag is not None
         return tag != ""
 
-    def _leave_value(self, data: str, pos: int, at: int, out: list[Block]) -> int:
+    def _leave_value(self, data: str, pos: int, at: int, out: list[ParserEvent]) -> int:
         end = self._value_text(data, pos, at, out) + len(self._value_tags.close)
         self._spans[self._name] = (self._start, self._size)
         self._take(self._value_tags.close)
@@ -245,7 +245,7 @@ class CallScan:
         self._mode = "after value"
         return end
 
-    def _after_value(self, data: str, pos: int, out: list[Block]) -> int:
+    def _after_value(self, data: str, pos: int, out: list[ParserEvent]) -> int:
         found = NOT_BLANK.search(data, pos)
         at = found.start() if found else len(data)
         if at > pos:
@@ -265,7 +265,7 @@ class CallScan:
             out.append(ParameterDelta(self.index, self._name, text))
         return self._open_or_close(tag, at, out)
 
-    def _back_to_value(self, out: list[Block]) -> None:
+    def _back_to_value(self, out: list[ParserEvent]) -> None:
         """The closing tag was part of the value."""
         self._stray = self._spans.pop(self._name)[1] + len(self._value_tags.close)
         self._emit("".join(self._pending), out)

@@ -9,7 +9,7 @@ from treadle.protocol.notifications import CallChanged, Notification, Phase, Que
 from treadle.protocol.permissions import Allowance, Mode, Question
 
 
-class Cursor(Record, frozen=True, kw_only=True):
+class FeedCursor(Record, frozen=True, kw_only=True):
     """How far a surface has listened: the number of a notification. `run` names the program that numbered it."""
 
     run: str
@@ -20,7 +20,7 @@ class Numbered(Record, frozen=True, kw_only=True):
     """A notification and its number; numbers rise by one, except where pieces of one text were put together."""
 
     number: int
-    told: Notification
+    notification: Notification
 
 
 class SessionStatus(Record, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
 
     key: str
     version: int
-    cursor: Cursor | None = None
+    cursor: FeedCursor | None = None
 
 
 class Post(Tagged, frozen=True, kw_only=True, tag="post"):
@@ -81,11 +81,11 @@ class Attached(Tagged, frozen=True, kw_only=True, tag="attached"):
     snapshot: Snapshot | None = None
 
 
-class Told(Tagged, frozen=True, kw_only=True, tag="told"):
+class Notified(Tagged, frozen=True, kw_only=True, tag="told"):
     """To the client: a notification. `status` comes with those after which something of it is another."""
 
     number: int
-    told: Notification
+    notification: Notification
     status: SessionStatus | None = None
 
 
@@ -115,4 +115,4 @@ class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
 
 
 ToSession: TypeAlias = Attach | Post
-ToClient: TypeAlias = Attached | Told | Taken | Refused | Behind | Closed
+ToClient: TypeAlias = Attached | Notified | Taken | Refused | Behind | Closed

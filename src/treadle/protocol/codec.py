@@ -10,7 +10,7 @@ from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.protocol.notifications import Notification
 from treadle.protocol.patterns import regex
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _HALF = regex("[\ud800-\udfff]")
 _HALF_OR_BACKSLASH = regex(rf"{_HALF.pattern}|\\")
@@ -37,7 +37,7 @@ def encode(value: object) -> bytes:
         return _encoder.encode(_escaped(value))
 
 
-def encodable(value: T) -> T:
+def encodable(value: _T) -> _T:
     """Give a record that reads back as it is: in texts that no encoding takes, halves of characters become escapes.
 
     Such a half is most often a byte of a file's name that is no UTF-8 (`os.fsdecode`); it becomes `\\xe9`. In these
@@ -50,7 +50,7 @@ def encodable(value: T) -> T:
     return value
 
 
-def _escaped(value: T) -> T:
+def _escaped(value: _T) -> _T:
     return msgspec.convert(_sound(msgspec.to_builtins(value)), type(value))
 
 

@@ -66,7 +66,7 @@ class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
 
-    `soft` is the part of a budget after which the user is asked once whether to go on. `max_unasked` bounds the calls
+    `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the calls
     that may run in a row without anybody being asked. `max_mistakes` bounds replies in a row of which no call could be
     made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
     `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
@@ -79,7 +79,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     session: Budget = Budget()
     day: Budget = Budget()
     soft: float = 0.8
-    max_unasked: int | None = None
+    max_auto_approved: int | None = None
     max_mistakes: int = 3
     max_retries: int = 6
     warn_repeats: int = 3
@@ -161,6 +161,19 @@ class Noted(Tagged, frozen=True, kw_only=True, tag="noted"):
     notes: tuple[Passage, ...]
 
 
+class CompactNow(Tagged, frozen=True, kw_only=True, tag="compact_now"):
+    """The user wants room to be made: older messages leave the prompt. A summary keeps `focus` above all."""
+
+    focus: str = ""
+
+
+class Pin(Tagged, frozen=True, kw_only=True, tag="pin"):
+    """The user wants a text to stay in the prompt, word for word, whatever leaves it; without a text, no longer."""
+
+    id: str
+    text: str = ""
+
+
 class SetLimits(Tagged, frozen=True, kw_only=True, tag="set_limits"):
     """The user changes the bounds of the session."""
 
@@ -186,6 +199,8 @@ Op: TypeAlias = (
     | SetPresence
     | EditChecklist
     | Noted
+    | CompactNow
+    | Pin
 )
 
 
@@ -273,12 +288,25 @@ class Shortened(Record, frozen=True, kw_only=True):
     content: tuple[ResultContent, ...]
 
 
+class SummaryWritten(Tagged, frozen=True, kw_only=True, tag="summary_written"):
+    """The model summed up what is to leave the prompt; `error` says why it could not.
+
+    `cost` is in US dollars, None where the price is unknown.
+    """
+
+    step: int
+    text: str = ""
+    error: str = ""
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+
+
 class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
     """What events up to number `through` said left the prompt, but for the task; the log keeps it.
 
-    `dropped` counts its messages, and `summary` stands in their place. `shortened` are the newest results, cut.
-    `largest` names the largest part of what always stays. `usage` and `cost` (US dollars, None if unknown) are those of
-    the model that made room, nothing where none did.
+    `dropped` counts its messages, and `summary` stands in their place. `shortened` are results that were cut, or that
+    a later one supersedes. `largest` names the largest parts of what always stays. The conversation took `before`
+    tokens and takes `after`; its words from there on are new to the provider's cache.
     """
 
     step: int
@@ -287,8 +315,8 @@ class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
     largest: str = ""
     summary: str = ""
     shortened: tuple[Shortened, ...] = ()
-    usage: Usage = Usage()
-    cost: float | None = 0.0
+    before: int = 0
+    after: int = 0
 
 
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
@@ -373,11 +401,14 @@ EventData: TypeAlias = (
     | SetPresence
     | EditChecklist
     | Noted
+    | CompactNow
+    | Pin
     | SessionStarted
     | Resumed
     | OfferChanged
     | ContextReady
     | ContextExceeded
+    | SummaryWritten
     | Compacted
     | CallProposed
     | ReplyFinished

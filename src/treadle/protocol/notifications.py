@@ -192,9 +192,15 @@ class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
 
 
 class ContextCompacted(Tagged, frozen=True, kw_only=True, tag="context_compacted"):
-    """Older messages left the prompt."""
+    """Older messages left the prompt, or results were cut: it took `before` tokens and takes `after`.
+
+    `summary` stands in the place of the messages.
+    """
 
     dropped: int
+    summary: str = ""
+    before: int = 0
+    after: int = 0
 
 
 class ModeChanged(Tagged, frozen=True, kw_only=True, tag="mode_changed"):

@@ -131,6 +131,7 @@ class QuestionKind(StrEnum):
     FOLLOWUP = "followup"
     GUIDANCE = "guidance"
     BUDGET = "budget"
+    SUMMARY = "summary"
 
 
 class Question(Record, frozen=True, kw_only=True):
@@ -139,7 +140,7 @@ class Question(Record, frozen=True, kw_only=True):
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
     about a second run of a call that the sandbox stopped, with the right that it lacked; with `copy` about keeping what
     the call's command changed in a throw-away copy. Where a limit is reached, `more` is what a yes gives, in words:
-    `up to $10.00`.
+    `up to $10.00`. A summary is asked about with its text as the preview.
     """
 
     id: str

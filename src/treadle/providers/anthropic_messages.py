@@ -28,7 +28,7 @@ from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 API = "anthropic_messages"
-VERSION = "2023-06-01"
+_API_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
 MARKER = b',"cache_control":{"type":"ephemeral"}}'
@@ -95,7 +95,7 @@ class AnthropicMessages:
         if tools := self._tools.encode(request.tools, ANTHROPIC_TOOL if searches else None):
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
-        headers = {"anthropic-version": VERSION, **self._endpoint.key_headers("x-api-key")}
+        headers = {"anthropic-version": _API_VERSION, **self._endpoint.key_headers("x-api-key")}
         for number, text in enumerate((*self._begun.texts, *_join(encoded))):
             parts += [b",", text] if number else [text]
         parts.append(b"]}")
@@ -201,10 +201,10 @@ class AnthropicMessages:
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = [
+    declared: list[Mapping[str, Any]] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools
     ]
-    return [*told, search] if search else told
+    return [*declared, search] if search else declared
 
 
 def thinks_adaptively(model: str) -> bool:

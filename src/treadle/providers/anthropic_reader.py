@@ -28,7 +28,16 @@ from treadle.providers.problems import problem_of
 from treadle.providers.raw_blocks import RawBlocks
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import BLOCKS, SearchReader
-from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, count, dump, newer, origin, own_number
+from treadle.providers.wire import (
+    CallFailedError,
+    HttpCall,
+    ReplyPausedError,
+    dump,
+    origin,
+    own_number,
+    token_count,
+    update_usage,
+)
 
 _STOPS = {
     "end_turn": ReplyStop.END_TURN,
@@ -127,11 +136,11 @@ class AnthropicReader:
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
         return self._reply.billed + Usage(
-            input_tokens=count(self._usage.input_tokens),
-            output_tokens=count(self._usage.output_tokens),
-            cache_read_tokens=count(self._usage.cache_read_input_tokens),
-            cache_write_tokens=count(self._usage.cache_creation_input_tokens),
-            searches=count((self._usage.server_tool_use or _ServerTools()).web_search_requests),
+            input_tokens=token_count(self._usage.input_tokens),
+            output_tokens=token_count(self._usage.output_tokens),
+            cache_read_tokens=token_count(self._usage.cache_read_input_tokens),
+            cache_write_tokens=token_count(self._usage.cache_creation_input_tokens),
+            searches=token_count((self._usage.server_tool_use or _ServerTools()).web_search_requests),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -153,7 +162,7 @@ class AnthropicReader:
             case "message_start" if value.message is not None:
                 self._begin(value.message)
             case "message_delta":
-                self._usage = newer(value.usage, self._usage)
+                self._usage = update_usage(value.usage, self._usage)
                 if value.delta is not None and value.delta.stop_reason:
                     self._stop = value.delta.stop_reason
             case "message_stop":
@@ -172,7 +181,7 @@ class AnthropicReader:
         """Take what the reply begins with; raises `CallFailedError` where one has begun already."""
         if self._begun:
             raise started_over(self._endpoint)
-        self._usage = newer(message.usage, self._usage)
+        self._usage = update_usage(message.usage, self._usage)
 
     def _last(self) -> Iterator[StreamEvent]:
         """Finish what no event finished, but no call of a reply that was cut."""

@@ -159,11 +159,11 @@ class BedrockConverse:
 
 
 def _tools(tools: Sequence[ToolSpec], _: Mapping[str, Any] | None) -> dict[str, Any]:
-    told = [
+    declared = [
         {"toolSpec": {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.parameters}}}
         for tool in tools
     ]
-    return {"tools": told} if told else {}
+    return {"tools": declared} if declared else {}
 
 
 def _call_id(wire_id: str, own_id: str) -> str:

@@ -24,9 +24,9 @@ from treadle.providers.event_json import JsonEvents
 from treadle.providers.event_stream import EXCEPTION, EventStreamDecoder
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import Framing
-from treadle.providers.problems import Problem, problem_in
+from treadle.providers.problems import ProviderProblem, problem_in
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import CallFailedError, count, newer, origin
+from treadle.providers.wire import CallFailedError, origin, token_count, update_usage
 
 API = "bedrock_converse"
 EVENT_STREAM = Framing(
@@ -107,10 +107,10 @@ class BedrockReader:
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
         return Usage(
-            input_tokens=count(self._usage.input_tokens),
-            output_tokens=count(self._usage.output_tokens),
-            cache_read_tokens=count(self._usage.cache_read_input_tokens),
-            cache_write_tokens=count(self._usage.cache_write_input_tokens),
+            input_tokens=token_count(self._usage.input_tokens),
+            output_tokens=token_count(self._usage.output_tokens),
+            cache_read_tokens=token_count(self._usage.cache_read_input_tokens),
+            cache_write_tokens=token_count(self._usage.cache_write_input_tokens),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
@@ -134,7 +134,7 @@ class BedrockReader:
                 if self._stop not in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL):
                     yield from self._finish_bare()
             case "metadata":
-                self._usage = newer(value.usage, self._usage)
+                self._usage = update_usage(value.usage, self._usage)
                 if self._stop is not None:
                     yield StreamStop(reason=self._stop, usage=self.usage)
             case _:
@@ -194,7 +194,7 @@ class BedrockReader:
         self._stop = _STOPS.get(reason, ReplyStop.END_TURN)
 
 
-def _problem(event: SseEvent) -> Problem:
+def _problem(event: SseEvent) -> ProviderProblem:
     """Read an exception inside the stream; its type is the name of the event."""
-    problem = problem_in(event.data) or Problem(message=event.data[:500].decode("utf-8", "replace"))
+    problem = problem_in(event.data) or ProviderProblem(message=event.data[:500].decode("utf-8", "replace"))
     return msgspec.structs.replace(problem, codes=(event.name.removeprefix(EXCEPTION).lower(), *problem.codes))

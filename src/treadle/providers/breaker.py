@@ -11,8 +11,8 @@ from treadle.engine.ports import Provider
 from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, StreamEvent, StreamFailure, StreamStop
 
 FAILURES = 5
-"""So many in a row, none longer than `WINDOW` before the last, and the provider is left alone."""
-WINDOW = 120.0
+"""So many in a row, none longer than `FAILURE_WINDOW` before the last, and the provider is left alone."""
+FAILURE_WINDOW = 120.0
 PAUSE = 30.0
 PROBE_WAIT = 5.0
 """How long a call is told to wait while another one tries the provider (seconds, like the two above)."""
@@ -37,7 +37,7 @@ class LeftAlone(Struct, frozen=True):
 Circuit: TypeAlias = Working | LeftAlone
 
 
-def ask(circuit: Circuit, now: float) -> tuple[Circuit, float | None]:
+def _ask(circuit: Circuit, now: float) -> tuple[Circuit, float | None]:
     """Whether a call may go through: None, or else how many seconds to wait."""
     match circuit:
         case Working():
@@ -55,7 +55,7 @@ def succeeded(_: Circuit) -> Circuit:
     return Working()
 
 
-def failed(circuit: Circuit, now: float) -> Circuit:
+def _failed(circuit: Circuit, now: float) -> Circuit:
     """A call ended with a failure of `DOWN`."""
     match circuit:
         case LeftAlone(probing=True):
@@ -63,7 +63,7 @@ def failed(circuit: Circuit, now: float) -> Circuit:
         case LeftAlone():  # a call from before; the pause is running
             return circuit
         case Working():
-            recent = (*(moment for moment in circuit.failures if now - moment <= WINDOW), now)
+            recent = (*(moment for moment in circuit.failures if now - moment <= FAILURE_WINDOW), now)
             return LeftAlone(until=now + PAUSE) if len(recent) >= FAILURES else Working(recent)
 
 
@@ -81,17 +81,17 @@ class Circuits:
 
     def ask(self, place: str) -> float | None:
         """Whether a call to a place may go through: None, or else how many seconds to wait."""
-        self._known[place], wait = ask(self._known.get(place, Working()), self._clock())
+        self._known[place], wait = _ask(self._known.get(place, Working()), self._clock())
         return wait
 
-    def tell(self, place: str, end: StreamEvent | None) -> None:
+    def record(self, place: str, end: StreamEvent | None) -> None:
         """Take note of how a call that went through ended; None where it was interrupted."""
         circuit = self._known.get(place, Working())
         match end:
             case None:
                 self._known[place] = given_up(circuit)
             case StreamFailure(error=error) if error.kind in DOWN:
-                self._known[place] = failed(circuit, self._clock())
+                self._known[place] = _failed(circuit, self._clock())
             case _:
                 self._known[place] = succeeded(circuit)
 
@@ -119,7 +119,7 @@ class GuardedProvider:
                         end = event
                     yield event
         finally:
-            self._circuits.tell(self._place, end)
+            self._circuits.record(self._place, end)
 
     async def close(self) -> None:
         """Give back connections."""

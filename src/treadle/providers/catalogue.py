@@ -9,7 +9,7 @@ from treadle.providers.provider_rows import ROWS, ProviderRow
 _BY_NAME = {name: row for row in ROWS for name in (row.name, *row.aliases)}
 
 
-def resolve(name: str) -> ProviderRow:
+def find_provider(name: str) -> ProviderRow:
     """Find a provider by its name or another name for it; raises `ConfigError` with the nearest ones."""
     row = _BY_NAME.get(name.strip().lower())
     if row is not None:
@@ -29,7 +29,7 @@ def parse_ref(ref: str) -> tuple[ProviderRow, str]:
         raise ConfigError(
             "model-name", f"{ref!r} is not a model name.", why=why, fix="For example anthropic/claude-sonnet-4-5."
         )
-    return resolve(provider), model
+    return find_provider(provider), model
 
 
 def fill_base_url(row: ProviderRow, environ: Mapping[str, str]) -> str:

@@ -46,7 +46,7 @@ class TextPiece(msgspec.Struct):
     thinking: "str | list[TextPiece] | None" = None
 
 
-class Delta(msgspec.Struct):
+class ChatDelta(msgspec.Struct):
     """The next piece of a reply, with the fields of all dialects."""
 
     role: str | None = None
@@ -66,7 +66,7 @@ class Delta(msgspec.Struct):
         return self.tool_calls or old
 
 
-def texts_of(delta: Delta) -> Iterator[tuple[str, bool]]:
+def texts_of(delta: ChatDelta) -> Iterator[tuple[str, bool]]:
     """The non-empty texts of a delta, each with whether it is thinking."""
     content = delta.content or delta.refusal or ()
     for piece in [TextPiece(text=content)] if isinstance(content, str) else content:
@@ -87,7 +87,7 @@ class ReasoningReader:
         self._details: list[dict[str, Any]] = []
         self._open = False
 
-    def read(self, delta: Delta) -> Iterator[StreamEvent]:
+    def read(self, delta: ChatDelta) -> Iterator[StreamEvent]:
         """Take what a delta has of reasoning."""
         if delta.reasoning_details:
             self._open = True
@@ -142,7 +142,7 @@ class _Call(Struct):
     wire_id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
-    told: bool = False
+    begun: bool = False
 
 
 class CallReader:
@@ -163,17 +163,17 @@ class CallReader:
         function = piece.function or CallFunction()
         call_id, name = "" if piece.id is None else str(piece.id), function.name or ""
         call = self._last = self._find(piece.index, call_id, name, position)
-        if not call.told:
+        if not call.begun:
             call.wire_id = call.wire_id or call_id
             call.name = call.name or name
         arguments = function.arguments
         text = arguments if isinstance(arguments, str) else dump(arguments).decode() if arguments is not None else ""
         if text:
             call.arguments.append(text)
-        if call.told and text:
+        if call.begun and text:
             yield StreamCallArguments(index=call.index, text=text)
         elif call.name and call.arguments:
-            yield from self._tell(call.index + 1)
+            yield from self._begin_calls(call.index + 1)
 
     def _find(self, index: int | None, call_id: str, name: str, position: int) -> _Call:
         """Find the call that a piece belongs to, or begin one."""
@@ -194,18 +194,18 @@ class CallReader:
         self._calls.append(_Call(len(self._calls)))
         return self._calls[-1]
 
-    def _tell(self, end: int) -> Iterator[StreamEvent]:
+    def _begin_calls(self, end: int) -> Iterator[StreamEvent]:
         """Tell the calls before `end` that were not, with what they have of arguments."""
         for call in self._calls[:end]:
-            if not call.told:
-                call.told = True
+            if not call.begun:
+                call.begun = True
                 yield StreamCallStart(index=call.index, name=call.name, wire_id=call.wire_id)
                 if call.arguments:
                     yield StreamCallArguments(index=call.index, text="".join(call.arguments))
 
     def finish(self, *, cut: bool = False) -> Iterator[StreamEvent]:
         """Close every call, of a reply that was `cut` all but the last one."""
-        yield from self._tell(len(self._calls))
+        yield from self._begin_calls(len(self._calls))
         for call in self._calls[: len(self._calls) - cut]:
             yield StreamCallDone(index=call.index)
 

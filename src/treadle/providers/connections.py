@@ -107,7 +107,7 @@ def open_connections(endpoint: Endpoint, certificates: ssl.SSLContext | None, *,
 
     Nothing is connected yet. Raises `ConnectionFailedError` for a proxy that cannot be used.
     """
-    if is_plain(endpoint.base_url) and not endpoint.proxy and (here or not _proxies_are_set()):
+    if is_plain_url(endpoint.base_url) and not endpoint.proxy and (here or not _proxies_are_set()):
         from treadle.providers.plain_connections import PlainConnections
 
         return PlainConnections(certificates, connect_seconds=endpoint.limits.connect)
@@ -116,7 +116,7 @@ def open_connections(endpoint: Endpoint, certificates: ssl.SSLContext | None, *,
     return LibraryConnections(endpoint, certificates, here=here)
 
 
-def is_plain(url: str) -> bool:
+def is_plain_url(url: str) -> bool:
     """Whether an address is one that every library reads the same way, as it is."""
     parts = split_url(url)
     try:

@@ -18,10 +18,10 @@ from treadle.providers.wire import CallFailedError
 
 NAME = "local"
 LOAD_SECONDS = 300.0
-PATIENT = StreamLimits(first_byte=3600.0, idle=3600.0, progress=7_200.0, reply=43_200.0)
+_PATIENT = StreamLimits(first_byte=3600.0, idle=3600.0, progress=7_200.0, reply=43_200.0)
 """Reading a long prompt without a graphics card takes minutes; the person can interrupt at any time."""
 
-_NOWHERE = Endpoint(name=NAME, base_url="http://127.0.0.1", limits=PATIENT)
+_NOWHERE = Endpoint(name=NAME, base_url="http://127.0.0.1", limits=_PATIENT)
 
 
 class EmbeddedProvider:
@@ -86,7 +86,7 @@ class EmbeddedProvider:
             why = f"{self._file} could not be loaded"
             raise CallFailedError(failure(_NOWHERE, ErrorKind.BAD_REQUEST, why))
         self._child = child
-        place = Endpoint(name=NAME, base_url=f"{address.decode().strip()}/v1", api_key=key, limits=PATIENT)
+        place = Endpoint(name=NAME, base_url=f"{address.decode().strip()}/v1", api_key=key, limits=_PATIENT)
         return HttpProvider(place, EmbeddedApi(place))
 
 

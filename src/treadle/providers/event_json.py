@@ -4,19 +4,19 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 VALUES = frozenset({"input", "args", "arguments"})
 """Below these keys null is a value; elsewhere it says no more than that a field is missing."""
 
 
-class JsonEvents(Generic[T]):
+class JsonEvents(Generic[_T]):
     """Decodes events of one kind."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[_T]) -> None:
         self._kind = kind
         self._strict = msgspec.json.Decoder(kind)
 
-    def decode(self, data: bytes) -> T:
+    def decode(self, data: bytes) -> _T:
         """Give the fields of an event; raises `MsgspecError`.
 
         Servers written in other languages put numbers into strings, write 5 as 5.0, send NaN, or null for what is not

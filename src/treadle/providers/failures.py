@@ -8,7 +8,7 @@ from treadle.protocol.base import SHORTEST_SECRET
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.overflow import window_in
-from treadle.providers.problems import Problem, kind_of, kind_of_status, problem_in
+from treadle.providers.problems import ProviderProblem, error_kind, kind_of_status, problem_in
 from treadle.providers.waits import retry_after, seconds
 from treadle.providers.wire import CallFailedError
 
@@ -82,10 +82,10 @@ def clean(text: str, secrets: Iterable[str]) -> str:
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " ..."
 
 
-def from_problem(endpoint: Endpoint, problem: Problem, *, status: int | None = None) -> ModelError:
+def from_problem(endpoint: Endpoint, problem: ProviderProblem, *, status: int | None = None) -> ModelError:
     """Word a refusal that came inside a stream, or with a status."""
     error = failure(
-        endpoint, kind_of(status, problem), problem.message, status=problem.status if status is None else status
+        endpoint, error_kind(status, problem), problem.message, status=problem.status if status is None else status
     )
     return ModelError(
         kind=error.kind,
@@ -141,7 +141,9 @@ def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: 
         return failure(endpoint, kind, why, status=status)
     text = body[:500].decode("utf-8", "replace").strip()
     if status >= 400:
-        return failure(endpoint, kind_of(status, Problem(message=text)), text or f"HTTP status {status}", status=status)
+        return failure(
+            endpoint, error_kind(status, ProviderProblem(message=text)), text or f"HTTP status {status}", status=status
+        )
     why = f"the server answered {content_type or 'nothing'}, not an event stream; check the base URL"
     return failure(endpoint, ErrorKind.BAD_REQUEST, why, status=status)
 

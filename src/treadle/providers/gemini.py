@@ -116,8 +116,8 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
     functions = [
         {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters} for tool in tools
     ]
-    told = {**(search or {}), **({"functionDeclarations": functions} if functions else {})}
-    return [told] if told else []
+    declared = {**(search or {}), **({"functionDeclarations": functions} if functions else {})}
+    return [declared] if declared else []
 
 
 def _comes_later(block: ContentBlock) -> bool:

@@ -25,8 +25,8 @@ from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.web_search import Found, gemini_queries, read_gemini
-from treadle.providers.wire import CallFailedError, ReplyId, count, dump, newer, origin
+from treadle.providers.web_search import ReportedSearches, gemini_queries, read_gemini
+from treadle.providers.wire import CallFailedError, ReplyId, dump, origin, token_count, update_usage
 
 API = "gemini"
 SIGNATURE = "thoughtSignature"
@@ -109,18 +109,18 @@ class GeminiReader:
         self._signature = ""
         self._finish: str | None = None
         self._asked: dict[str, dict[str, Any]] = {}
-        self._found = Found()
+        self._found = ReportedSearches()
         self._queries: set[str] = set()
 
     @property
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
         usage = self._usage
-        cached, thoughts = count(usage.cached_content_token_count), count(usage.thoughts_token_count)
-        prompt = count(usage.prompt_token_count) + count(usage.tool_use_prompt_token_count)
+        cached, thoughts = token_count(usage.cached_content_token_count), token_count(usage.thoughts_token_count)
+        prompt = token_count(usage.prompt_token_count) + token_count(usage.tool_use_prompt_token_count)
         return Usage(
-            input_tokens=count(prompt - cached),
-            output_tokens=count(usage.candidates_token_count) + thoughts,
+            input_tokens=token_count(prompt - cached),
+            output_tokens=token_count(usage.candidates_token_count) + thoughts,
             cache_read_tokens=cached,
             reasoning_tokens=thoughts,
             searches=len(self._queries),
@@ -134,7 +134,7 @@ class GeminiReader:
             raise CallFailedError(from_problem(self._endpoint, problem))
         if self._id.is_another(chunk.response_id) and any(one.content is not None for one in chunk.candidates or ()):
             raise started_over(self._endpoint)
-        self._usage = newer(chunk.usage_metadata, self._usage)
+        self._usage = update_usage(chunk.usage_metadata, self._usage)
         blocked = chunk.prompt_feedback.block_reason if chunk.prompt_feedback is not None else None
         if blocked:
             raise CallFailedError(failure(self._endpoint, ErrorKind.CONTENT_FILTER, f"block reason {blocked}"))
@@ -153,7 +153,7 @@ class GeminiReader:
         if self._finish is None:
             return
         yield from self._end_thinking()
-        yield from self._found.tell()
+        yield from self._found.report()
         if self._finish == "STOP":  # a call that is open at any other end was cut, and must not look whole
             yield from self._end_call()
         yield StreamStop(reason=self._reason(self._finish), usage=self.usage)

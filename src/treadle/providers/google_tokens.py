@@ -14,12 +14,12 @@ import google.auth.transport
 from treadle.protocol.models import ErrorKind
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure
-from treadle.providers.tokens import Token
+from treadle.providers.tokens import BearerToken
 from treadle.providers.wire import CallFailedError
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-SECONDS = 20.0
-LIFETIME = 600.0
+_SECONDS = 20.0
+_LIFETIME = 600.0
 
 
 class GoogleTokens:
@@ -29,20 +29,20 @@ class GoogleTokens:
         self._endpoint = endpoint
         self._credentials: Any = None
 
-    async def fetch(self) -> Token:
+    async def fetch(self) -> BearerToken:
         """Fetch a token in a thread; raises `CallFailedError`."""
         try:
             return await asyncio.to_thread(self._fetch)
         except (google.auth.exceptions.GoogleAuthError, OSError, ValueError) as error:
             raise CallFailedError(failure(self._endpoint, ErrorKind.AUTHENTICATION, str(error))) from error
 
-    def _fetch(self) -> Token:
+    def _fetch(self) -> BearerToken:
         if self._credentials is None:
             self._credentials, _ = google.auth.default(scopes=[SCOPE], request=_Request())
         self._credentials.refresh(_Request())
         expiry: datetime | None = self._credentials.expiry
-        lifetime = LIFETIME if expiry is None else (expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
-        return Token(value=str(self._credentials.token), lifetime=lifetime)
+        lifetime = _LIFETIME if expiry is None else (expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
+        return BearerToken(value=str(self._credentials.token), lifetime=lifetime)
 
 
 class _Response(google.auth.transport.Response):
@@ -85,7 +85,7 @@ class _Request(google.auth.transport.Request):
         data = body.encode() if isinstance(body, str) else body
         asked = urllib.request.Request(url, data=data, headers=dict(headers or {}), method=method)  # noqa: S310
         try:
-            with urllib.request.urlopen(asked, timeout=timeout or SECONDS) as response:  # noqa: S310
+            with urllib.request.urlopen(asked, timeout=timeout or _SECONDS) as response:  # noqa: S310
                 return _Response(response.status, dict(response.headers), response.read())
         except urllib.error.HTTPError as refused:
             return _Response(refused.code, dict(refused.headers), refused.read())

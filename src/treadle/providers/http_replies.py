@@ -15,11 +15,11 @@ from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
 from treadle.providers.framing import SSE
 from treadle.providers.http_failures import from_exception
-from treadle.providers.pace import Pace
-from treadle.providers.pieces import Pieces, UsedIds
+from treadle.providers.pace import ReplyProgress
+from treadle.providers.pieces import StreamPieces, UsedIds
 from treadle.providers.problems import problem_in
 from treadle.providers.sse import EventTooLargeError, SseEvent
-from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, ReplyReader, WireApi
+from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, WireApi, WireReader
 
 DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""
@@ -52,8 +52,8 @@ class HttpReplies:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give the reply to `messages`: of the `first` call, which has begun, and of those that it goes on with."""
         reader = self._api.reader()
-        pieces = Pieces(self._used_ids.of(messages))
-        pace = Pace(self._endpoint.limits, asyncio.get_running_loop().time)
+        pieces = StreamPieces(self._used_ids.of(messages))
+        pace = ReplyProgress(self._endpoint.limits, asyncio.get_running_loop().time)
         try:
             call = first
             for _ in range(MOST_PARTS):
@@ -76,7 +76,7 @@ class HttpReplies:
         )
 
     async def _part(
-        self, begun: Begun, reader: ReplyReader, pieces: Pieces, pace: Pace
+        self, begun: Begun, reader: WireReader, pieces: StreamPieces, pace: ReplyProgress
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give what one call brings: the reply up to its `StreamStop`.
 
@@ -91,18 +91,18 @@ class HttpReplies:
                         return
                     pace.add(item)
                     yield item
-        for item in (mended for piece in reader.end() for mended in pieces.mend(piece)):
+        for item in (repaired for piece in reader.end() for repaired in pieces.repair(piece)):
             yield item
             if isinstance(item, StreamStop):
                 return
         why = "the reply ended before it was complete"
         raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why))
 
-    def _read(self, reader: ReplyReader, event: SseEvent, pieces: Pieces) -> Iterator[StreamEvent]:
+    def _read(self, reader: WireReader, event: SseEvent, pieces: StreamPieces) -> Iterator[StreamEvent]:
         """Give what an event says; raises `CallFailedError` with the words of one that cannot be understood."""
         try:
             for piece in reader.read(event):
-                yield from pieces.mend(piece)
+                yield from pieces.repair(piece)
         except msgspec.MsgspecError as broken:
             problem = problem_in(event.data)
             if problem is not None and problem.message:
@@ -110,7 +110,7 @@ class HttpReplies:
             why = f"{broken}: {event.data[:MAX_SHOWN].decode('utf-8', 'replace')}"
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, why)) from broken
 
-    async def _events(self, response: Begun, pace: Pace) -> AsyncGenerator[SseEvent, None]:
+    async def _events(self, response: Begun, pace: ReplyProgress) -> AsyncGenerator[SseEvent, None]:
         """Give the events of a response, as long as `pace` is content with it."""
         limits = self._endpoint.limits
         if isinstance(response, Exception):
@@ -131,7 +131,7 @@ class HttpReplies:
                 empty = False
                 yield event
             if empty:
-                self._raise_if_told(response, bytes(start))
+                self._raise_if_reported(response, bytes(start))
         except EventTooLargeError as error:
             raise CallFailedError(self._too_large("an event", limits.event)) from error
         except DamagedFrameError as error:
@@ -139,7 +139,7 @@ class HttpReplies:
         finally:
             await response.close()
 
-    async def _chunks(self, response: Response, pace: Pace) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: Response, pace: ReplyProgress) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
         async with aclosing(response.chunks()) as body:
@@ -155,7 +155,7 @@ class HttpReplies:
                     raise CallFailedError(self._too_large("the reply", limits.body))
                 yield chunk
 
-    async def _next(self, body: AsyncIterator[bytes], pace: Pace) -> bytes:
+    async def _next(self, body: AsyncIterator[bytes], pace: ReplyProgress) -> bytes:
         """Give the next bytes of a body, none at its end."""
         idle = self._endpoint.limits.idle
         silent = asyncio.get_running_loop().time() + idle
@@ -166,7 +166,7 @@ class HttpReplies:
             why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
             raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
 
-    async def _refusal(self, response: Response, pace: Pace) -> ModelError:
+    async def _refusal(self, response: Response, pace: ReplyProgress) -> ModelError:
         """Read the body of a response that is no stream, as far as it is worth reading."""
         body = bytearray()
         with suppress(*HTTP_ERRORS):
@@ -180,7 +180,7 @@ class HttpReplies:
                         break
         return self._map_refusal(response, bytes(body))
 
-    def _raise_if_told(self, response: Response, start: bytes) -> None:
+    def _raise_if_reported(self, response: Response, start: bytes) -> None:
         """Raise `CallFailedError` where a body without any event says itself what is wrong."""
         start = start.strip()
         problem = problem_in(start)

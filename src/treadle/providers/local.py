@@ -13,7 +13,7 @@ import msgspec
 from treadle.protocol.base import Record
 from treadle.providers.certificates import system_certificates
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 FIND_SECONDS = 0.3
 """How long a server may take to say that it is there; all are asked at the same time."""
@@ -118,15 +118,15 @@ class _Server:
     ) -> None:
         await self._client.aclose()
 
-    async def get(self, path: str, answer: type[T]) -> T | None:
+    async def get(self, path: str, answer: type[_T]) -> _T | None:
         """Ask for JSON of a certain shape; None where the answer is another one, or there is none."""
         return await self._ask("GET", path, answer, None)
 
-    async def post(self, path: str, body: Mapping[str, str], answer: type[T]) -> T | None:
+    async def post(self, path: str, body: Mapping[str, str], answer: type[_T]) -> _T | None:
         """Ask with a body."""
         return await self._ask("POST", path, answer, body)
 
-    async def _ask(self, method: str, path: str, answer: type[T], body: Mapping[str, str] | None) -> T | None:
+    async def _ask(self, method: str, path: str, answer: type[_T], body: Mapping[str, str] | None) -> _T | None:
         data = bytearray()
         with suppress(httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, msgspec.MsgspecError):
             async with self._client.stream(method, self._origin + path, json=body) as response:

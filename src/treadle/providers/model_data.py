@@ -26,7 +26,7 @@ class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     cache_write: float | None = None
 
 
-class Source(msgspec.Struct, frozen=True):
+class _Source(msgspec.Struct, frozen=True):
     """Where figures come from."""
 
     name: str
@@ -38,7 +38,7 @@ class ModelData(msgspec.Struct, frozen=True):
     """The whole file: day of its making (ISO), sources, and the models of each provider sorted by name."""
 
     date: str
-    sources: tuple[Source, ...]
+    sources: tuple[_Source, ...]
     providers: dict[str, tuple[ModelFigures, ...]]
 
 

@@ -23,30 +23,30 @@ from treadle.protocol.models import ErrorKind, ModelRequest, ReplyStop, StreamEv
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
-from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, Delta, ReasoningReader, texts_of
+from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, ChatDelta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import SSE
-from treadle.providers.problems import Problem, problem_in, problem_of
+from treadle.providers.problems import ProviderProblem, problem_in, problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.web_search import Found
+from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
     CallFailedError,
     HttpCall,
     MessageCache,
     ReplyId,
     ToolCache,
-    count,
     dump,
     effort,
-    newer,
     origin,
     own_data,
+    token_count,
+    update_usage,
 )
 
 API = "openai_chat"
-DONE = b"[DONE]"
+STREAM_END = b"[DONE]"
 
 _NINE = regex(r"[A-Za-z0-9]{9}")
 _STOPS = {
@@ -177,14 +177,14 @@ class OpenAIChat:
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = [
+    declared: list[Mapping[str, Any]] = [
         {
             "type": "function",
             "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
         }
         for tool in tools
     ]
-    return [*told, search] if search else told
+    return [*declared, search] if search else declared
 
 
 def _thinking(field: ThinkingField, budget: int) -> dict[str, Any]:
@@ -240,8 +240,8 @@ class _Usage(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    delta: Delta | None = None
-    message: Delta | None = None
+    delta: ChatDelta | None = None
+    message: ChatDelta | None = None
     finish_reason: str | None = None
     usage: _Usage | None = None
     error: Any = None
@@ -284,7 +284,7 @@ class ChatReader:
         self._endpoint = endpoint
         self._thinking = ReasoningReader(origin(API, endpoint))
         self._calls = CallReader()
-        self._found = Found()
+        self._found = ReportedSearches()
         self._usage = _Usage()
         self._id = ReplyId()
         self._finish: str | None = None
@@ -294,37 +294,45 @@ class ChatReader:
         """What is known to have been billed so far."""
         usage = self._usage
         details = usage.prompt_tokens_details or _PromptDetails()
-        cached = count(details.cached_tokens) or count(usage.prompt_cache_hit_tokens) or count(usage.cached_tokens)
-        written = count(details.cache_write_tokens)
+        cached = (
+            token_count(details.cached_tokens)
+            or token_count(usage.prompt_cache_hit_tokens)
+            or token_count(usage.cached_tokens)
+        )
+        written = token_count(details.cache_write_tokens)
         output = usage.completion_tokens_details or _OutputDetails()
-        prompt = count(usage.prompt_tokens)
-        beside = count(usage.total_tokens) - prompt - count(usage.completion_tokens)  # some count reasoning only there
+        prompt = token_count(usage.prompt_tokens)
+        beside = (
+            token_count(usage.total_tokens) - prompt - token_count(usage.completion_tokens)
+        )  # some count reasoning only there
         return Usage(
-            input_tokens=count(prompt - cached - written),
-            output_tokens=count(usage.completion_tokens) + (count(beside) if prompt else 0),
+            input_tokens=token_count(prompt - cached - written),
+            output_tokens=token_count(usage.completion_tokens) + (token_count(beside) if prompt else 0),
             cache_read_tokens=cached,
             cache_write_tokens=written,
-            reasoning_tokens=count(output.reasoning_tokens),
-            searches=count((usage.server_tool_use or _ServerTools()).web_search_requests),
+            reasoning_tokens=token_count(output.reasoning_tokens),
+            searches=token_count((usage.server_tool_use or _ServerTools()).web_search_requests),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
         """Take the next event."""
-        if event.data.strip() == DONE:  # some servers give no other sign of the end
+        if event.data.strip() == STREAM_END:  # some servers give no other sign of the end
             self._finish = self._finish or "stop"
             yield from self.end()
             return
         chunk = _decoder.decode(event.data)
         if chunk.fails or event.name == "error":
-            raise CallFailedError(from_problem(self._endpoint, problem_in(event.data) or Problem()))
+            raise CallFailedError(from_problem(self._endpoint, problem_in(event.data) or ProviderProblem()))
         if self._id.is_another(str(chunk.id or "")) and chunk.begins:
             raise started_over(self._endpoint)
-        self._usage = newer(chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None), self._usage)
+        self._usage = update_usage(
+            chunk.usage or (chunk.x_groq.usage if chunk.x_groq is not None else None), self._usage
+        )
         self._found.add(None, chunk.search_results or ())
         for choice in chunk.choices or ():
             if choice.error is not None:
                 raise CallFailedError(from_problem(self._endpoint, problem_of({"error": choice.error})))
-            self._usage = newer(choice.usage, self._usage)
+            self._usage = update_usage(choice.usage, self._usage)
             delta = choice.delta or choice.message
             if delta is not None:
                 yield from self._delta(delta)
@@ -339,13 +347,13 @@ class ChatReader:
             raise CallFailedError(failure(self._endpoint, ErrorKind.SERVER, "the reply ended with an error"))
         reason = _STOPS.get(self._finish, ReplyStop.END_TURN)
         yield from self._thinking.finish()
-        yield from self._found.tell(searched=self.usage.searches > 0)
+        yield from self._found.report(searched=self.usage.searches > 0)
         yield from self._calls.finish(cut=reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL))
         if reason is ReplyStop.END_TURN and self._calls.seen:
             reason = ReplyStop.TOOL_USE
         yield StreamStop(reason=reason, usage=self.usage)
 
-    def _delta(self, delta: Delta) -> Iterator[StreamEvent]:
+    def _delta(self, delta: ChatDelta) -> Iterator[StreamEvent]:
         self._found.add(None, (note.get("url_citation") for note in delta.annotations or ()))
         yield from self._thinking.read(delta)
         for text, is_thinking in texts_of(delta):
@@ -356,5 +364,5 @@ class ChatReader:
                 yield StreamText(text=text)
         for position, call in enumerate(delta.calls):
             yield from self._thinking.finish()
-            yield from self._found.tell()
+            yield from self._found.report()
             yield from self._calls.read(call, position)

@@ -40,23 +40,23 @@ from treadle.providers.failures import from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import SseEvent
-from treadle.providers.web_search import MOST, RESPONSES_TOOL, is_billed, read_call
+from treadle.providers.web_search import MOST_SEARCHES, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import (
     CallFailedError,
     HttpCall,
     MessageCache,
     ToolCache,
-    count,
     dump,
     effort,
-    newer,
     origin,
     own_data,
     own_number,
+    token_count,
+    update_usage,
 )
 
 API = "openai_responses"
-DONE = b"[DONE]"
+_STREAM_END = b"[DONE]"
 ITEM = "item"
 KEPT = ("type", "id", "summary", "content", "encrypted_content")
 """What of a reasoning item goes back."""
@@ -87,7 +87,7 @@ class OpenAIResponses:
         if tools := self._tools.encode(request.tools, RESPONSES_TOOL if searches else None):
             parts += [b',"tools":', tools]
         if searches and self._endpoint.quirks.search_bound:
-            parts.append(b',"max_tool_calls":%d' % MOST)
+            parts.append(b',"max_tool_calls":%d' % MOST_SEARCHES)
         items = filter(None, self._messages.encode(request.messages))
         parts += [b',"input":[', b",".join(items), b"]}"]
         headers = self._endpoint.key_headers("authorization")
@@ -123,7 +123,7 @@ class OpenAIResponses:
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = [
+    declared: list[Mapping[str, Any]] = [
         {
             "type": "function",
             "name": tool.name,
@@ -133,7 +133,7 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
         }
         for tool in tools
     ]
-    return [*told, search] if search else told
+    return [*declared, search] if search else declared
 
 
 def _user(message: Message) -> list[dict[str, Any]]:
@@ -244,23 +244,23 @@ class ResponsesReader:
     @property
     def usage(self) -> Usage:
         """What is known to have been billed so far."""
-        cached = count((self._usage.input_tokens_details or _InputDetails()).cached_tokens)
+        cached = token_count((self._usage.input_tokens_details or _InputDetails()).cached_tokens)
         reported = self._usage.server_side_tool_usage_details or _ServerTools()
         return Usage(
-            input_tokens=count(count(self._usage.input_tokens) - cached),
-            output_tokens=count(self._usage.output_tokens),
+            input_tokens=token_count(token_count(self._usage.input_tokens) - cached),
+            output_tokens=token_count(self._usage.output_tokens),
             cache_read_tokens=cached,
-            reasoning_tokens=count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
-            searches=max(count(reported.web_search_calls), self._searched),
+            reasoning_tokens=token_count((self._usage.output_tokens_details or _OutputDetails()).reasoning_tokens),
+            searches=max(token_count(reported.web_search_calls), self._searched),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
         """Take the next event; kinds that are not known are passed over."""
-        if event.data.strip() == DONE:
+        if event.data.strip() == _STREAM_END:
             return
         value = _decoder.decode(event.data)
         if value.response is not None:
-            self._usage = newer(value.response.usage, self._usage)
+            self._usage = update_usage(value.response.usage, self._usage)
         kind = value.type or event.name
         if kind == "response.created" and self._begun:
             raise started_over(self._endpoint)

@@ -9,7 +9,7 @@ STEP = 256
 """Characters by which a reply has to grow within `StreamLimits.progress`; by default that is a token in ten seconds."""
 
 
-class Pace:
+class ReplyProgress:
     """The progress of one reply, which begins now; `clock` gives seconds."""
 
     def __init__(self, limits: StreamLimits, clock: Callable[[], float]) -> None:

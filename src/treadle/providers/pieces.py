@@ -15,9 +15,9 @@ from treadle.protocol.models import (
     StreamThinking,
     StreamThinkingDone,
 )
-from treadle.providers.wire import whole
+from treadle.providers.wire import join_surrogates
 
-Words: TypeAlias = StreamText | StreamThinking | StreamCallArguments
+_Fragment: TypeAlias = StreamText | StreamThinking | StreamCallArguments
 
 
 class UsedIds:
@@ -38,15 +38,15 @@ class UsedIds:
         return self._ids
 
 
-class Pieces:
+class StreamPieces:
     """The pieces of one reply to a conversation; `used` are the ids that its calls have."""
 
     def __init__(self, used: AbstractSet[str]) -> None:
         self._used = used
         self._own: set[str] = set()
-        self._half: Words | None = None
+        self._half: _Fragment | None = None
 
-    def mend(self, piece: StreamEvent) -> Iterator[StreamEvent]:
+    def repair(self, piece: StreamEvent) -> Iterator[StreamEvent]:
         """Give a piece as it can be shown, stored and sent back.
 
         The first half of a character waits for its second one. An id that another call of the conversation has is
@@ -59,13 +59,15 @@ class Pieces:
             case StreamCallStart(wire_id=wire_id) if wire_id and self._is_used(wire_id):
                 piece = msgspec.structs.replace(piece, wire_id="")
             case StreamThinkingDone(wire=wire) if wire is not None:
-                piece = msgspec.structs.replace(piece, wire=msgspec.structs.replace(wire, data=whole(wire.data)))
+                piece = msgspec.structs.replace(
+                    piece, wire=msgspec.structs.replace(wire, data=join_surrogates(wire.data))
+                )
             case _:
                 pass
         yield from self._rest()
         yield piece
 
-    def _words(self, piece: Words) -> Iterator[StreamEvent]:
+    def _words(self, piece: _Fragment) -> Iterator[StreamEvent]:
         if self._half is None and piece.text.isascii():
             yield piece
             return
@@ -77,13 +79,13 @@ class Pieces:
             self._half = msgspec.structs.replace(piece, text=text[-1])
             text = text[:-1]
         if text:
-            yield msgspec.structs.replace(piece, text=whole(text))
+            yield msgspec.structs.replace(piece, text=join_surrogates(text))
 
     def _rest(self) -> Iterator[StreamEvent]:
         """Give the half whose other one never came, as a replacement character."""
         half, self._half = self._half, None
         if half is not None:
-            yield msgspec.structs.replace(half, text=whole(half.text))
+            yield msgspec.structs.replace(half, text=join_surrogates(half.text))
 
     def _is_used(self, wire_id: str) -> bool:
         """Whether a call before this one has the id; from now on one has."""
@@ -92,7 +94,7 @@ class Pieces:
         return used
 
 
-def _goes_on(first: Words, second: Words) -> bool:
+def _goes_on(first: _Fragment, second: _Fragment) -> bool:
     """Whether two pieces are of one text."""
     match first, second:
         case StreamCallArguments(index=one), StreamCallArguments(index=other):

@@ -9,7 +9,7 @@ from msgspec import Struct
 from treadle.protocol.models import ErrorKind
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class ProviderProblem(Struct, frozen=True, kw_only=True):
     """A refusal as the provider put it. `status` is the HTTP status that the body itself names."""
 
     message: str = ""
@@ -110,11 +110,11 @@ KEY_TEXT = (
 )
 
 
-def _says(problem: Problem, wording: str) -> bool:
+def _says(problem: ProviderProblem, wording: str) -> bool:
     return re.search(wording, problem.message, re.IGNORECASE) is not None
 
 
-def kind_of(status: int | None, problem: Problem) -> ErrorKind:
+def error_kind(status: int | None, problem: ProviderProblem) -> ErrorKind:
     """Sort a refusal: by its codes, by texts that every vendor words for itself, then by the HTTP status."""
     found = [BY_CODE[code] for code in problem.codes if code in BY_CODE]
     if ErrorKind.BALANCE in found or _says(problem, BALANCE_TEXT):
@@ -138,7 +138,7 @@ def kind_of_status(status: int | None) -> ErrorKind:
     return ErrorKind.SERVER if status >= 500 else ErrorKind.BAD_REQUEST
 
 
-def problem_in(body: bytes) -> Problem | None:
+def problem_in(body: bytes) -> ProviderProblem | None:
     """Read the JSON body of a refusal; None where it is no JSON object."""
     try:
         value = msgspec.json.decode(body)
@@ -149,7 +149,7 @@ def problem_in(body: bytes) -> Problem | None:
     return problem_of(value) if isinstance(value, dict) else None
 
 
-def problem_of(value: dict[str, Any]) -> Problem:
+def problem_of(value: dict[str, Any]) -> ProviderProblem:
     """Read the decoded object of a refusal, or of an error event inside a stream."""
     inner = value.get("error")
     error: dict[str, Any] = inner if isinstance(inner, dict) else {}
@@ -166,7 +166,7 @@ def problem_of(value: dict[str, Any]) -> Problem:
         str(part[key]).lower() for part in (error, value) for key in ("code", "type", "status") if part.get(key)
     )
     numbers = [int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600]
-    return Problem(
+    return ProviderProblem(
         message=message,
         codes=codes,
         status=numbers[0] if numbers else None,

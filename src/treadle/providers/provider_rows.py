@@ -26,12 +26,12 @@ class Proof(StrEnum):
 
 
 CHAT = Wire.OPENAI_CHAT
-PLAIN = Quirks()
+_PLAIN = Quirks()
 EFFORT = Quirks(thinking=ThinkingField.EFFORT)
 SWITCH = Quirks(thinking=ThinkingField.SWITCH)
 ENABLE = Quirks(thinking=ThinkingField.ENABLE)
-USUAL = StreamLimits()
-PATIENT = StreamLimits(first_byte=900.0, idle=900.0, progress=3_600.0, reply=43_200.0)
+_USUAL = StreamLimits()
+_PATIENT = StreamLimits(first_byte=900.0, idle=900.0, progress=3_600.0, reply=43_200.0)
 """A model on the user's own machine may need minutes to load and to read a long prompt."""
 
 
@@ -48,8 +48,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     base_url: str
     keys: tuple[str, ...] = ()
     wire: Wire = CHAT
-    quirks: Quirks = PLAIN
-    limits: StreamLimits = USUAL
+    quirks: Quirks = _PLAIN
+    limits: StreamLimits = _USUAL
     models: str = ""
     aliases: tuple[str, ...] = ()
     key_optional: bool = False
@@ -62,7 +62,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
         return self.models or self.name
 
 
-def _row(name: str, title: str, base_url: str, *keys: str, quirks: Quirks = PLAIN, models: str = "") -> ProviderRow:
+def _row(name: str, title: str, base_url: str, *keys: str, quirks: Quirks = _PLAIN, models: str = "") -> ProviderRow:
     """The common kind: the chat API with a bearer key."""
     return ProviderRow(name=name, title=title, base_url=base_url, keys=keys, quirks=quirks, models=models)
 
@@ -75,7 +75,7 @@ def _local(name: str, title: str, port: int, *keys: str, aliases: tuple[str, ...
         base_url=f"http://127.0.0.1:{port}/v1",
         keys=keys,
         key_optional=True,
-        limits=PATIENT,
+        limits=_PATIENT,
         aliases=aliases,
     )
 
@@ -377,7 +377,7 @@ ROWS: tuple[ProviderRow, ...] = (
         base_url="",
         keys=("OPENAI_COMPATIBLE_API_KEY",),
         key_optional=True,
-        limits=PATIENT,
+        limits=_PATIENT,
     ),
     ProviderRow(
         name="anthropic-compatible",
@@ -386,6 +386,6 @@ ROWS: tuple[ProviderRow, ...] = (
         keys=("ANTHROPIC_COMPATIBLE_API_KEY",),
         wire=Wire.ANTHROPIC_MESSAGES,
         key_optional=True,
-        limits=PATIENT,
+        limits=_PATIENT,
     ),
 )

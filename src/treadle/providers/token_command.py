@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from treadle.protocol.models import ErrorKind
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure
-from treadle.providers.tokens import Token
+from treadle.providers.tokens import BearerToken
 from treadle.providers.wire import CallFailedError
 
-SECONDS = 30.0
-LIFETIME = 600.0
+_SECONDS = 30.0
+_LIFETIME = 600.0
 """How long a token of unknown lifetime is used (seconds)."""
 
 
-async def run_token_command(endpoint: Endpoint, command: Sequence[str]) -> Token:
+async def run_token_command(endpoint: Endpoint, command: Sequence[str]) -> BearerToken:
     """Run the program, without a shell; raises `CallFailedError` with what it said on its error output."""
     process = None
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(_SECONDS):
             process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
             out, err = await process.communicate()
     except (OSError, ValueError) as error:
@@ -34,4 +34,4 @@ async def run_token_command(endpoint: Endpoint, command: Sequence[str]) -> Token
         said = err.decode("utf-8", "replace").strip()[:500] or "it printed no token"
         why = f"its token command {command[0]!r} failed: {said}"
         raise CallFailedError(failure(endpoint, ErrorKind.AUTHENTICATION, why))
-    return Token(value=token, lifetime=LIFETIME)
+    return BearerToken(value=token, lifetime=_LIFETIME)

@@ -10,7 +10,7 @@ MARGIN = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class BearerToken:
     """A bearer token; `lifetime` is in seconds."""
 
     value: str = field(repr=False)
@@ -20,7 +20,7 @@ class Token:
 class BearerTokens:
     """Puts a token into each call; the calls of one moment share it."""
 
-    def __init__(self, fetch: Callable[[], Awaitable[Token]], *, clock: Callable[[], float]) -> None:
+    def __init__(self, fetch: Callable[[], Awaitable[BearerToken]], *, clock: Callable[[], float]) -> None:
         """`fetch` may raise `CallFailedError`; `clock` gives seconds."""
         self._fetch = fetch
         self._clock = clock

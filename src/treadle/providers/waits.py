@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from treadle.protocol.patterns import regex
 
-LONGEST = 86_400.0
+LONGEST_WAIT = 86_400.0
 """Seconds; what is longer, or cannot be a wait, is read as this."""
 _LONGEST_TEXT = 64
 _UNIX_SECONDS = 1e9
@@ -21,14 +21,14 @@ _RESET = regex(r"((?:x-|anthropic-)?ratelimit-(?:.+-)?)reset(-.+)?")
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Seconds to wait as a response says, from 0 to `LONGEST`; None where it says nothing that can be read.
+    """Seconds to wait as a response says, from 0 to `LONGEST_WAIT`; None where it says nothing that can be read.
 
     `headers` have lower-case names; `now` is seconds since 1970. `retry-after` is the answer to this request and wins;
     otherwise the limit that is used up and begins anew last.
     """
     milliseconds = headers.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(milliseconds):
-        return min(float(milliseconds) / 1000, LONGEST)
+        return min(float(milliseconds) / 1000, LONGEST_WAIT)
     wait = seconds(headers.get("retry-after", ""), now=now)
     return max(_resets(headers, now), default=None) if wait is None else wait
 
@@ -48,7 +48,7 @@ def _is_left(remaining: str) -> bool:
 
 
 def seconds(text: str, *, now: float) -> float | None:
-    """Read a wait (0 to `LONGEST` seconds); None for what cannot be read.
+    """Read a wait (0 to `LONGEST_WAIT` seconds); None for what cannot be read.
 
     It is a number of seconds, unix time, a duration such as `1m30s`, or an RFC 3339 or HTTP date.
     """
@@ -66,7 +66,7 @@ def seconds(text: str, *, now: float) -> float | None:
         if date is None:
             return None
         wait = date - now
-    return min(max(0.0, wait), LONGEST)
+    return min(max(0.0, wait), LONGEST_WAIT)
 
 
 def _parts(text: str) -> list[tuple[str, str]]:

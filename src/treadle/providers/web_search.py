@@ -16,10 +16,10 @@ from treadle.protocol.patterns import regex
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.providers.wire import own_data
 
-MOST = 5
+MOST_SEARCHES = 5
 """How many searches a request may make where the API lets us say so."""
 
-ANTHROPIC_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": MOST}
+ANTHROPIC_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": MOST_SEARCHES}
 RESPONSES_TOOL = {"type": "web_search"}
 GEMINI_TOOL: dict[str, Any] = {"googleSearch": {}}
 BLOCKS = frozenset({"server_tool_use", "web_search_tool_result"})
@@ -40,7 +40,9 @@ def searches_of(row: ProviderRow, model: str) -> Searches | None:
         return None
     if row.wire is Wire.OPENAI_CHAT and not row.quirks.search_tool:
         return None
-    return Searches(price=row.search_price, most=MOST if row.wire in _BOUNDED and row.quirks.search_bound else None)
+    return Searches(
+        price=row.search_price, most=MOST_SEARCHES if row.wire in _BOUNDED and row.quirks.search_bound else None
+    )
 
 
 def gemini_searches(model: str) -> bool:
@@ -80,7 +82,7 @@ class SearchReader:
         if use is None:
             return
         query = use["input"].get("query") if isinstance(use["input"], dict) else None
-        yield StreamThinking(text=_told(query, block.get("content")))
+        yield StreamThinking(text=_search_note(query, block.get("content")))
         yield StreamThinkingDone(wire=WireData(api=self._origin, data={_KEPT: [use, block]}), searched=True)
 
     def arguments(self, index: int, text: str) -> None:
@@ -108,31 +110,31 @@ def read_call(item: dict[str, Any], wire: WireData) -> Iterator[StreamEvent]:
     """Read a finished search of the Responses API; `wire` keeps it."""
     action = item.get("action")
     facts = action if isinstance(action, dict) else {}
-    yield StreamThinking(text=_told(facts.get("query") or facts.get("url") or facts.get("pattern"), None))
+    yield StreamThinking(text=_search_note(facts.get("query") or facts.get("url") or facts.get("pattern"), None))
     yield StreamThinkingDone(wire=wire, searched=True)
 
 
-class Found(Struct):
+class ReportedSearches(Struct):
     """What a reply that is told of its searches by the way says of them, gathered until they can be told."""
 
     queries: list[str] = field(default_factory=list)
     pages: list[dict[str, Any]] = field(default_factory=list)
-    told: list[dict[str, Any]] | None = None
+    reported: list[dict[str, Any]] | None = None
 
     def add(self, queries: object, pages: Iterable[object]) -> None:
         """Take queries, and pages with a `url` and a `title`, each once."""
         words = [one for one in queries if isinstance(one, str) and one] if isinstance(queries, list) else []
         self.queries += [one for one in dict.fromkeys(words) if one not in self.queries]
         for one in pages:
-            if isinstance(one, dict) and one.get("url") and one not in (*self.pages, *(self.told or ())):
+            if isinstance(one, dict) and one.get("url") and one not in (*self.pages, *(self.reported or ())):
                 self.pages.append(one)
 
-    def tell(self, *, searched: bool = False) -> Iterator[StreamEvent]:
+    def report(self, *, searched: bool = False) -> Iterator[StreamEvent]:
         """Say what was found since the last time, with `searched` also that it is not known. Nothing goes back."""
-        if self.queries or self.pages or (searched and self.told is None):
-            yield StreamThinking(text=_told("; ".join(self.queries), self.pages or None))
+        if self.queries or self.pages or (searched and self.reported is None):
+            yield StreamThinking(text=_search_note("; ".join(self.queries), self.pages or None))
             yield StreamThinkingDone(searched=True)
-            self.told = [*(self.told or ()), *self.pages]
+            self.reported = [*(self.reported or ()), *self.pages]
             self.queries, self.pages = [], []
 
 
@@ -145,11 +147,11 @@ def gemini_queries(call: dict[str, Any]) -> list[str]:
 
 def read_gemini(call: dict[str, Any], answer: dict[str, Any], origin: str) -> Iterator[StreamEvent]:
     """Read a search of the Gemini API: two parts that go back as they came."""
-    yield StreamThinking(text=_told("; ".join(gemini_queries(call)), None))
+    yield StreamThinking(text=_search_note("; ".join(gemini_queries(call)), None))
     yield StreamThinkingDone(wire=WireData(api=origin, data={_KEPT: [call, answer]}), searched=True)
 
 
-def _told(query: object, content: object) -> str:
+def _search_note(query: object, content: object) -> str:
     """Say what was searched for, and what came of it."""
     what = f"Searched the web: {query}" if isinstance(query, str) and query else "Searched the web"
     match content:

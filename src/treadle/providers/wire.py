@@ -14,9 +14,9 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
 from treadle.providers.sse import SseEvent
 
-T = TypeVar("T")
-S = TypeVar("S", bound=Struct)
-EFFORTS = ((4096, "low"), (16384, "medium"))
+_T = TypeVar("_T")
+_S = TypeVar("_S", bound=Struct)
+_EFFORTS = ((4096, "low"), (16384, "medium"))
 """Up to how many tokens of thinking which effort is asked for; above it is high."""
 
 _encoder = msgspec.json.Encoder()
@@ -57,13 +57,13 @@ class ReplyPausedError(Exception):
     `go_on` makes that call of the first one; `reader` reads what comes, with what was read before in mind.
     """
 
-    def __init__(self, reader: "ReplyReader", go_on: Callable[[HttpCall], HttpCall]) -> None:
+    def __init__(self, reader: "WireReader", go_on: Callable[[HttpCall], HttpCall]) -> None:
         super().__init__()
         self.reader = reader
         self.go_on = go_on
 
 
-class ReplyReader(Protocol):
+class WireReader(Protocol):
     """Turns the events of one reply into the neutral stream."""
 
     @property
@@ -98,20 +98,20 @@ class WireApi(Protocol):
         """Write the request."""
         ...
 
-    def reader(self) -> ReplyReader:
+    def reader(self) -> WireReader:
         """Begin to read a reply."""
         ...
 
 
-class MessageCache(Generic[T]):
+class MessageCache(Generic[_T]):
     """Encodes each frozen message once, however often it is sent; messages are told apart by identity."""
 
-    def __init__(self, encode: Callable[[Message], T], *, room: int = 8192) -> None:
+    def __init__(self, encode: Callable[[Message], _T], *, room: int = 8192) -> None:
         self._encode = encode
         self._room = room
-        self._known: dict[int, tuple[Message, T]] = {}
+        self._known: dict[int, tuple[Message, _T]] = {}
 
-    def encode(self, messages: tuple[Message, ...]) -> list[T]:
+    def encode(self, messages: tuple[Message, ...]) -> list[_T]:
         """Give the encoded form of each message; what other requests left behind is dropped when it is too much."""
         known = self._known
         encoded = []
@@ -146,18 +146,18 @@ def dump(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _encoder.encode(whole(value))
+        return _encoder.encode(join_surrogates(value))
 
 
-def whole(value: Any) -> Any:
+def join_surrogates(value: Any) -> Any:
     """Join the halves of characters in all texts of a value; a half alone becomes a replacement character."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {whole(key): whole(item) for key, item in value.items()}
+            return {join_surrogates(key): join_surrogates(item) for key, item in value.items()}
         case list() | tuple():
-            return [whole(item) for item in value]
+            return [join_surrogates(item) for item in value]
         case _:
             return value
 
@@ -174,10 +174,10 @@ def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
 
 def effort(budget: int) -> str:
     """The name of a reasoning effort for a budget in tokens, for APIs that take no number."""
-    return next((name for most, name in EFFORTS if budget <= most), "high")
+    return next((name for most, name in _EFFORTS if budget <= most), "high")
 
 
-def newer(new: S | None, known: S) -> S:
+def update_usage(new: _S | None, known: _S) -> _S:
     """Figures of usage: those that are given later are totals and count; those left out then stay."""
     if new is None:
         return known
@@ -209,6 +209,6 @@ def own_number(index: int, used: set[int]) -> int:
     return number
 
 
-def count(value: int | None) -> int:
+def token_count(value: int | None) -> int:
     """A number of tokens as a provider gave it; missing and negative ones count as none."""
     return max(0, value or 0)

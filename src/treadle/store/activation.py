@@ -9,7 +9,7 @@ from msgspec import Struct
 from treadle.protocol.patterns import regex
 
 
-class ItemKind(StrEnum):
+class ActiveKind(StrEnum):
     """What an item would do."""
 
     RULES = "rules"
@@ -19,11 +19,11 @@ class ItemKind(StrEnum):
     GIT = "git"
 
 
-class Item(Struct, frozen=True, order=True):
+class ActiveFile(Struct, frozen=True, order=True):
     """One file that would act: its path (relative in the folder, absolute above it), and the digest of what acts."""
 
     path: str
-    kind: ItemKind
+    kind: ActiveKind
     digest: str
 
 
@@ -45,19 +45,19 @@ _SETTING = regex(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*([^\\\"#;]*))?")
 _TRANSPORT = regex(r"[A-Za-z0-9+.-]+::")
 
 
-def kind_of(path: str) -> ItemKind | None:
+def active_kind(path: str) -> ActiveKind | None:
     """Tell what a file of the folder (its relative path) would do; None when it does nothing by itself."""
     name = path.casefold()
     if name in _RULES:
-        return ItemKind.RULES
+        return ActiveKind.RULES
     if name in _SERVERS:
-        return ItemKind.SERVERS
+        return ActiveKind.SERVERS
     if name.startswith(".treadle/"):
-        return ItemKind.SETTINGS
+        return ActiveKind.SETTINGS
     if name in _GIT:
-        return ItemKind.GIT
+        return ActiveKind.GIT
     if name.startswith(".git/hooks/") and not name.endswith(".sample"):
-        return ItemKind.HOOK
+        return ActiveKind.HOOK
     return None
 
 
@@ -90,6 +90,6 @@ def _live_settings(content: bytes) -> bytes:
     return "\n".join(live).encode(errors="surrogateescape")
 
 
-def changes(granted: Iterable[Item], found: Iterable[Item]) -> tuple[str, ...]:
+def changes(granted: Iterable[ActiveFile], found: Iterable[ActiveFile]) -> tuple[str, ...]:
     """Give the paths of what is new, changed or gone."""
     return tuple(sorted({item.path for item in set(granted) ^ set(found)}))

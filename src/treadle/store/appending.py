@@ -7,7 +7,7 @@ from msgspec import StructMeta
 
 from treadle.protocol.events import SCHEMA_VERSION, EventData
 from treadle.store.anchors import Anchor
-from treadle.store.chain import Row, beginning, link
+from treadle.store.chain import LogRow, beginning, link
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""
@@ -18,7 +18,9 @@ def tag_of(data: EventData | StructMeta) -> str:
     return str(data.__struct_config__.tag)
 
 
-def insert(connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[Row, str]], head: Head | None) -> Head:
+def insert(
+    connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[LogRow, str]], head: Head | None
+) -> Head:
     """Append rows with their types, chained to the one before: `head`, unless somebody else wrote since."""
     first, last = rows[0][0], rows[-1][0]
     before = first.seq - 1

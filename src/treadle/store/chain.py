@@ -7,7 +7,7 @@ from struct import pack
 from msgspec import Struct
 
 
-class Row(Struct, frozen=True):
+class LogRow(Struct, frozen=True):
     """A row of the log as it is stored; `chain` is empty for a row that has none yet."""
 
     seq: int
@@ -28,12 +28,12 @@ def beginning(session_id: str) -> bytes:
     return sha256(session_id.encode()).digest()
 
 
-def link(previous: bytes, row: Row) -> bytes:
+def link(previous: bytes, row: LogRow) -> bytes:
     """Hash a row together with the hash before it; lengths keep source and data apart."""
     return sha256(previous + pack(">qqI", row.seq, row.at, len(row.source)) + row.source + row.data).digest()
 
 
-def first_break(session_id: str, rows: Iterable[Row], last: int) -> int | None:
+def first_break(session_id: str, rows: Iterable[LogRow], last: int) -> int | None:
     """Give the number of the first row that was changed, added, or is missing; None when all `last` rows are right."""
     previous, expected = beginning(session_id), 1
     for row in rows:

@@ -26,7 +26,7 @@ class EditCount(Struct, frozen=True, kw_only=True):
 COLUMNS = "model, format, code, repair, day, count, tokens"
 
 
-def add(connection: sqlite3.Connection, counts: Sequence[EditCount]) -> None:
+def add_edits(connection: sqlite3.Connection, counts: Sequence[EditCount]) -> None:
     """Add to what was counted."""
     connection.executemany(
         f"INSERT INTO edits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - a constant

@@ -22,7 +22,7 @@ _LONG_TO_CONVERT = 32 * 1024 * 1024
 """Bytes of a file whose conversion takes more than a moment: about 20 MB a second."""
 
 
-class Mended(Struct, frozen=True, kw_only=True):
+class Repaired(Struct, frozen=True, kw_only=True):
     """What was done about a broken file: where it is now, and which sessions came over whole or up to their break."""
 
     why: str
@@ -31,22 +31,22 @@ class Mended(Struct, frozen=True, kw_only=True):
     shortened: tuple[str, ...]
 
 
-Notice = Callable[[str], None]
+NoticeSink = Callable[[str], None]
 """Takes what a person should know before it is done."""
 
 
-def open_database(path: Path, notice: Notice) -> tuple[sqlite3.Connection, Mended | None]:
+def open_database(path: Path, notice: NoticeSink) -> tuple[sqlite3.Connection, Repaired | None]:
     """Open or make the database, mended if it has to be; `notice` takes what takes long. Raises `StoreError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        mended = _mend(path) if find_trouble(path) else None
+        repaired = _repair(path) if find_trouble(path) else None
         try:
-            return _connect(path, notice), mended
+            return _connect(path, notice), repaired
         except sqlite3.Error as error:
-            if mended is not None or not is_broken(error):
+            if repaired is not None or not is_broken(error):
                 raise
-        mended = _mend(path)
-        return _connect(path, notice), mended
+        repaired = _repair(path)
+        return _connect(path, notice), repaired
     except (sqlite3.Error, OSError) as error:
         raise unopened(path, error) from error
 
@@ -97,7 +97,7 @@ def _look_through(path: Path) -> str:
     return "" if found == "ok" else found
 
 
-def _mend(path: Path) -> Mended | None:
+def _repair(path: Path) -> Repaired | None:
     """Set the file aside and start a new one; when another process was faster there is nothing left to do."""
     with _alone(path):
         why = find_trouble(path) or _try_to_connect(path)
@@ -109,11 +109,11 @@ def _mend(path: Path) -> Mended | None:
             _side(path, "-wal").rename(_side(aside, "-wal"))
         path.rename(aside)
         suspicion(path).unlink(missing_ok=True)
-        from treadle.store.recovery import recover
+        from treadle.store.recovery import recover_database
 
         with closing(_connect(path, no_notice, alone=True)) as fresh:
-            recovered = recover(aside, fresh)
-        return Mended(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
+            recovered = recover_database(aside, fresh)
+        return Repaired(why=why, aside=aside, whole=recovered.whole, shortened=recovered.shortened)
 
 
 def _try_to_connect(path: Path) -> str:
@@ -126,7 +126,7 @@ def _try_to_connect(path: Path) -> str:
     return ""
 
 
-def _connect(path: Path, notice: Notice, *, alone: bool = False) -> sqlite3.Connection:
+def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.Connection:
     """Connect to the database; only one process converts an old one, `alone` or after waiting for the others."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     try:

@@ -17,7 +17,7 @@ AT_ONCE = 256
 Stored = tuple[Any, ...]
 """A row as it comes from the file: its number, then time, source, data, and the version of the data."""
 
-Fetch = Callable[[int], list[Stored]]
+_Fetch = Callable[[int], list[Stored]]
 """Gives the next rows after the one of that number; none at the end."""
 
 _BAD_ROW = "Its row in the log is damaged."
@@ -47,7 +47,7 @@ class Damage(Struct, frozen=True, kw_only=True):
         )
 
 
-class Reading:
+class StoredEvents:
     """The events of a session after one and before another, each decoded when it is asked for. Can be read once.
 
     From the beginning, a log of an older Treadle is read with what that said, under the numbers of the causes.
@@ -131,7 +131,7 @@ class _DamagedError(Exception):
     """A row that gives no event."""
 
 
-def rows_after(fetch: Fetch, after: int) -> Iterator[Stored]:
+def rows_after(fetch: _Fetch, after: int) -> Iterator[Stored]:
     """Give the rows of a log, some at once."""
     while rows := fetch(after):
         yield from rows

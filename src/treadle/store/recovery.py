@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
-from treadle.store.chain import Row, beginning, link
+from treadle.store.chain import LogRow, beginning, link
 from treadle.store.damage import event_data
 from treadle.store.schema import type_of
 from treadle.store.titles import first_title
@@ -36,11 +36,11 @@ class _Known(Struct, frozen=True):
     events: int
 
 
-_Kept = tuple[Row, int]
+_Kept = tuple[LogRow, int]
 """A row of the log, and the version of its data."""
 
 
-def recover(broken: Path, fresh: sqlite3.Connection) -> Recovered:
+def recover_database(broken: Path, fresh: sqlite3.Connection) -> Recovered:
     """Copy what can be read and is right. A file that tells nothing gives nothing."""
     whole: list[str] = []
     shortened: list[str] = []
@@ -81,7 +81,7 @@ def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iter
     )
     previous = beginning(session_id)
     for count, (*columns, version) in enumerate(_readable(source, query, (session_id,)), start=1):
-        row = Row(*columns)
+        row = LogRow(*columns)
         if not row.well_formed or row.seq != count or not _decodes(row, version):
             return
         previous = link(previous, row)
@@ -90,7 +90,7 @@ def _rows(source: sqlite3.Connection, session_id: str, *, chained: bool) -> Iter
         yield replace(row, chain=previous), version
 
 
-def _decodes(row: Row, version: object) -> bool:
+def _decodes(row: LogRow, version: object) -> bool:
     if not isinstance(version, int):
         return False
     try:

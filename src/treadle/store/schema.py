@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.protocol.errors import StoreError
-from treadle.store.chain import Row, beginning, link
+from treadle.store.chain import LogRow, beginning, link
 from treadle.store.leases import process_of, works_now
 from treadle.store.titles import give_titles
 
@@ -25,7 +25,7 @@ def _chain_rows(connection: sqlite3.Connection) -> None:
     ):
         if session_id != session:
             session, previous = session_id, beginning(session_id)
-        previous = link(previous, Row(seq, at, source, data))
+        previous = link(previous, LogRow(seq, at, source, data))
         chains.append((previous, session_id, seq))
     connection.executemany("UPDATE events SET chain = ? WHERE session_id = ? AND seq = ?", chains)
 
@@ -186,7 +186,7 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
     version = version_of(connection)
     if version > len(STEPS):
-        raise newer(path, version)
+        raise newer_schema(path, version)
     return version == len(STEPS)
 
 
@@ -239,7 +239,7 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def newer(path: Path, version: int) -> StoreError:
+def newer_schema(path: Path, version: int) -> StoreError:
     """Explain that a file is of a newer Treadle."""
     return StoreError(
         "store-newer",

@@ -27,7 +27,7 @@ _BEFORE, _AFTER = 30, 90
 """Characters of a snippet around the beginning of what was found."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class SearchHit(Struct, frozen=True, kw_only=True):
     """An event that fits: its session and number, and the text around the place, on one line."""
 
     session_id: str
@@ -35,7 +35,7 @@ class Found(Struct, frozen=True, kw_only=True):
     snippet: str
 
 
-def search(store: Store, text: str, limit: int = 20, workspace: str | None = None) -> list[Found]:
+def search(store: Store, text: str, limit: int = 20, workspace: str | None = None) -> list[SearchHit]:
     """Find the newest events in which every word of `text` begins a word; if there are none, in which it is anywhere.
 
     Case does not matter. `workspace` keeps to the sessions of one folder. Raises `StoreError`.
@@ -51,15 +51,15 @@ def search(store: Store, text: str, limit: int = 20, workspace: str | None = Non
     return found or _matching(_all_rows(store, folder), wanted, limit, wanted)
 
 
-def _matching(rows: Iterable[Any], needed: Sequence[str], limit: int, wanted: Sequence[str]) -> list[Found]:
+def _matching(rows: Iterable[Any], needed: Sequence[str], limit: int, wanted: Sequence[str]) -> list[SearchHit]:
     """Give what of the rows has all needed parts, up to a limit."""
     parts = [one.casefold() for one in needed]
-    found: list[Found] = []
+    found: list[SearchHit] = []
     for session_id, seq, version, data in rows:
         words = _words_of(data, version)
         folded = words.casefold()
         if words and all(part in folded for part in parts):
-            found.append(Found(session_id=session_id, seq=seq, snippet=_snippet(words, wanted)))
+            found.append(SearchHit(session_id=session_id, seq=seq, snippet=_snippet(words, wanted)))
             if len(found) == limit:
                 break
     return found

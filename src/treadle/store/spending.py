@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from treadle.protocol.events import CallFinished, Compacted, Event, ReplyFailed, ReplyFinished
+from treadle.protocol.events import CallFinished, Event, ReplyFailed, ReplyFinished, SummaryWritten
 from treadle.protocol.models import Spent
 from treadle.protocol.tools import CallResult
 
@@ -17,7 +17,7 @@ def day_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).date().isoformat()
 
 
-def count(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
+def count_spending(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
     """Add the model calls among these events to their days; what was reserved for them is free again."""
     calls = list(_calls(events))
     if not calls:
@@ -46,7 +46,7 @@ def _calls(events: Iterable[Event]) -> Iterator[tuple[Event, Spent | None]]:
                 yield event, None
             case ReplyFinished(usage=usage, cost=cost) | ReplyFailed(usage=usage, cost=cost):
                 yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
-            case CallFinished(result=CallResult(usage=usage, cost=cost)) | Compacted(usage=usage, cost=cost):
+            case CallFinished(result=CallResult(usage=usage, cost=cost)) | SummaryWritten(usage=usage, cost=cost):
                 if usage.context_tokens or cost:
                     yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
             case _:

@@ -19,15 +19,15 @@ from treadle.protocol.models import Spent
 from treadle.store import edits, leases, spending
 from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, holds, insert, tag_of
-from treadle.store.chain import Row, first_break
+from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread, unwritten
 from treadle.store.edits import EditCount
-from treadle.store.opening import Mended, Notice, no_notice, open_database
-from treadle.store.reading import AT_ONCE, Reading, rows_after
-from treadle.store.schema import STEPS, newer, version_of
+from treadle.store.opening import NoticeSink, Repaired, no_notice, open_database
+from treadle.store.reading import AT_ONCE, StoredEvents, rows_after
+from treadle.store.schema import STEPS, newer_schema, version_of
 from treadle.store.titles import give_title
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _NO_END = 2**63 - 1
 
@@ -50,14 +50,14 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 class Store:
     """The database of one data directory. Reading is direct; writing goes through one thread.
 
-    `mended` tells of a broken file that was found and set aside.
+    `repaired` tells of a broken file that was found and set aside.
     """
 
-    mended: Mended | None
+    repaired: Repaired | None
 
-    def __init__(self, path: Path, notice: Notice = no_notice) -> None:
+    def __init__(self, path: Path, notice: NoticeSink = no_notice) -> None:
         self.path = path
-        self._connection, self.mended = open_database(path, notice)
+        self._connection, self.repaired = open_database(path, notice)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._owner = leases.new_owner()
         self._durable: bool | None = None
@@ -66,15 +66,15 @@ class Store:
         self._anchors = Anchors(path)
         self._anchored: dict[str, tuple[Anchor, ...]] = {}
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._transact, work)
 
-    def write_now(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def write_now(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` as `write` does, and wait for it."""
         return self._writer.submit(self._transact, work).result()
 
-    def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -96,11 +96,12 @@ class Store:
     async def append(self, session_id: str, events: Sequence[Event], *, durable: bool) -> None:
         """Commit events of a session in one transaction; those that are `durable` also survive a power cut."""
         rows = [
-            (Row(event.seq, event.at, encode(event.source), encode(event.data)), tag_of(event.data)) for event in events
+            (LogRow(event.seq, event.at, encode(event.source), encode(event.data)), tag_of(event.data))
+            for event in events
         ]
 
         def keep(connection: sqlite3.Connection) -> Head:
-            spending.count(connection, session_id, events)
+            spending.count_spending(connection, session_id, events)
             give_title(connection, session_id, events)
             head = self._heads.get(session_id)
             if head is None:
@@ -121,7 +122,7 @@ class Store:
     def _require_own_schema(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what a newer Treadle has converted since this one opened it."""
         if (version := version_of(connection)) != len(STEPS):
-            raise newer(self.path, version)
+            raise newer_schema(self.path, version)
 
     def _anchor(self, session_id: str) -> None:
         """Note the newest hash of a log outside of the database; older notes that it does not bear out stay with it."""
@@ -132,12 +133,12 @@ class Store:
                 self._anchored[session_id] = tuple(one for one in kept if not holds(self._connection, session_id, one))
             self._anchors.write(session_id, (head, *self._anchored[session_id]))
 
-    def read(self, session_id: str, *, after: int = 0, before: int = _NO_END, go_on: bool = False) -> Reading:
+    def read(self, session_id: str, *, after: int = 0, before: int = _NO_END, go_on: bool = False) -> StoredEvents:
         """Read the events of a session between two numbers, as they are asked for; `go_on` leaves out damaged ones."""
         rows = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         last = min(rows[0][0] if rows else 0, before - 1)
         fetch = partial(self._fetch, "seq, at, source, data, version", session_id, before)
-        return Reading(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on)
+        return StoredEvents(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on)
 
     def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
         return self.query(
@@ -179,7 +180,7 @@ class Store:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
         last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         fetch = partial(self._fetch, "seq, at, source, data, chain", session_id, _NO_END)
-        return first_break(session_id, (Row(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)
+        return first_break(session_id, (LogRow(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)
 
     def missing(self, session_id: str) -> tuple[int | None, bool]:
         """Compare a log with what was noted outside of the database.
@@ -283,7 +284,7 @@ class Store:
 
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
-        await self.write(lambda connection: edits.add(connection, counts))
+        await self.write(lambda connection: edits.add_edits(connection, counts))
 
     def edit_counts(self, model: str | None = None) -> list[EditCount]:
         """Read the ledger of edits, by day; of one model if given."""

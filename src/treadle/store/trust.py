@@ -15,7 +15,7 @@ from msgspec import Struct
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
-from treadle.store.activation import Item, ItemKind, changes, digest_of, kind_of
+from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes, digest_of
 from treadle.workspace.private_file import write_private
 
 _MOST_FILES = 2000
@@ -39,7 +39,7 @@ class Trust(Struct, frozen=True, kw_only=True):
 
     workspace: Path
     state: TrustState
-    items: tuple[Item, ...]
+    items: tuple[ActiveFile, ...]
     changed: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     refused: bool = False
@@ -50,11 +50,11 @@ class _Answer(Record, frozen=True, kw_only=True):
 
     workspace: str
     at: int
-    items: tuple[tuple[str, ItemKind, str], ...]
+    items: tuple[tuple[str, ActiveKind, str], ...]
     refused: bool = False
 
-    def listed(self) -> tuple[Item, ...]:
-        return tuple(Item(*item) for item in self.items)
+    def listed(self) -> tuple[ActiveFile, ...]:
+        return tuple(ActiveFile(*item) for item in self.items)
 
 
 class TrustStore:
@@ -136,16 +136,16 @@ def _read_answer(file: Path) -> _Answer | None:
         return None
 
 
-def find_items(workspace: Path) -> tuple[Item, ...]:
+def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
     """Find what would act in a resolved folder: in it, and the rules files above it up to the repository's top."""
-    found = [_item(workspace / name, name, kind) for name in _candidates(workspace) if (kind := kind_of(name))]
+    found = [_item(workspace / name, name, kind) for name in _candidates(workspace) if (kind := active_kind(name))]
     for folder in _above(workspace):
-        rules = (folder / name for name in _names(folder) if kind_of(name) is ItemKind.RULES)
-        found += [_item(file, str(file), ItemKind.RULES) for file in rules]
+        rules = (folder / name for name in _names(folder) if active_kind(name) is ActiveKind.RULES)
+        found += [_item(file, str(file), ActiveKind.RULES) for file in rules]
     return tuple(sorted(item for item in found if item.digest))
 
 
-def read_item(workspace: Path, item: Item) -> bytes | None:
+def read_item(workspace: Path, item: ActiveFile) -> bytes | None:
     """Read a file that was listed; None when it is not what was listed any more, or too large to be read."""
     file = workspace / item.path
     try:
@@ -202,9 +202,9 @@ def repository_of(workspace: Path) -> Path | None:
     return next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
 
 
-def _item(file: Path, name: str, kind: ItemKind) -> Item:
+def _item(file: Path, name: str, kind: ActiveKind) -> ActiveFile:
     written = name.encode(errors="backslashreplace").decode()
-    return Item(written, kind, _digest(file, name))
+    return ActiveFile(written, kind, _digest(file, name))
 
 
 def _digest(file: Path, name: str) -> str:

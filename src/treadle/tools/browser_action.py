@@ -20,10 +20,10 @@ from treadle.tools.declarations import BROWSER_ACTION
 from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
-    from treadle.tools.browser_steps import Step, View
+    from treadle.tools.browser_steps import BrowserStep, PageView
 
 
-class Page(Protocol):
+class BrowserPage(Protocol):
     """A browser that shows one page."""
 
     @property
@@ -31,7 +31,7 @@ class Page(Protocol):
         """The address that is shown."""
         ...
 
-    async def take(self, step: "Step") -> "View":
+    async def take(self, step: "BrowserStep") -> "PageView":
         """Take a step and look. Raises `ToolError`."""
         ...
 
@@ -43,7 +43,7 @@ class Page(Protocol):
 class Opener(Protocol):
     """Starts a browser."""
 
-    async def __call__(self) -> Page:
+    async def __call__(self) -> BrowserPage:
         """Start it, with an empty profile and nothing shown. Raises `ToolError`."""
         ...
 
@@ -53,17 +53,17 @@ class BrowserSession:
 
     def __init__(self, opener: Opener) -> None:
         self._opener = opener
-        self._opening: asyncio.Task[Page] | None = None
+        self._opening: asyncio.Task[BrowserPage] | None = None
 
     @property
-    def page(self) -> Page | None:
+    def page(self) -> BrowserPage | None:
         """The browser, if it is open."""
         opening = self._opening
         if opening is None or not opening.done() or opening.cancelled() or opening.exception() is not None:
             return None
         return opening.result()
 
-    async def opened(self) -> Page:
+    async def opened(self) -> BrowserPage:
         """Give the browser, started if need be; who is cancelled leaves it to the next. Raises `ToolError`."""
         if self._opening is None or (self._opening.done() and self.page is None):
             self._opening = asyncio.ensure_future(_open(self._opener))
@@ -80,15 +80,15 @@ class BrowserSession:
             await opening.result().close()
 
 
-async def _open(opener: Opener) -> Page:
+async def _open(opener: Opener) -> BrowserPage:
     return await opener()
 
 
-async def open_chromium() -> Page:
+async def open_chromium() -> BrowserPage:
     """Start Chromium through Playwright, which is loaded only now: few sessions need it."""
-    from treadle.tools.chromium import start
+    from treadle.tools.chromium import start_browser
 
-    return await start()
+    return await start_browser()
 
 
 class BrowserAction(Struct, frozen=True):
@@ -104,7 +104,7 @@ class BrowserAction(Struct, frozen=True):
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the address that the action concerns: the one to open, or the one that is shown."""
         # Loaded here, like the browser itself: few sessions need them.
-        from treadle.tools.browser_steps import Close, Launch, accesses, describe, read_action, view_result
+        from treadle.tools.browser_steps import Close, Launch, accesses, describe_step, read_action, view_result
 
         action = read_action(arguments)
         shown = self.session.page.url if self.session.page else ""
@@ -122,7 +122,7 @@ class BrowserAction(Struct, frozen=True):
 
         return Prepared(
             accesses=accesses(action, shown),
-            preview=Preview(title="Browser", text=visible(describe(action, shown))),
+            preview=Preview(title="Browser", text=visible(describe_step(action, shown))),
             run=run,
         )
 

@@ -9,7 +9,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, Text
 from treadle.protocol.tools import Access, CallResult, FetchUrl, Outcome
 from treadle.tools.words import origin_of_page
-from treadle.workspace.untrusted import wrap
+from treadle.workspace.untrusted import mark_untrusted
 
 WIDTH, HEIGHT = 1280, 800
 """The size of the page in pixels, and of each screenshot."""
@@ -49,7 +49,7 @@ class Type:
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
+class PressKey:
     """Press a key."""
 
     key: str
@@ -63,7 +63,7 @@ class Scroll:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Observe:
     """Only look."""
 
 
@@ -72,12 +72,12 @@ class Close:
     """Close the browser."""
 
 
-Step: TypeAlias = Launch | ClickAt | ClickOn | Type | Press | Scroll | Look
-Action: TypeAlias = Step | Close
+BrowserStep: TypeAlias = Launch | ClickAt | ClickOn | Type | PressKey | Scroll | Observe
+Action: TypeAlias = BrowserStep | Close
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class PageView:
     """What a page looks like after a step. `picture` is a JPEG in base64, empty when none could be taken."""
 
     url: str
@@ -96,13 +96,13 @@ def read_action(arguments: Mapping[str, Any]) -> Action:
         case "type":
             return Type(_needed(arguments, "text")[:_MOST_TEXT], arguments.get("selector", ""))
         case "press":
-            return Press(_needed(arguments, "key"))
+            return PressKey(_needed(arguments, "key"))
         case "scroll_down":
             return Scroll(HEIGHT - 100)
         case "scroll_up":
             return Scroll(100 - HEIGHT)
         case "screenshot":
-            return Look()
+            return Observe()
         case "close":
             return Close()
         case other:
@@ -143,9 +143,9 @@ def accesses(action: Action, shown: str) -> tuple[Access, ...]:
     match action:
         case Launch(url):
             return (FetchUrl(url=url),)
-        case ClickAt() | ClickOn() | Type() | Press():
+        case ClickAt() | ClickOn() | Type() | PressKey():
             return (FetchUrl(url=shown, method="POST"),)
-        case Scroll() | Look():
+        case Scroll() | Observe():
             return (FetchUrl(url=shown),)
         case Close():
             return ()
@@ -153,7 +153,7 @@ def accesses(action: Action, shown: str) -> tuple[Access, ...]:
             assert_never(action)
 
 
-def describe(action: Action, shown: str) -> str:
+def describe_step(action: Action, shown: str) -> str:
     match action:
         case Launch(url):
             return f"Open {url}"
@@ -163,11 +163,11 @@ def describe(action: Action, shown: str) -> str:
             return f"Click on {selector} on {shown}"
         case Type(content, selector):
             return f"Type into {selector or 'the focused field'} on {shown}:\n{content}"
-        case Press(key):
+        case PressKey(key):
             return f"Press {key} on {shown}"
         case Scroll(pixels):
             return f"Scroll {'down' if pixels > 0 else 'up'} on {shown}"
-        case Look():
+        case Observe():
             return f"Look at {shown}"
         case Close():
             return "Close the browser"
@@ -178,9 +178,9 @@ def describe(action: Action, shown: str) -> str:
 _NO_PICTURE = Text(text="[no screenshot could be taken]")
 
 
-def view_result(view: View) -> CallResult:
+def view_result(view: PageView) -> CallResult:
     lines = [f"Title: {view.title}", *(view.events or ("(nothing on the console, nothing failed to load)",))]
-    report = Text(text=wrap("\n".join(lines), view.url))
+    report = Text(text=mark_untrusted("\n".join(lines), view.url))
     if not view.picture:
         return CallResult(
             outcome=Outcome.OK,

@@ -14,7 +14,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, WritePath
 from treadle.workspace.diffs import Diff, compare
 from treadle.workspace.files import TextFile, sha256
-from treadle.workspace.judged import Judged, judge_path
+from treadle.workspace.judged import JudgedPath, judge_path
 from treadle.workspace.workspace import Workspace
 
 Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
@@ -38,7 +38,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
     `data` is None where the file goes. `mode` is that of a file that is moved here; `names` counts the file's names.
     """
 
-    place: Judged
+    place: JudgedPath
     name: str
     before: str
     data: bytes | None
@@ -102,7 +102,7 @@ async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted]) -> Pre
     )
 
 
-def _refused(workspace: Workspace, places: Sequence[Judged], refusal: ToolError) -> Prepared:
+def _refused(workspace: Workspace, places: Sequence[JudgedPath], refusal: ToolError) -> Prepared:
     async def run(output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
         raise refusal
 
@@ -114,7 +114,7 @@ def _refused(workspace: Workspace, places: Sequence[Judged], refusal: ToolError)
     )
 
 
-def _plan_all(workspace: Workspace, places: Mapping[str, Judged], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
+def _plan_all(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
     plans: list[_Plan] = []
     refused: list[ToolError] = []
     for one in wanted:
@@ -138,7 +138,7 @@ def _together(refused: Sequence[ToolError]) -> ToolError:
     return refused[0] if len(texts) == 1 else ToolError("\n\n".join(texts), edit=edit)
 
 
-def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) -> _Plan:
+def _plan(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Wanted) -> _Plan:
     place = places[wanted.path]
     target = place.resolved
     name = workspace.paths.display(place.asked)
@@ -175,7 +175,7 @@ def _plan(workspace: Workspace, places: Mapping[str, Judged], wanted: Wanted) ->
     )
 
 
-def _read(workspace: Workspace, place: Judged) -> TextFile | None:
+def _read(workspace: Workspace, place: JudgedPath) -> TextFile | None:
     """Read what was judged; None where nothing is."""
     files = workspace.files
     return files.read_text(place, workspace.paths.display(place.asked)) if files.exists(place) else None

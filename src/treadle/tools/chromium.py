@@ -10,9 +10,21 @@ from urllib.parse import urlsplit
 
 from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
-from treadle.tools.browser_steps import HEIGHT, WIDTH, ClickAt, ClickOn, Launch, Look, Press, Scroll, Step, Type, View
-from treadle.workspace.gateway import REFUSED, Gateway
-from treadle.workspace.network import Place, Resolver, resolve
+from treadle.tools.browser_steps import (
+    HEIGHT,
+    WIDTH,
+    BrowserStep,
+    ClickAt,
+    ClickOn,
+    Launch,
+    Observe,
+    PageView,
+    PressKey,
+    Scroll,
+    Type,
+)
+from treadle.workspace.gateway import REFUSED_HEADER, Gateway
+from treadle.workspace.network import HostPort, Resolver, resolve_host
 from treadle.workspace.programs import CHROMIUM, chromium_program
 from treadle.workspace.text import visible
 from treadle.workspace.variables import child_variables
@@ -72,7 +84,7 @@ def find_chromium(variables: Mapping[str, str]) -> str:
     )
 
 
-async def start(*, resolver: Resolver = resolve, variables: Mapping[str, str] | None = None) -> "Chromium":
+async def start_browser(*, resolver: Resolver = resolve_host, variables: Mapping[str, str] | None = None) -> "Chromium":
     """Start the browser; `variables` is the environment to choose from. Raises `ToolError`."""
     variables = os.environ if variables is None else variables
     program = await asyncio.to_thread(find_chromium, variables)
@@ -137,7 +149,7 @@ class Chromium:
         shown = self._pages[-1].url if self._pages else ""
         return shown if urlsplit(shown).scheme in ("http", "https") else self._last_url
 
-    async def take(self, step: Step) -> View:
+    async def take(self, step: BrowserStep) -> PageView:
         """Take a step and look. Raises `ToolError`."""
         if not self._pages:
             raise ToolError("The page closed itself. Use the action close, and then launch.")
@@ -148,7 +160,9 @@ class Chromium:
             return await self._look()
         except async_api.Error as error:
             refused = self._gateway.take_refusals() if isinstance(step, Launch) else ()
-            hangs = (_HANGS,) if isinstance(step, Launch | Look) and isinstance(error, async_api.TimeoutError) else ()
+            hangs = (
+                (_HANGS,) if isinstance(step, Launch | Observe) and isinstance(error, async_api.TimeoutError) else ()
+            )
             raise ToolError(" ".join((_why(error), *refused, *hangs, _advice(step)))) from error
 
     async def close(self) -> None:
@@ -165,7 +179,7 @@ class Chromium:
             if self._pages:
                 await self._pages[-1].wait_for_load_state("networkidle", timeout=_SETTLE_MS)
 
-    async def _do(self, page: async_api.Page, step: Step) -> None:
+    async def _do(self, page: async_api.Page, step: BrowserStep) -> None:
         match step:
             case Launch(url):
                 self._allow(url)
@@ -173,7 +187,7 @@ class Chromium:
                 # What was said before, perhaps by a page that did not come about, is no news of this one.
                 self._events.clear()
                 answer = await _go(page, url)
-                if answer is not None and REFUSED in answer.headers:
+                if answer is not None and REFUSED_HEADER in answer.headers:
                     raise async_api.Error("The page was not loaded.")
             case ClickAt(x, y):
                 await page.mouse.click(x, y)
@@ -183,12 +197,12 @@ class Chromium:
                 await page.keyboard.type(text)
             case Type(text, selector):
                 await page.locator(selector).fill(text, timeout=_ACTION_MS)
-            case Press(key):
+            case PressKey(key):
                 await page.keyboard.press(key)
             case Scroll(pixels):
                 await page.mouse.move(WIDTH / 2, HEIGHT / 2)
                 await page.mouse.wheel(0, pixels)
-            case Look():
+            case Observe():
                 pass
             case _:
                 assert_never(step)
@@ -198,11 +212,13 @@ class Chromium:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
         if host_kind(host) in (HostKind.LOOPBACK, HostKind.PRIVATE):
-            self._gateway.allow(Place(host, parts.port or (443 if parts.scheme == "https" else 80)))
+            self._gateway.allow(HostPort(host, parts.port or (443 if parts.scheme == "https" else 80)))
 
-    async def _look(self) -> View:
+    async def _look(self) -> PageView:
         if not self._pages:
-            return View(url=self._last_url, title="(the page closed itself)", picture="", events=self._take_events())
+            return PageView(
+                url=self._last_url, title="(the page closed itself)", picture="", events=self._take_events()
+            )
         page = self._pages[-1]
         picture, title = await _picture(page), await page.title()
         if self._pages and self._pages[-1] is not page:
@@ -211,7 +227,7 @@ class Chromium:
                 await self._pages[-1].wait_for_load_state("load", timeout=_SETTLE_MS)
             return await self._look()
         self._last_url = self.url
-        return View(
+        return PageView(
             url=page.url,
             title=title,
             picture=base64.b64encode(picture).decode("ascii"),
@@ -303,13 +319,13 @@ def _first_line(error: async_api.Error) -> str:
     return f"{line.partition(': ')[2] if ': ' in line[:40] else line}."
 
 
-def _advice(step: Step) -> str:
+def _advice(step: BrowserStep) -> str:
     match step:
         case Launch():
             return "Check the address and that the server runs, then launch again."
         case ClickOn() | Type():
             return "Take a screenshot to see what is there, or use another selector or a coordinate."
-        case ClickAt() | Press() | Scroll() | Look():
+        case ClickAt() | PressKey() | Scroll() | Observe():
             return "Take a screenshot to see how the page is, or launch it again."
         case _:
             assert_never(step)

@@ -13,7 +13,7 @@ MOST_SECONDS = 600
 
 BROWSER_ACTIONS = ("launch", "click", "type", "press", "scroll_down", "scroll_up", "screenshot", "close")
 
-LANGUAGES = (
+OUTLINE_LANGUAGES = (
     *("Python", "JavaScript", "TypeScript", "Go", "Rust", "Java", "C", "C++", "C#", "Ruby", "PHP", "Kotlin", "Swift"),
 )
 """The languages of which there are outlines, Python first; the others come together, with an extra."""
@@ -21,9 +21,9 @@ LANGUAGES = (
 
 def languages() -> str:
     """Say which languages can be outlined here, and what the others need."""
-    python, *others = LANGUAGES
+    python, *others = OUTLINE_LANGUAGES
     if find_spec("tree_sitter_javascript") is not None:
-        return f"{', '.join(LANGUAGES)}."
+        return f"{', '.join(OUTLINE_LANGUAGES)}."
     return f"{python}. {', '.join(others)} need the extra `code`, which is not installed."
 
 

@@ -66,13 +66,13 @@ def with_diagnostics(tool: Tool, checker: Checker, display: Callable[[str], str]
 
 
 def _with(result: CallResult, findings: Findings, display: Callable[[str], str]) -> CallResult:
-    told = []
+    notes = []
     if findings.problems:
         listed = report(findings.problems, display)
-        told.append(f"\n\nThis edit brought new problems. Fix them now, unless a later step will:\n{listed}")
+        notes.append(f"\n\nThis edit brought new problems. Fix them now, unless a later step will:\n{listed}")
     if findings.faults:
         faults = "; ".join(visible(fault) for fault in findings.faults)
-        told.append(f"\n\n[Diagnostics could not run: {faults}.]")
-    if not told:
+        notes.append(f"\n\n[Diagnostics could not run: {faults}.]")
+    if not notes:
         return result
-    return msgspec.structs.replace(result, content=(*result.content, Text(text="".join(told))))
+    return msgspec.structs.replace(result, content=(*result.content, Text(text="".join(notes))))

@@ -13,7 +13,7 @@ from treadle.editing import (
     Section,
     apply_edit,
     apply_sections,
-    explain,
+    explain_refusal,
     is_only_blocks,
     is_only_patch,
     is_text_around_blocks,
@@ -82,6 +82,6 @@ def _outcome(
         case EditError(code=code):
             report = EditReport(path=name, format=form.value, code=code.value)
             part = "hunk" if form is EditFormat.APPLY_PATCH else "block"
-            raise ToolError(explain(outcome, name, part), edit=report)
+            raise ToolError(explain_refusal(outcome, name, part), edit=report)
         case _:
             assert_never(outcome)

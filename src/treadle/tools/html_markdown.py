@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
-from treadle.tools.html_tokens import Data, End, Start, tokens
+from treadle.tools.html_tokens import End, HtmlText, Start, html_tokens
 
 _HIDDEN = frozenset(
     {"script", "style", "noscript", "template", "iframe", "object", "svg", "canvas", "select", "button"}
@@ -37,9 +37,9 @@ class MarkdownPage:
 def to_markdown(source: str, base: str) -> MarkdownPage:
     """Write a page as Markdown; links become absolute by the URL `base`. Takes time linear in the page's length."""
     writer = _Writer(base)
-    for token in tokens(source):
+    for token in html_tokens(source):
         match token:
-            case Data(text):
+            case HtmlText(text):
                 writer.data(text)
             case Start(name, _):
                 writer.start(token)

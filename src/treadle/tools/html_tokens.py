@@ -17,7 +17,7 @@ _MOST_ATTRIBUTES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class HtmlText:
     """Text with its character references resolved."""
 
     text: str
@@ -38,24 +38,24 @@ class End:
     name: str
 
 
-Token: TypeAlias = Data | Start | End
+HtmlToken: TypeAlias = HtmlText | Start | End
 
 
-def tokens(source: str) -> Iterator[Token]:
+def html_tokens(source: str) -> Iterator[HtmlToken]:
     """Cut HTML into tokens; comments and declarations are left out, and nothing is ever an error."""
     at = 0
     while at < len(source):
         tag = _TAG.search(source, at)
         if tag is None or tag.start() != at:
             end = tag.start() if tag else len(source)
-            yield Data(html.unescape(source[at:end]))
+            yield HtmlText(html.unescape(source[at:end]))
             at = end
         elif found := _OPEN.match(source, at):
             start, at = _start(source, found)
             yield start
             if start.name in _RAW:
                 content, at = _raw(source, at, start.name)
-                yield Data(html.unescape(content) if start.name in _ESCAPABLE else content)
+                yield HtmlText(html.unescape(content) if start.name in _ESCAPABLE else content)
         elif found := _CLOSE.match(source, at):
             yield End(found.group(1).lower())
             at = found.end()

@@ -22,7 +22,7 @@ from treadle.tools.declarations import LIST_CODE_DEFINITION_NAMES
 from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, outline
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
-from treadle.workspace.judged import Judged, judge_path
+from treadle.workspace.judged import JudgedPath, judge_path
 from treadle.workspace.text import HeadTail, size_of, visible
 from treadle.workspace.workspace import Workspace
 
@@ -49,10 +49,10 @@ class ListCodeDefinitionNames(Struct, frozen=True):
             run=partial(self._run, place),
         )
 
-    async def _run(self, place: Judged, output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
+    async def _run(self, place: JudgedPath, output: Output) -> CallResult:  # noqa: ARG002 - the port's shape
         return result_of(Origin.WORKSPACE, Outcome.OK, await asyncio.to_thread(self._outline, place))
 
-    def _outline(self, place: Judged) -> str:
+    def _outline(self, place: JudgedPath) -> str:
         path = Path(place.resolved)
         name = self.workspace.paths.display(place.asked)
         if not path.exists():
@@ -68,14 +68,14 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         hint = f"; search_files finds definitions in {name} by name"
         return kept.take(hint, self._room) or f"[{name} defines nothing]"
 
-    def _section(self, file: Judged, name: str, grammar: Grammar) -> str:
+    def _section(self, file: JudgedPath, name: str, grammar: Grammar) -> str:
         try:
             definitions = self._definitions(file, name, grammar)
         except ToolError as error:
             definitions = [f"[{error.text}]"]
         return "\n".join([name, *definitions])
 
-    def _definitions(self, file: Judged, name: str, grammar: Grammar) -> list[str]:
+    def _definitions(self, file: JudgedPath, name: str, grammar: Grammar) -> list[str]:
         return [visible(line) for line in outline(self.workspace.files.read_text(file, name).text, grammar)]
 
     @property
@@ -91,7 +91,7 @@ class ListCodeDefinitionNames(Struct, frozen=True):
         sections: list[str] = []
         room = self._room
         for entry, grammar in sources[:_FILES_AT_MOST]:
-            place = Judged(asked=str(entry), resolved=str(entry))
+            place = JudgedPath(asked=str(entry), resolved=str(entry))
             section = self._section(place, self.workspace.paths.display(place.asked), grammar)
             room -= size_of(section) + 2
             if sections and room < 0:

@@ -22,7 +22,7 @@ from treadle.protocol.tools import (
 from treadle.tools.declarations import LIST_FILES
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
-from treadle.workspace.judged import Judged, judge_path
+from treadle.workspace.judged import JudgedPath, judge_path
 from treadle.workspace.names import shown_name
 from treadle.workspace.search import Listing
 from treadle.workspace.text import size_of
@@ -52,7 +52,7 @@ class ListFiles(Struct, frozen=True):
             run=partial(self._list, place, arguments.get("recursive", False)),
         )
 
-    async def _list(self, place: Judged, recursive: bool, output: Output) -> CallResult:  # noqa: ARG002, FBT001
+    async def _list(self, place: JudgedPath, recursive: bool, output: Output) -> CallResult:  # noqa: ARG002, FBT001
         name = self.workspace.paths.display(place.asked)
         with place.unchanged(name):
             flat = await asyncio.to_thread(_entries, place, name)
@@ -88,7 +88,7 @@ def _notes(listing: Listing, shown: int, what: str) -> Iterator[str]:
         yield f"[cannot be read: {names}{f' and {others:,} more' if others > 0 else ''}]"
 
 
-def _entries(place: Judged, name: str) -> Listing:
+def _entries(place: JudgedPath, name: str) -> Listing:
     """List one directory by name. Raises `ToolError`."""
     try:
         descriptor = place.open(name)

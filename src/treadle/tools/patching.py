@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import assert_never
 
-from treadle.editing import AddFile, DeleteFile, EditError, EditFormat, FileOperation, UpdateFile, explain, parse_patch
+from treadle.editing import (
+    AddFile,
+    DeleteFile,
+    EditError,
+    EditFormat,
+    FileOperation,
+    UpdateFile,
+    explain_refusal,
+    parse_patch,
+)
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
 from treadle.tools.changes import Rewrite, Wanted
@@ -17,7 +26,7 @@ def wanted_changes(workspace: Workspace, patch: str) -> tuple[Wanted, ...]:
     """Read a patch; raises `ToolError` for one that cannot be read."""
     operations = parse_patch(patch)
     if isinstance(operations, EditError):
-        raise ToolError(explain(operations), edit=_report("", operations.code.value))
+        raise ToolError(explain_refusal(operations), edit=_report("", operations.code.value))
     return tuple(one for operation in operations for one in _Patch(workspace).wanted(operation))
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.tools import CallResult, Preview, ToolSpec
 from treadle.tools.declarations import READ_COMMAND_OUTPUT
-from treadle.tools.running import look_at
+from treadle.tools.running import poll_command
 from treadle.workspace.workspace import Workspace
 
 
@@ -29,6 +29,6 @@ class ReadCommandOutput(Struct, frozen=True):
         stop: bool = arguments.get("stop", False)
 
         async def run(output: Output) -> CallResult:  # noqa: ARG001 - what it prints is in the result
-            return await look_at(self.workspace, which, seconds, stop=stop)
+            return await poll_command(self.workspace, which, seconds, stop=stop)
 
         return Prepared(accesses=(), preview=Preview(title=f"{'Stop' if stop else 'Look at'} command {which}"), run=run)

@@ -20,10 +20,10 @@ from treadle.protocol.tools import (
 )
 from treadle.tools.declarations import READ_FILE
 from treadle.tools.images import image_of, is_image
-from treadle.workspace.diffs import numbered
+from treadle.workspace.diffs import number_lines
 from treadle.workspace.documents import document_text, is_document, is_text_itself
 from treadle.workspace.files import sha256
-from treadle.workspace.judged import Judged, judge_path
+from treadle.workspace.judged import JudgedPath, judge_path
 from treadle.workspace.pages import Page, PageLimits, page_of
 from treadle.workspace.text import size_of
 from treadle.workspace.workspace import Workspace
@@ -41,7 +41,7 @@ _LAST_LINE = 10**12
 class _Wanted(Struct, frozen=True):
     """A file and the lines of it that are wanted; `last` is None for as many as fit a page."""
 
-    place: Judged
+    place: JudgedPath
     first: int = 1
     last: int | None = None
 
@@ -136,7 +136,7 @@ def _show(page: Page, name: str, note: str, *, last: int | None) -> str:
                 f"{name} has only {page.total} lines; start_line {page.first} is past its end. Give a smaller one."
             )
         return f"[{name} is empty]"
-    shown = numbered(page.lines, page.first)
+    shown = number_lines(page.lines, page.first)
     notes = []
     if page.total is None or (page.last < page.total and last != page.last):
         total = "more" if page.total is None else f"{page.total}"

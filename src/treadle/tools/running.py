@@ -21,8 +21,8 @@ from treadle.protocol.tools import (
     SandboxDenial,
 )
 from treadle.tools.words import result_of
-from treadle.workspace.confinement import describe
-from treadle.workspace.process import Command
+from treadle.workspace.confinement import describe_denial
+from treadle.workspace.process import CommandProcess
 from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
@@ -94,7 +94,7 @@ async def run_line(
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
     denial = setup.find_denial(report) if failed and not command.why_stopped else None
     if denial is not None:
-        report = f"{report}\n[{describe(denial)}]"
+        report = f"{report}\n[{describe_denial(denial)}]"
     if copy is not None:
         report = _with(report, tuple(_of_copy(copy)))
         if copy.trouble and denial is None:
@@ -112,7 +112,7 @@ def _of_copy(copy: CopyChanges) -> Iterator[str]:
         yield copy.trouble
 
 
-async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
+async def poll_command(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
     """Wait up to `seconds` for a command in the background, or stop it, and tell its output since the last time."""
     command = workspace.commands.get(number)
     if command is None:
@@ -132,12 +132,12 @@ async def look_at(workspace: Workspace, number: int, seconds: float, *, stop: bo
     return result
 
 
-async def _forget(workspace: Workspace, number: int, command: Command) -> None:
+async def _forget(workspace: Workspace, number: int, command: CommandProcess) -> None:
     workspace.commands.remove(number)
     await command.close()
 
 
-def _outcome(command: Command) -> Outcome:
+def _outcome(command: CommandProcess) -> Outcome:
     fine = command.running or (command.status == 0 and not command.why_stopped)
     return Outcome.OK if fine else Outcome.FAILED
 
@@ -146,7 +146,7 @@ def _with(report: str, sentences: tuple[str, ...]) -> str:
     return "\n".join((report, *(f"[{sentence}]" for sentence in sentences)))
 
 
-def _report(workspace: Workspace, number: int, command: Command, *, advice: str = "") -> str:
+def _report(workspace: Workspace, number: int, command: CommandProcess, *, advice: str = "") -> str:
     """Say how the command stands, what it printed since the last time, and what outlived it."""
     lines = [f"{command.describe()} {advice}".rstrip()]
     if command.running:

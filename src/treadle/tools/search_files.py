@@ -22,8 +22,8 @@ from treadle.protocol.tools import (
 from treadle.tools.declarations import SEARCH_FILES
 from treadle.tools.words import result_of
 from treadle.workspace.files import missing
-from treadle.workspace.judged import Judged, judge_path
-from treadle.workspace.matches import FoundIn, Line, Matches, Query
+from treadle.workspace.judged import JudgedPath, judge_path
+from treadle.workspace.matches import FoundIn, Matches, MatchLine, Query
 from treadle.workspace.text import size_of, visible
 from treadle.workspace.workspace import Workspace
 
@@ -58,7 +58,7 @@ class SearchFiles(Struct, frozen=True):
             run=partial(self._search, place, query, name),
         )
 
-    async def _search(self, place: Judged, query: Query, name: str, output: Output) -> CallResult:  # noqa: ARG002
+    async def _search(self, place: JudgedPath, query: Query, name: str, output: Output) -> CallResult:  # noqa: ARG002
         await asyncio.to_thread(_check, query.path, name)
         with place.unchanged(name):
             found = await self.workspace.search.lines(query)
@@ -142,6 +142,6 @@ def _notes(found: Matches) -> Iterator[str]:
         yield "[not everything was searched: files cannot be read, or the expression is too complex for them]"
 
 
-def _show_line(line: Line) -> str:
+def _show_line(line: MatchLine) -> str:
     where = f" [match at byte {line.column} of the line]" if line.column else ""
     return f"{line.number}{':' if line.matches else '-'} {visible(line.text)}{where}"

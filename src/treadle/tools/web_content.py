@@ -26,7 +26,7 @@ class Kind(Enum):
     OTHER = auto()
 
 
-def kind_of(content_type: str, body: bytes) -> Kind:
+def content_kind(content_type: str, body: bytes) -> Kind:
     """Tell the kind by the declared type, or by the first bytes when none was declared."""
     declared = content_type.partition(";")[0].strip().lower()
     if declared in ("text/html", "application/xhtml+xml"):

@@ -21,9 +21,9 @@ from treadle.protocol.tools import (
 )
 from treadle.tools.declarations import WEB_FETCH
 from treadle.tools.words import origin_of_page, result_of
-from treadle.workspace.network import Resolver, resolve
+from treadle.workspace.network import Resolver, resolve_host
 from treadle.workspace.text import visible
-from treadle.workspace.untrusted import wrap
+from treadle.workspace.untrusted import mark_untrusted
 
 _PAGE = 30_000
 
@@ -31,7 +31,7 @@ _PAGE = 30_000
 class WebFetch(Struct, frozen=True):
     """Fetches pages. `private_hosts` are names of the user's own network that may be reached by name."""
 
-    resolver: Resolver = resolve
+    resolver: Resolver = resolve_host
     private_hosts: frozenset[str] = frozenset()
 
     @property
@@ -51,13 +51,13 @@ class WebFetch(Struct, frozen=True):
     async def _fetch(self, url: str, start: int, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
         # Loaded here: a session that never fetches should not wait for an HTTP client and what reads pages.
         from treadle.tools.html_markdown import to_markdown
-        from treadle.tools.web_content import Kind, decode_text, kind_of
-        from treadle.tools.web_request import Fetch
+        from treadle.tools.web_content import Kind, content_kind, decode_text
+        from treadle.tools.web_request import WebClient
 
-        answer = await Fetch(self.resolver, self.private_hosts).get(url)
+        answer = await WebClient(self.resolver, self.private_hosts).get(url)
         if answer.elsewhere:
             return _redirected(answer.elsewhere)
-        kind = kind_of(answer.content_type, answer.body)
+        kind = content_kind(answer.content_type, answer.body)
         if kind is Kind.OTHER:
             raise ToolError(_no_text(answer.url, answer.content_type, len(answer.body)))
         content = decode_text(answer.body, answer.content_type, html=kind is Kind.HTML)
@@ -124,7 +124,7 @@ def _part(content: str, start: int, url: str) -> str:
     if start or end < len(content):
         note = f"\n[characters {start:,} to {end:,} of {len(content):,}"
         note += f"; continue with start={end}]" if end < len(content) else "]"
-    return wrap(content[start:end], url) + note
+    return mark_untrusted(content[start:end], url) + note
 
 
 def _cut_note(cut: int) -> str:

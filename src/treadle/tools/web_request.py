@@ -11,7 +11,7 @@ import httpx2
 
 from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
-from treadle.workspace.network import Place, Resolver, checked_addresses
+from treadle.workspace.network import HostPort, Resolver, checked_addresses
 from treadle.workspace.text import visible
 
 _MOST_BYTES = 5 * 1024 * 1024
@@ -31,7 +31,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WebResponse:
     """What came back from `url`. `cut` is the size after which the body was cut, 0 if it is whole.
 
     `elsewhere` is the URL on another host to which it redirects; then there is no body.
@@ -47,13 +47,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class WebClient:
     """Fetches URLs. `private_hosts` may be on a private network although their names do not show it."""
 
     resolver: Resolver
     private_hosts: frozenset[str] = frozenset()
 
-    async def get(self, url: str) -> Answer:
+    async def get(self, url: str) -> WebResponse:
         """Get a URL, following redirects on its host. Raises `ToolError` with what to do next."""
         try:
             async with asyncio.timeout(_TOTAL_SECONDS):
@@ -67,7 +67,7 @@ class Fetch:
                 f"{visible(url)} could not be fetched: {_why(error)}. Check the URL, or use another source."
             ) from error
 
-    async def _follow(self, url: httpx2.URL) -> Answer:
+    async def _follow(self, url: httpx2.URL) -> WebResponse:
         first = place_of(url)
         private = host_kind(first.host) in _SEEN_AS_PRIVATE or first.host in self.private_hosts
         for _ in range(_MOST_REDIRECTS + 1):
@@ -79,16 +79,16 @@ class Fetch:
                     return await _read(url, response)
             following = url.join(target)
             if not _same_site(url, following):
-                return Answer(url=str(url), elsewhere=str(following.copy_with(fragment=None)))
+                return WebResponse(url=str(url), elsewhere=str(following.copy_with(fragment=None)))
             url = following
         raise ToolError(f"{visible(str(url))} redirects more than {_MOST_REDIRECTS} times. Use another source.")
 
 
-def place_of(url: httpx2.URL) -> Place:
+def place_of(url: httpx2.URL) -> HostPort:
     """Tell where a request for a URL goes. Raises `ToolError` for other schemes than http and https."""
     if url.scheme not in _PORTS or not url.host:
         raise ToolError(f"It redirects to {visible(str(url))!r}. Only http and https are fetched. Use another source.")
-    return Place(url.raw_host.decode("ascii").strip("[]").lower().rstrip("."), url.port or _PORTS[url.scheme])
+    return HostPort(url.raw_host.decode("ascii").strip("[]").lower().rstrip("."), url.port or _PORTS[url.scheme])
 
 
 def _same_site(url: httpx2.URL, target: httpx2.URL) -> bool:
@@ -126,14 +126,14 @@ async def _send(url: httpx2.URL, addresses: tuple[str, ...]) -> AsyncIterator[ht
             await response.aclose()
 
 
-async def _read(url: httpx2.URL, response: httpx2.Response) -> Answer:
+async def _read(url: httpx2.URL, response: httpx2.Response) -> WebResponse:
     unpack = _unpacker(response.headers.get("content-encoding", "").strip().lower(), str(url))
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += unpack(chunk, _MOST_BYTES + 1 - len(body))
         if len(body) > _MOST_BYTES:
             break
-    return Answer(
+    return WebResponse(
         url=str(url),
         status=response.status_code,
         reason=_reason(response.status_code),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from treadle.protocol.errors import TreadleError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Aside:
@@ -18,11 +18,11 @@ class Aside:
         self._loop = asyncio.get_running_loop()
         self._failed = failed
 
-    def start(self, work: Callable[[], T], done: Callable[[T], None], instead: T) -> None:
+    def start(self, work: Callable[[], _T], done: Callable[[_T], None], instead: _T) -> None:
         """Do `work`, then `done` with its result; after a `TreadleError`, which is shown, with something `instead`."""
         Thread(target=self._run, args=(work, done, instead), name="treadle-aside", daemon=True).start()
 
-    def _run(self, work: Callable[[], T], done: Callable[[T], None], instead: T) -> None:
+    def _run(self, work: Callable[[], _T], done: Callable[[_T], None], instead: _T) -> None:
         try:
             result = work()
         except TreadleError as error:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.questions import Look, grants_of, is_edit, look_of, once
+from treadle.app.presentation.questions import QuestionStyle, grants_of, is_edit, once, question_style
 from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
@@ -45,7 +45,7 @@ _YES = (Act.ALLOW, Act.TAKE, Act.SAVE)
 _NO = (Act.REJECT, Act.DROP, Act.DO_NOT_SAVE)
 
 
-class Choice(Struct, frozen=True):
+class AnswerRow(Struct, frozen=True):
     """One row of the list."""
 
     act: Act
@@ -95,7 +95,7 @@ class Asking(Struct, frozen=True, kw_only=True):
     @property
     def danger(self) -> bool:
         """Whether the list begins with no, and yes wants to be typed."""
-        return look_of(self.question) is Look.DANGER
+        return question_style(self.question) is QuestionStyle.DANGER
 
     @property
     def field(self) -> bool:
@@ -114,14 +114,14 @@ class ShowWhole(Struct, frozen=True):
     """All that the question is about is to be shown; it stays open."""
 
 
-class Given(Struct, frozen=True):
+class GivenAnswer(Struct, frozen=True):
     """The answer; with `edits`, the session goes to the mode edits first."""
 
     answer: Answer
     edits: bool = False
 
 
-Answered: TypeAlias = Asking | Given | ShowWhole
+Answered: TypeAlias = Asking | GivenAnswer | ShowWhole
 
 
 def ask(question: Question, mode: Mode = Mode.ASK) -> Asking:
@@ -135,18 +135,18 @@ def restart(asking: Asking) -> Asking:
     return replace(asking, stage=Stage.LIST, chosen=0, kept=())
 
 
-def choices(asking: Asking) -> tuple[Choice, ...]:
+def choices(asking: Asking) -> tuple[AnswerRow, ...]:
     """List what there is to choose from."""
     match asking.stage:
         case Stage.BLOCKS:
-            return (Choice(Act.TAKE, "Take this block"), Choice(Act.DROP, "Leave it out"))
+            return (AnswerRow(Act.TAKE, "Take this block"), AnswerRow(Act.DROP, "Leave it out"))
         case Stage.RULE:
-            return (Choice(Act.DO_NOT_SAVE, "No"), Choice(Act.SAVE, "Yes"))
+            return (AnswerRow(Act.DO_NOT_SAVE, "No"), AnswerRow(Act.SAVE, "Yes"))
         case _:
             return _listed(asking)
 
 
-def _listed(asking: Asking) -> tuple[Choice, ...]:
+def _listed(asking: Asking) -> tuple[AnswerRow, ...]:
     question = asking.question
     match question.kind:
         case QuestionKind.PERMISSION if question.denial is not None:
@@ -157,41 +157,41 @@ def _listed(asking: Asking) -> tuple[Choice, ...]:
             return _permission(asking)
         case QuestionKind.BUDGET:
             yes = f"Yes, {question.more}" if question.more else "Yes"
-            return (Choice(Act.ALLOW, yes), Choice(Act.REJECT, "No"))
-        case QuestionKind.FOLLOWUP if question.options:
-            options = tuple(Choice(Act.OPTION, option) for option in question.options)
-            return (*options, Choice(Act.WORDS, "Something else…")) if asking.words else options
-        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE:
-            return (Choice(Act.WORDS, "Answer in your own words"),)
+            return (AnswerRow(Act.ALLOW, yes), AnswerRow(Act.REJECT, "No"))
+        case QuestionKind.FOLLOWUP | QuestionKind.SUMMARY if question.options:
+            options = tuple(AnswerRow(Act.OPTION, option) for option in question.options)
+            return (*options, AnswerRow(Act.WORDS, "Something else…")) if asking.words else options
+        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.SUMMARY:
+            return (AnswerRow(Act.WORDS, "Answer in your own words"),)
 
 
 _KEEPING = (
-    Choice(Act.ALLOW, "Apply"),
-    Choice(Act.SHOW, "Show the diff"),
-    Choice(Act.REJECT, "Discard"),
-    Choice(Act.FOR_REAL, "Run it for real"),
+    AnswerRow(Act.ALLOW, "Apply"),
+    AnswerRow(Act.SHOW, "Show the diff"),
+    AnswerRow(Act.REJECT, "Discard"),
+    AnswerRow(Act.FOR_REAL, "Run it for real"),
 )
 
 
-def _again(asking: Asking) -> tuple[Choice, ...]:
-    yes, no = Choice(Act.ALLOW, "Yes, with this right, once"), Choice(Act.REJECT, NO_WITH_WORDS)
+def _again(asking: Asking) -> tuple[AnswerRow, ...]:
+    yes, no = AnswerRow(Act.ALLOW, "Yes, with this right, once"), AnswerRow(Act.REJECT, NO_WITH_WORDS)
     return (no, yes) if asking.danger else (yes, no)
 
 
-def _permission(asking: Asking) -> tuple[Choice, ...]:
-    no = Choice(Act.REJECT, NO_WITH_WORDS)
+def _permission(asking: Asking) -> tuple[AnswerRow, ...]:
+    no = AnswerRow(Act.REJECT, NO_WITH_WORDS)
     if asking.danger:
-        return (no, Choice(Act.ALLOW, once(asking.question)))
-    rows = [Choice(Act.ALLOW, "Yes" if asking.changed is None else "Yes, with your change")]
+        return (no, AnswerRow(Act.ALLOW, once(asking.question)))
+    rows = [AnswerRow(Act.ALLOW, "Yes" if asking.changed is None else "Yes, with your change")]
     if asking.changed is not None:
         return (*rows, no)
     if may_switch(asking):
-        rows.append(Choice(Act.EDITS, "Yes, and all edits in this project this session (edits mode, shift-tab)"))
+        rows.append(AnswerRow(Act.EDITS, "Yes, and all edits in this project this session (edits mode, shift-tab)"))
     elif grants := grants_of(asking.question):
-        rows.append(Choice(Act.SESSION, f"Yes, and don't ask again this session for: {grants.session}"))
-        rows.append(Choice(Act.ALWAYS, f"Always {grants.where}: {grants.always}"))
+        rows.append(AnswerRow(Act.SESSION, f"Yes, and don't ask again this session for: {grants.session}"))
+        rows.append(AnswerRow(Act.ALWAYS, f"Always {grants.where}: {grants.always}"))
     if asking.blocks:
-        rows.append(Choice(Act.BLOCKS, f"Choose block by block ({len(asking.blocks)})"))
+        rows.append(AnswerRow(Act.BLOCKS, f"Choose block by block ({len(asking.blocks)})"))
     return (*rows, no)
 
 
@@ -203,7 +203,7 @@ def may_switch(asking: Asking) -> bool:
         and is_edit(asking.question)
         and decision is not None
         and decision.risk is Risk.WRITE
-        and look_of(asking.question) is Look.USUAL
+        and question_style(asking.question) is QuestionStyle.USUAL
     )
 
 
@@ -260,24 +260,24 @@ def confirm(asking: Asking) -> Answered:
             return comment(asking)
         case Act.OPTION:
             option = asking.question.options[asking.chosen]
-            return Given(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=option))
+            return GivenAnswer(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=option))
 
 
-def no(asking: Asking, words: str = "") -> Given:
+def no(asking: Asking, words: str = "") -> GivenAnswer:
     """Say no, with words where there are any."""
-    return Given(
+    return GivenAnswer(
         Answer(question_id=asking.question.id, option=OptionKind.REJECT_ONCE, text=words.strip() or asking.comment)
     )
 
 
-def say(asking: Asking, words: str) -> Answered:
+def take_words(asking: Asking, words: str) -> Answered:
     """Take the line of words with Enter; a comment alone allows nothing, it goes with the row that Enter takes then."""
     words = words.strip()
     match asking.stage:
         case Stage.INSTEAD:
             return no(asking, words)
         case Stage.WORDS if words:
-            return Given(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=words))
+            return GivenAnswer(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=words))
         case Stage.SURE if words.lower() == _SURE:
             return _allowed(asking, Act.ALLOW)
         case Stage.COMMENT:
@@ -304,7 +304,7 @@ _OPTIONS = {
 }
 
 
-def _allowed(asking: Asking, act: Act) -> Given:
+def _allowed(asking: Asking, act: Act) -> GivenAnswer:
     answer = Answer(
         question_id=asking.question.id,
         option=_OPTIONS.get(act, OptionKind.ALLOW_ONCE),
@@ -312,7 +312,7 @@ def _allowed(asking: Asking, act: Act) -> Given:
         text=asking.comment,
         arguments=_amended(asking),
     )
-    return Given(answer, edits=act is Act.EDITS)
+    return GivenAnswer(answer, edits=act is Act.EDITS)
 
 
 def _amended(asking: Asking) -> dict[str, Any] | None:

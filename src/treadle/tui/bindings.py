@@ -11,9 +11,9 @@ from prompt_toolkit.keys import Keys
 from treadle.tui.dialog import Key
 from treadle.tui.draft_line import DraftLine
 from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
-from treadle.tui.pager import Turn
+from treadle.tui.pager import PagerKey
 
-Handler: TypeAlias = Callable[[KeyPressEvent], None]
+KeyHandler: TypeAlias = Callable[[KeyPressEvent], None]
 
 _WISHES = (
     ("escape", Wish.ESCAPE),
@@ -52,19 +52,19 @@ _LIST_KEYS = {
 }
 
 _PAGER_KEYS = {
-    "up": Turn.UP,
-    "escape [ A": Turn.UP,
-    "down": Turn.DOWN,
-    "escape [ B": Turn.DOWN,
-    "pageup": Turn.PAGE_UP,
-    "pagedown": Turn.PAGE_DOWN,
-    "home": Turn.FIRST,
-    "end": Turn.LAST,
-    "enter": Turn.ENTER,
-    "c-h": Turn.RUB_OUT,
-    "escape": Turn.CLOSE,
-    "c-o": Turn.CLOSE,
-    "c-c": Turn.CLOSE,
+    "up": PagerKey.UP,
+    "escape [ A": PagerKey.UP,
+    "down": PagerKey.DOWN,
+    "escape [ B": PagerKey.DOWN,
+    "pageup": PagerKey.PAGE_UP,
+    "pagedown": PagerKey.PAGE_DOWN,
+    "home": PagerKey.FIRST,
+    "end": PagerKey.LAST,
+    "enter": PagerKey.ENTER,
+    "c-h": PagerKey.RUB_OUT,
+    "escape": PagerKey.CLOSE,
+    "c-o": PagerKey.CLOSE,
+    "c-c": PagerKey.CLOSE,
 }
 
 
@@ -83,7 +83,7 @@ def add_draft_keys(
     `alone` and `chord` say whether the key that came was the only one of its read, or Alt with another one.
     """
 
-    def wishes(wish: Wish) -> Handler:
+    def wishes(wish: Wish) -> KeyHandler:
         return lambda _: act(wish)
 
     def may(wish: Wish) -> Filter:
@@ -127,7 +127,7 @@ def add_question_keys(
 ) -> None:
     """Let a question take its keys: in its list all of them, in its line of words those that are not text."""
 
-    def takes(key: Key) -> Handler:
+    def takes(key: Key) -> KeyHandler:
         return lambda event: take(key, event)
 
     for name, key in _LIST_KEYS.items():
@@ -142,16 +142,18 @@ def add_question_keys(
     keys.add("enter", filter=words & ~Condition(alone))(new_line)
 
 
-def add_pager_keys(keys: KeyBindings, paging: Filter, *, take: Callable[[Turn, str], None]) -> None:
+def add_pager_keys(keys: KeyBindings, paging: Filter, *, take: Callable[[PagerKey, str], None]) -> None:
     """Let the pager take every key while it is open; those that mean nothing in it do nothing."""
 
-    def takes(turn: Turn) -> Handler:
+    def takes(turn: PagerKey) -> KeyHandler:
         return lambda event: take(turn, event.data)
 
     for name, turn in _PAGER_KEYS.items():
         keys.add(*name.split(), filter=paging)(takes(turn))
-    keys.add(Keys.BracketedPaste, filter=paging)(takes(Turn.OTHER))
-    keys.add(Keys.Any, filter=paging)(lambda event: take(Turn.TEXT if _prints(event) else Turn.OTHER, event.data))
+    keys.add(Keys.BracketedPaste, filter=paging)(takes(PagerKey.OTHER))
+    keys.add(Keys.Any, filter=paging)(
+        lambda event: take(PagerKey.TEXT if _prints(event) else PagerKey.OTHER, event.data)
+    )
 
 
 def _prints(event: KeyPressEvent) -> bool:

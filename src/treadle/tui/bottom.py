@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip as clip_text
-from treadle.app.presentation.words import failed, money, name_of, said_of, span, tokens
+from treadle.app.presentation.words import clip_text, describe_call, describe_failure, money, prompt_text, span, tokens
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolKind
 from treadle.tui.cards import todo_row
-from treadle.tui.lines import Line, apart, cells, clip, line, text_of
+from treadle.tui.lines import Line, apart, cells, clip, line, line_text
 from treadle.tui.theme import Signs
 from treadle.tui.view import View
 
@@ -30,14 +29,14 @@ _STOP = "esc to stop"
 
 
 def _as_sent(prompt_id: str, content: tuple[UserContent, ...]) -> str:  # noqa: ARG001 - every message alike
-    return said_of(content)
+    return prompt_text(content)
 
 
 _WITH_CALLS = (Phase.JUDGING, Phase.AWAITING_USER_CONFIRMATION, Phase.EXECUTING_TOOL)
 """Phases in which the reply of a step is there, and its calls are worked on."""
 
 
-class Around(Struct, frozen=True, kw_only=True):
+class BottomState(Struct, frozen=True, kw_only=True):
     """What else the rows show.
 
     `now` is the time on the clock of the view, `held` are prompts that are held back, `steered` the ids of those that
@@ -63,7 +62,7 @@ def clock_runs(view: View) -> bool:
     return view.busy and view.phase not in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
 
 
-def above_rule(view: View, around: Around, width: int, signs: Signs) -> list[Line]:
+def above_rule(view: View, around: BottomState, width: int, signs: Signs) -> list[Line]:
     """Show the to-do list, what works, and what waits."""
     rows: list[Line] = []
     if around.unfolded:
@@ -90,7 +89,7 @@ def _todo(markdown: str, width: int, signs: Signs) -> Iterator[Line]:
         yield line(("dim", f"   and {len(left) - len(shown)} more"))
 
 
-def _working(view: View, around: Around, width: int, signs: Signs) -> Line:
+def _working(view: View, around: BottomState, width: int, signs: Signs) -> Line:
     """Say what is done now; of what else there is to say the last is left out first, how to stop stays longest."""
     asked, retrying = bool(view.questions), view.retry is not None
     about, seconds = _activity(view, around.now, width)
@@ -101,19 +100,19 @@ def _working(view: View, around: Around, width: int, signs: Signs) -> Line:
     moving = signs.spinner[around.frame % len(signs.spinner)] if around.frame >= 0 else signs.running
     begin = line(("dim" if asked else "accent", signs.running if asked else moving), " ")
     dot, room = f" {signs.dot} ", width - 1 - cells(begin)
-    told = clip(
+    state_line = clip(
         line(("warn" if retrying else "", about)), room - (len(dot) + len(_STOP) if width >= NARROW else 0), signs.more
     )
-    while facts and cells(told) + sum(len(dot) + len(fact) for fact in facts) > room:
+    while facts and cells(state_line) + sum(len(dot) + len(fact) for fact in facts) > room:
         facts.pop()
     stop = line(("dim", _STOP if _STOP in facts else ""))
-    shown = (*begin, *told, ("dim", "".join(f"{dot}{fact}" for fact in facts if fact != _STOP)))
+    shown = (*begin, *state_line, ("dim", "".join(f"{dot}{fact}" for fact in facts if fact != _STOP)))
     if width >= WIDE:
         return apart(shown, stop, width - 1) or shown
     return (*shown, ("dim", dot), *stop) if _STOP in facts else clip(shown, width - 1, signs.more)
 
 
-def _facts(view: View, around: Around, seconds: float, *, wide: bool, signs: Signs) -> Iterator[str]:
+def _facts(view: View, around: BottomState, seconds: float, *, wide: bool, signs: Signs) -> Iterator[str]:
     """Give the times and figures of the turn, the first ones first."""
     now = around.now
     turn = now - (view.started or now) - view.waited - (now - view.asking if view.asking is not None else 0.0)
@@ -138,12 +137,12 @@ def _activity(view: View, now: float, width: int) -> tuple[str, float]:
         left = max(0, round((view.retry.at or now) - now))
         of = f" ({view.retry.attempt} of {view.retry.most})" if view.retry.most else ""
         again = f"Retrying in {left} s{of}"
-        return (f"{failed(view.retry.error, view.model)} {again}" if width >= NARROW else again), 0.0
+        return (f"{describe_failure(view.retry.error, view.model)} {again}" if width >= NARROW else again), 0.0
     if view.questions:
         return "Waiting for your answer", 0.0
     running = next((call for call in view.calls if call.changed.status is CallStatus.RUNNING), None)
     if running is not None:
-        name = name_of(running.changed)
+        name = describe_call(running.changed)
         reads = running.changed.kind in (ToolKind.READ, ToolKind.SEARCH)
         text = "Reading" if reads else f"{_DOING.get(name.verb, name.verb)} {clip_text(name.about, 60)}".rstrip()
         return text, now - (running.running if running.running is not None else now)
@@ -175,7 +174,7 @@ _DOING = {
 }
 
 
-def _queue(queue: tuple[QueuedPrompt, ...], around: Around, width: int, signs: Signs) -> Iterator[Line]:
+def _queue(queue: tuple[QueuedPrompt, ...], around: BottomState, width: int, signs: Signs) -> Iterator[Line]:
     waiting = [(prompt.id in around.steered, around.shown(prompt.id, prompt.content)) for prompt in queue]
     for number, (steered, text) in enumerate(waiting[:_SHOWN_QUEUE]):
         last = number == min(len(waiting), _SHOWN_QUEUE) - 1
@@ -205,11 +204,11 @@ def rule(view: View, width: int, signs: Signs) -> Line:
     todo = printable(view.progress) if view.busy else ""
     room = width - cells(end) - 6
     if todo and room >= 12:
-        end = (("dim", f" {text_of(clip(line(todo), min(room, 60), signs.more))} {signs.rule}"), *end)
+        end = (("dim", f" {line_text(clip(line(todo), min(room, 60), signs.more))} {signs.rule}"), *end)
     return (("dim", signs.rule * max(0, width - cells(end))), *end)
 
 
-def status(view: View, around: Around, width: int, signs: Signs) -> Line:
+def status(view: View, around: BottomState, width: int, signs: Signs) -> Line:
     """Show model, context, money, branch and queue; what does not fit is left out, the last first."""
     parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(view)]
     if around.editing:
@@ -250,7 +249,7 @@ def _context(view: View) -> Line:
     return line((role, f"{tokens(view.tokens)} of {tokens(view.window)}{percent}"))
 
 
-def placeholder(view: View, around: Around, width: int) -> str:
+def placeholder(view: View, around: BottomState, width: int) -> str:
     """Say what the empty input is for, in the first half of a sentence where there is no room for both."""
     text = "Describe a task, or / for commands"
     if view.questions:
@@ -266,4 +265,6 @@ def queue_text(queue: Sequence[QueuedPrompt]) -> str:
     """List the prompts that wait, for a person who asks."""
     if not queue:
         return "No message waits."
-    return "\n".join(f"{number}: {clip_text(said_of(one.content), 200)}" for number, one in enumerate(queue, start=1))
+    return "\n".join(
+        f"{number}: {clip_text(prompt_text(one.content), 200)}" for number, one in enumerate(queue, start=1)
+    )

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import name_of, note_of, plain
+from treadle.app.presentation.words import describe_call, note_of, plain
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import Decision, OptionKind
@@ -38,21 +38,21 @@ def find_call(calls: Calls, call_id: str) -> OpenCall | None:
     return next((call for call in calls if call.changed.call.id == call_id), None)
 
 
-def moved_on(calls: Calls, told: CallChanged, at: float | None) -> Calls:
+def moved_on(calls: Calls, notification: CallChanged, at: float | None) -> Calls:
     """Let a call move on in its life."""
-    known = find_call(calls, told.call.id)
-    asking = told.status is CallStatus.ASKING
-    running = at if told.status is CallStatus.RUNNING else None
+    known = find_call(calls, notification.call.id)
+    asking = notification.status is CallStatus.ASKING
+    running = at if notification.status is CallStatus.RUNNING else None
     if known is None:
-        return (*calls, OpenCall(changed=told, asked=asking, running=running))
-    now = replace(known, changed=told, asked=known.asked or asking, running=running or known.running)
-    if told.status is CallStatus.STARTING:
+        return (*calls, OpenCall(changed=notification, asked=asking, running=running))
+    now = replace(known, changed=notification, asked=known.asked or asking, running=running or known.running)
+    if notification.status is CallStatus.STARTING:
         # What runs a second time, with a right that the sandbox refused, begins with an empty output.
         now = replace(now, output="", above=0, running=None)
     return tuple(now if call is known else call for call in calls)
 
 
-def printed(calls: Calls, call_id: str, text: str) -> Calls:
+def add_output(calls: Calls, call_id: str, text: str) -> Calls:
     """Add what a call printed."""
     return tuple(_printed(call, text) if call.changed.call.id == call_id else call for call in calls)
 
@@ -65,23 +65,25 @@ def _printed(call: OpenCall, text: str) -> OpenCall:
     return replace(call, output=output[-_KEPT_OUTPUT:], above=call.above + dropped.count("\n"))
 
 
-def finished(
-    known: OpenCall | None, told: CallChanged, result: CallResult, *, at: float | None, allowed: Collection[str]
+def finish_call(
+    known: OpenCall | None, notification: CallChanged, result: CallResult, *, at: float | None, allowed: Collection[str]
 ) -> CallDone:
     """Say what is left of a call that has its result; `allowed` are the ids of what is allowed for this session."""
     began = known.running if known is not None else None
-    executes = told.kind is ToolKind.EXECUTE
-    shows_diff = told.preview is not None and told.preview.is_diff and not (known is not None and known.asked)
-    reads = told.kind is ToolKind.READ and result.outcome is Outcome.OK
+    executes = notification.kind is ToolKind.EXECUTE
+    shows_diff = (
+        notification.preview is not None and notification.preview.is_diff and not (known is not None and known.asked)
+    )
+    reads = notification.kind is ToolKind.READ and result.outcome is Outcome.OK
     return CallDone(
-        name=name_of(told),
-        kind=told.kind,
+        name=describe_call(notification),
+        kind=notification.kind,
         outcome=result.outcome,
-        note=_note(told.kind, result, known),
-        said=_said(result, known, executes=executes) or _by_rule(told.decision, allowed),
+        note=_note(notification.kind, result, known),
+        said=_said(result, known, executes=executes) or _by_rule(notification.decision, allowed),
         output=known.output if known is not None and executes else "",
         above=known.above if known is not None and executes else 0,
-        diff=told.preview.text if told.preview is not None and shows_diff else "",
+        diff=notification.preview.text if notification.preview is not None and shows_diff else "",
         seconds=at - began if executes and at is not None and began is not None else None,
         lines=plain(result.content).strip().count("\n") + 1 if reads else 0,
     )

@@ -9,12 +9,12 @@ from treadle.app.presentation.words import (
     CallName,
     changed_lines,
     counted,
+    describe_call,
     enclosed_line,
     ended,
     money,
-    name_of,
     provider_of,
-    shorten,
+    shorten_middle,
     span,
     tokens,
 )
@@ -26,15 +26,15 @@ from treadle.tui.calls import OpenCall, are_reads
 from treadle.tui.diffs import counts, diff_lines
 from treadle.tui.items import (
     CallDone,
-    Diff,
+    DiffItem,
     Greeting,
-    Item,
-    Notice,
+    NoticeItem,
     OwnDone,
-    Problem,
+    ProblemItem,
     Prose,
     Reads,
     Said,
+    ScreenItem,
     Thought,
     Todos,
     Tone,
@@ -53,7 +53,7 @@ _COMMAND = 160
 _TONES = MappingProxyType({Tone.QUIET: "dim", Tone.WARNING: "warn", Tone.ERROR: "danger"})
 
 
-def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C901 - one line for each item
+def item_lines(item: ScreenItem, width: int, signs: Signs) -> list[Line]:  # noqa: C901 - one line for each item
     """Lay out one item, all but the model's prose."""
     match item:
         case Greeting():
@@ -71,13 +71,13 @@ def item_lines(item: Item, width: int, signs: Signs) -> list[Line]:  # noqa: C90
             return list(_reads(done, width, signs))
         case Todos(markdown=markdown):
             return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
-        case Diff(text=text):
+        case DiffItem(text=text):
             return diff_lines(text, width, signs)
         case OwnDone(ended=ended):
             return list(_own_done(ended, width, signs))
-        case Notice(text=text, tone=tone):
+        case NoticeItem(text=text, tone=tone):
             return _plain(text, _TONES[tone], width)
-        case Problem():
+        case ProblemItem():
             return _problem(item, width, signs)
         case TurnDone():
             return _turn_done(item, width, signs)
@@ -120,7 +120,7 @@ def said_lines(text: str, width: int, signs: Signs) -> list[Line]:
     left_out = count - _SAID_SHOWN if count > _SAID_LINES else 0
     kept = text.split("\n", _SAID_SHOWN)[:_SAID_SHOWN] if left_out else text.split("\n")
     rows: list[Line] = []
-    shown = shorten(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
+    shown = shorten_middle(printable("\n".join(kept)), lines=_SAID_LINES, characters=_SAID_CHARACTERS)
     for number, part in enumerate(shown.split("\n")):
         begin = ("user accent", f"{signs.prompt} ") if number == 0 else ("user", " " * (len(signs.prompt) + 1))
         rows += wrap((begin, *accented(part.expandtabs(4), "user")), width, indent=line(("user", "  ")))
@@ -250,7 +250,7 @@ def _own_done(done: Ended, width: int, signs: Signs) -> Iterator[Line]:
 
 def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs, *, blinks: bool = False) -> list[Line]:
     """Show a call that is open: what it is, how long it runs, and the end of what it printed."""
-    name, status = name_of(call.changed), call.changed.status
+    name, status = describe_call(call.changed), call.changed.status
     ran = now - call.running if status is CallStatus.RUNNING and call.running is not None else 0.0
     lit = status in (CallStatus.RUNNING, CallStatus.STARTING) and not (blinks and int(now * 2) % 2)
     role = "accent" if lit else "dim"
@@ -275,7 +275,7 @@ def todo_row(todo: Todo, width: int, signs: Signs, *, present: bool = False) -> 
     return wrap(line(indent, *sign, " ", (role, printable(todo.text))), width, indent=line(f"{indent}  "))
 
 
-def _problem(problem: Problem, width: int, signs: Signs) -> list[Line]:
+def _problem(problem: ProblemItem, width: int, signs: Signs) -> list[Line]:
     rows = wrap(line(("danger", f"{signs.failed} {printable(problem.what)}")), width, indent=line("  "))
     for role, text in (("", problem.why), ("accent", f"Try: {problem.fix}" if problem.fix else "")):
         for part in printable(text).split("\n") if text else ():

@@ -8,13 +8,13 @@ from treadle.tui.chooser import (
     Choosing,
     Chosen,
     begin,
-    changed,
     chooser_lines,
+    details_fit,
     due_at,
-    fits,
     rest,
+    rows_changed,
     take,
-    whole,
+    whole_lines,
 )
 from treadle.tui.dialog import Key, Press
 from treadle.tui.ending import Left
@@ -53,15 +53,15 @@ class _List:
     async def _change(self, later: Awaitable[Choosing]) -> None:
         choosing = await later
         if choosing != self._chooser.choosing:
-            self._follow(changed(self._chooser, choosing, self._loop.time()))
+            self._follow(rows_changed(self._chooser, choosing, self._loop.time()))
 
     def _draw(self, columns: int, rows: int) -> list[Line]:
         return chooser_lines(self._chooser, columns, rows, self._look.theme.signs)
 
     def _pressed(self, inline: Inline[Chosen], pressed: Press) -> None:
         choosing = self._chooser.choosing
-        if pressed.key is Key.DETAILS and choosing.details and not fits(self._chooser, *inline.size):
-            inline.page(lambda width: whole(choosing, width))
+        if pressed.key is Key.DETAILS and choosing.details and not details_fit(self._chooser, *inline.size):
+            inline.page(lambda width: whole_lines(choosing, width))
             return
         taken = take(self._chooser, pressed, self._loop.time())
         if isinstance(taken, Chosen):

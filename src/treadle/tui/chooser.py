@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.protocol.permissions import Question, QuestionKind
-from treadle.tui.asking import Asking, Given
+from treadle.tui.asking import Asking, GivenAnswer
 from treadle.tui.dialog import Dialog, Key, Press, due, moment, press
 from treadle.tui.lines import Line, apart, cells, clip, line, wrap
-from treadle.tui.menu import Entry, fitting
+from treadle.tui.menu import MenuEntry, fitting
 from treadle.tui.theme import Signs
 
 _MOST_ROWS = 8
@@ -86,7 +86,7 @@ def begin(choosing: Choosing, at: float) -> Chooser:
     return Chooser(choosing=choosing, dialog=Dialog(asking=asking, focused=True, shown_at=at))
 
 
-def changed(chooser: Chooser, choosing: Choosing, at: float) -> Chooser:
+def rows_changed(chooser: Chooser, choosing: Choosing, at: float) -> Chooser:
     """Show other rows; the choice stays where it was, and Enter wants a moment to have seen them."""
     chosen = chooser.chosen
     label = chooser.choosing.rows[chosen].label if chosen is not None else ""
@@ -131,7 +131,7 @@ def take(chooser: Chooser, pressed: Press, at: float) -> Chooser | Chosen:
 
 def _pressed(chooser: Chooser, pressed: Press, at: float) -> Chooser | Chosen:
     dialog, effects = press(chooser.dialog, pressed, at)
-    if any(isinstance(effect, Given) for effect in effects):
+    if any(isinstance(effect, GivenAnswer) for effect in effects):
         return _taken(chooser.choosing, chooser.chosen)
     return replace(chooser, dialog=replace(dialog, focused=True))
 
@@ -153,7 +153,7 @@ def _ask(choosing: Choosing, typed: str) -> Asking:
 
 def fitting_rows(choosing: Choosing, typed: str) -> Sequence[int]:
     """Give the numbers of the rows that fit what is typed, all of them where that is nothing."""
-    entries = [Entry(f"{row.label} {row.about}", "", str(number)) for number, row in enumerate(choosing.rows)]
+    entries = [MenuEntry(f"{row.label} {row.about}", "", str(number)) for number, row in enumerate(choosing.rows)]
     return [int(entry.becomes) for entry in fitting(typed, entries)] if typed else range(len(entries))
 
 
@@ -176,14 +176,14 @@ def chooser_lines(chooser: Chooser, width: int, rows: int, signs: Signs) -> list
     return [(*bar, *row) for row in (*above, *below, _hints(chooser, inner, signs))]
 
 
-def fits(chooser: Chooser, width: int, rows: int) -> bool:
+def details_fit(chooser: Chooser, width: int, rows: int) -> bool:
     """Whether the details could be shown above the answers."""
     choosing = chooser.choosing
     text = sum(len(wrap(line(f"  {sentence}"), width - 2, line("  "))) for sentence in choosing.text)
     return len(_details(choosing, width - 2)) + text + min(len(choosing.rows), _MOST_ROWS) + 4 <= rows
 
 
-def whole(choosing: Choosing, width: int) -> list[Line]:
+def whole_lines(choosing: Choosing, width: int) -> list[Line]:
     """Lay all of it out but the answers, however long it is."""
     rows = wrap(line(("bold", choosing.title), f"  {choosing.about}"), width)
     for sentence in choosing.text:

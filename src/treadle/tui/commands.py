@@ -29,7 +29,7 @@ MODE_TEXTS = {
 """What each mode means."""
 
 
-class Send(Struct, frozen=True):
+class SendPrompt(Struct, frozen=True):
     """Send a prompt."""
 
     text: str
@@ -40,13 +40,13 @@ class ListQueue(Struct, frozen=True):
     """Show what waits."""
 
 
-class Drop(Struct, frozen=True):
+class DropPrompt(Struct, frozen=True):
     """Drop the prompt that waits at `position`, from 1."""
 
     position: int
 
 
-class Edit(Struct, frozen=True):
+class EditPrompt(Struct, frozen=True):
     """Change the prompt that waits at `position`, from 1."""
 
     position: int
@@ -106,11 +106,11 @@ class Wrong(Struct, frozen=True):
     text: str
 
 
-Command: TypeAlias = (
-    Send
+InputCommand: TypeAlias = (
+    SendPrompt
     | ListQueue
-    | Drop
-    | Edit
+    | DropPrompt
+    | EditPrompt
     | UseMode
     | UseModel
     | ChooseModel
@@ -124,7 +124,7 @@ Command: TypeAlias = (
     | Wrong
 )
 
-_PLAIN: Mapping[str, Command] = MappingProxyType(
+_PLAIN: Mapping[str, InputCommand] = MappingProxyType(
     {
         "queue": ListQueue(),
         "trust": ShowTrust(),
@@ -138,16 +138,16 @@ _PLAIN: Mapping[str, Command] = MappingProxyType(
 )
 
 
-def parse(line: str, *, steer: bool = False) -> Command:
+def parse_input(line: str, *, steer: bool = False) -> InputCommand:
     """Say what a line means. Only a slash at the very beginning, with a word after it, makes a command."""
     if not (line.startswith("/") and (slash_word(line) or line.strip() == "/")):
         # As it was written: blanks at the beginning indent what was pasted, and a line feed at the end loses nothing.
-        return Send(line, Delivery.STEER if steer else Delivery.QUEUE)
+        return SendPrompt(line, Delivery.STEER if steer else Delivery.QUEUE)
     name, _, rest = line[1:].partition(" ")
     argument = rest.strip()
     match name.strip():
         case "steer":
-            return Send(argument, Delivery.STEER) if argument else Wrong("/steer needs a text: /steer TEXT")
+            return SendPrompt(argument, Delivery.STEER) if argument else Wrong("/steer needs a text: /steer TEXT")
         case "drop" | "edit" | "revoke" as numbered:
             return _numbered(numbered, argument)
         case "mode":
@@ -163,21 +163,21 @@ def parse(line: str, *, steer: bool = False) -> Command:
             return Wrong(f"There is no /{other}. {near or '/help lists the commands.'}")
 
 
-def _numbered(name: str, argument: str) -> Command:
+def _numbered(name: str, argument: str) -> InputCommand:
     what, lister = _NUMBERED[name]
     if not argument.isdecimal() or int(argument) < 1:
         return Wrong(f"/{name} needs the number of {what}: /{name} N ({lister} lists them).")
     position = int(argument)
     match name:
         case "drop":
-            return Drop(position)
+            return DropPrompt(position)
         case "edit":
-            return Edit(position)
+            return EditPrompt(position)
         case _:
             return Revoke(position)
 
 
-def _mode(argument: str) -> Command:
+def _mode(argument: str) -> InputCommand:
     if argument in list(Mode):
         return UseMode(Mode(argument))
     return Wrong(f"/mode needs one of {', '.join(Mode)}.")

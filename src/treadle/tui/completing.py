@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from treadle.app.session.mention_text import MENTION_WORDS
 from treadle.app.session.mentionable import mentionable_paths
 from treadle.tui.aside import Aside
-from treadle.tui.matching import Finding, Index
+from treadle.tui.matching import Index, PathSearch
 from treadle.tui.mentions import Mention, complete, mention_at, mentioned
-from treadle.tui.menu import Entry, Menu, begins
-from treadle.tui.menus import Arguments, menu_for
+from treadle.tui.menu import Menu, MenuEntry, begins
+from treadle.tui.menus import ArgumentMenus, menu_for
 from treadle.tui.screen import Screen
 
 _GOOD_FOR = 10.0
@@ -41,7 +41,7 @@ class Files:
         self._listing = False
         self._old_at = float("-inf")
         self._named: dict[str, None] = {}
-        self._last: Finding | None = None
+        self._last: PathSearch | None = None
         self.index: Index | None = None
 
     def remember(self, text: str) -> None:
@@ -66,7 +66,7 @@ class Files:
         self._listing, self.index, self._last = False, index, None
         self._changed()
 
-    def finding(self, typed: str) -> Finding | None:
+    def finding(self, typed: str) -> PathSearch | None:
         """Begin to look for files; where few were left of a shorter text, among those. None until they are listed."""
         if self.index is None:
             return None
@@ -74,7 +74,7 @@ class Files:
         if last is not None and last.done and not last.more and last.typed and typed.startswith(last.typed):
             within = Index(last.paths)
         named = Index([path for path in reversed(self._named) if path in within])
-        self._last = Finding(typed, within, named)
+        self._last = PathSearch(typed, within, named)
         return self._last
 
 
@@ -85,12 +85,12 @@ def _listed(root: str, trusted: bool) -> Index:  # noqa: FBT001 - handed over wi
 class Completing:
     """The menu of the draft: what it offers, and what becomes of the draft with it."""
 
-    def __init__(self, *, screen: Screen, files: Files, arguments: Arguments) -> None:
+    def __init__(self, *, screen: Screen, files: Files, arguments: ArgumentMenus) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
         self._arguments = arguments
         self._mention: Mention | None = None
-        self._finding: Finding | None = None
+        self._finding: PathSearch | None = None
         self._closed: tuple[str, int] = ("", -1)
         self._seen = ("", 0, True)
         self.files = files
@@ -125,7 +125,7 @@ class Completing:
         self.menu = Menu(note="Listing the files…")
         self._go_on(self._finding)
 
-    def _go_on(self, finding: Finding | None) -> None:
+    def _go_on(self, finding: PathSearch | None) -> None:
         """Search for a moment; the rest of it comes when keys and drawing had theirs."""
         if finding is None or finding is not self._finding or self._mention is None:
             return
@@ -133,8 +133,8 @@ class Completing:
         finding.go_on(lambda: time.perf_counter() >= end)
         # A folder that is there already is followed by what is in it.
         typed = self._mention.path
-        words = [Entry(word, about, word) for word, about in MENTION_WORDS.items() if word.startswith(typed)]
-        paths = [Entry(path, "", path) for path in finding.paths if path != typed or not path.endswith("/")]
+        words = [MenuEntry(word, about, word) for word, about in MENTION_WORDS.items() if word.startswith(typed)]
+        paths = [MenuEntry(path, "", path) for path in finding.paths if path != typed or not path.endswith("/")]
         entries = (*words, *paths) if len(typed) > _BEFORE_WORDS else (*paths, *words)
         chosen = self.menu.chosen if self.menu.moved else 0
         note = "" if finding.done else self.menu.note and "Searching…"
@@ -181,6 +181,6 @@ class Completing:
         return entry.becomes.strip()
 
 
-def _is_meant(text: str, menu: Menu, entry: Entry) -> bool:
+def _is_meant(text: str, menu: Menu, entry: MenuEntry) -> bool:
     """Whether Enter takes the chosen row. A name that is written whole may be one that no row has."""
     return menu.moved or begins(entry, menu.typed) or (" " in text and "/" not in menu.typed)

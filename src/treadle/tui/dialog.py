@@ -16,7 +16,7 @@ from treadle.tui.asking import (
     Answered,
     Asking,
     EditFirst,
-    Given,
+    GivenAnswer,
     ShowWhole,
     Stage,
     ask,
@@ -31,10 +31,10 @@ from treadle.tui.asking import (
     no,
     pick,
     restart,
-    say,
+    take_words,
 )
 
-QUIET = 0.8
+QUIET_SECONDS = 0.8
 """Seconds without a key before a question takes keys by itself, and before Enter says yes."""
 
 TOGETHER = 0.6
@@ -71,7 +71,7 @@ class Press(Struct, frozen=True):
 class Dialog(Struct, frozen=True, kw_only=True):
     """The open question and the keys.
 
-    `key_at` is when the last key came, `shown_at` when the question appeared. `quiet` says that `QUIET` seconds have
+    `key_at` is when the last key came, `shown_at` when the question appeared. `quiet` says that `QUIET_SECONDS` seconds have
     passed since the last key, `rested` since both. `typed` are the characters since then that only moved the choice.
     """
 
@@ -116,12 +116,12 @@ class Open(Struct, frozen=True):
     wanted: EditFirst
 
 
-class Stop(Struct, frozen=True):
+class StopTurn(Struct, frozen=True):
     """The turn is to stop."""
 
 
-Effect: TypeAlias = Given | ShowWhole | ToDraft | Pass | NextMode | Open | Stop
-Heard: TypeAlias = tuple[Dialog, tuple[Effect, ...]]
+DialogEffect: TypeAlias = GivenAnswer | ShowWhole | ToDraft | Pass | NextMode | Open | StopTurn
+Heard: TypeAlias = tuple[Dialog, tuple[DialogEffect, ...]]
 
 
 def opened(dialog: Dialog, question: Question, mode: Mode, at: float, *, draft: bool) -> Dialog:
@@ -131,7 +131,7 @@ def opened(dialog: Dialog, question: Question, mode: Mode, at: float, *, draft: 
     return Dialog(asking=asking, focused=quiet and not draft, quiet=quiet, key_at=dialog.key_at, shown_at=at)
 
 
-def changed(dialog: Dialog, asking: Asking, at: float) -> Dialog:
+def question_changed(dialog: Dialog, asking: Asking, at: float) -> Dialog:
     """The person changed in an editor what the question is about: it appears anew."""
     return replace(dialog, asking=asking, focused=True, rested=False, shown_at=at, typed="", hint="")
 
@@ -162,12 +162,12 @@ def due(dialog: Dialog) -> float | None:
     """Say when `moment` should be called next; None when only a key changes something."""
     if dialog.asking is None or dialog.rested:
         return None
-    return (dialog.shown_at if dialog.quiet else dialog.key_at) + QUIET
+    return (dialog.shown_at if dialog.quiet else dialog.key_at) + QUIET_SECONDS
 
 
 def _passed(since: float, at: float) -> bool:
     # A timer may fire a hair early on a clock of its own.
-    return at - since >= QUIET - 0.001
+    return at - since >= QUIET_SECONDS - 0.001
 
 
 def press(dialog: Dialog, pressed: Press, at: float) -> Heard:
@@ -179,7 +179,7 @@ def press(dialog: Dialog, pressed: Press, at: float) -> Heard:
             return replace(after, focused=True), ()
         return after, (Pass(),)
     if pressed.key is Key.STOP:
-        return _unfocused(after), tuple(dict.fromkeys((*_no(asking), Stop())))
+        return _unfocused(after), tuple(dict.fromkeys((*_no(asking), StopTurn())))
     if asking.field:
         return _in_field(dialog, after, asking, pressed)
     return _in_list(dialog, after, asking, pressed)
@@ -223,12 +223,12 @@ def _other_answers(before: Dialog, after: Dialog, asking: Asking, pressed: Press
             return after, ()
 
 
-def _with_edits(asking: Asking) -> Given:
+def _with_edits(asking: Asking) -> GivenAnswer:
     """Say yes to an edit, and to the ones after it."""
     rows = [row.label for row in choices(asking)]
     edits = next(number for number, label in enumerate(rows) if "edits mode" in label)
     given = confirm(replace(asking, chosen=edits))
-    assert isinstance(given, Given)  # noqa: S101 - that row needs nothing more
+    assert isinstance(given, GivenAnswer)  # noqa: S101 - that row needs nothing more
     return given
 
 
@@ -240,7 +240,7 @@ def _typing(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> He
         if picked is not None:
             return replace(after, asking=picked, typed=before.typed + pressed.text, typed_at=after.key_at), ()
     text = before.typed + (pressed.text if pressed.key is not Key.OTHER else "")
-    effects: tuple[Effect, ...] = (ToDraft(text),) if text else ()
+    effects: tuple[DialogEffect, ...] = (ToDraft(text),) if text else ()
     if pressed.key is Key.OTHER:
         effects = (*effects, Pass())
     return _unfocused(replace(after, asking=restart(asking))), effects
@@ -257,7 +257,7 @@ def _enter(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Hea
 
 
 def _taken(dialog: Dialog, taken: Answered) -> Heard:
-    if isinstance(taken, Given | ShowWhole):
+    if isinstance(taken, GivenAnswer | ShowWhole):
         return dialog, (taken,)
     return replace(dialog, asking=taken), ()
 
@@ -269,7 +269,7 @@ def _in_field(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> 
         case Key.ENTER if not pressed.alone:
             return after, ()
         case Key.ENTER if before.rested or asking.stage in (Stage.INSTEAD, Stage.WORDS):
-            return _taken(after, say(asking, words))
+            return _taken(after, take_words(asking, words))
         case Key.ENTER if asking.stage is Stage.COMMENT:
             return replace(after, asking=keep_words(asking, words), hint=ONCE_MORE), ()
         case Key.ENTER:
@@ -280,8 +280,8 @@ def _in_field(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> 
             return after, ()
 
 
-def _no(asking: Asking) -> tuple[Effect, ...]:
+def _no(asking: Asking) -> tuple[DialogEffect, ...]:
     """Say no; where there is no no, the turn stops."""
     if asking.question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
         return (no(asking),)
-    return (Stop(),)
+    return (StopTurn(),)

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 
 from treadle.app.presentation.escape import exact, printable
-from treadle.tui.lines import Line, apart, clip, line, text_of, wrap
+from treadle.tui.lines import Line, apart, clip, line, line_text, wrap
 from treadle.tui.theme import Signs
 
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
@@ -21,7 +21,7 @@ _LONGEST_LINE = 2_000
 _WIDE = 110
 
 
-class Row(Struct, frozen=True):
+class DiffRow(Struct, frozen=True):
     """One row of a diff: its sign (`+`, `-`, blank for what stays, `⋯` between parts), line number and pieces.
 
     A piece is a text and whether it changed within the line.
@@ -36,7 +36,7 @@ class FileDiff(Struct, frozen=True):
     """The diff of one file; `notes` say what is no line. `section` is the function or class that it begins in."""
 
     path: str
-    rows: tuple[Row, ...]
+    rows: tuple[DiffRow, ...]
     notes: tuple[str, ...] = ()
     section: str = ""
 
@@ -81,7 +81,7 @@ def _left_in_part(lines: Sequence[str]) -> int:
 def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
     if not any(one.startswith("@@ -") for one in lines):
         return
-    path, section, rows, notes = "", "", list[Row](), list[str]()
+    path, section, rows, notes = "", "", list[DiffRow](), list[str]()
     before = after = 0
     for one in lines:
         head = _HEAD.match(one)
@@ -90,23 +90,23 @@ def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
             path = name.removeprefix("a/").removeprefix("b/") if name != "/dev/null" else path
         elif head is not None:
             if rows:
-                rows.append(Row("⋯", 0, ()))
+                rows.append(DiffRow("⋯", 0, ()))
             before, after, section = int(head[1]), int(head[2]), section or head[3].strip()
         elif one.startswith("\\"):
             notes.append("no line feed at the end of the file")
         elif one[:1] == "-":
-            rows.append(Row("-", before, ((one[1:], False),)))
+            rows.append(DiffRow("-", before, ((one[1:], False),)))
             before += 1
         elif one[:1] == "+":
-            rows.append(Row("+", after, ((one[1:], False),)))
+            rows.append(DiffRow("+", after, ((one[1:], False),)))
             after += 1
         elif one[:1] == " ":
-            rows.append(Row(" ", after, ((one[1:], False),)))
+            rows.append(DiffRow(" ", after, ((one[1:], False),)))
             before, after = before + 1, after + 1
     yield FileDiff(path, tuple(_marked(rows)), tuple(dict.fromkeys(notes)), section)
 
 
-def _marked(rows: Sequence[Row]) -> Iterator[Row]:
+def _marked(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
     """Mark the words that differ between the lines that go and as many that come right after them."""
     number = 0
     while number < len(rows):
@@ -122,14 +122,14 @@ def _marked(rows: Sequence[Row]) -> Iterator[Row]:
         number += len(gone) + len(come)
 
 
-def _run(rows: Sequence[Row], start: int, sign: str) -> list[Row]:
+def _run(rows: Sequence[DiffRow], start: int, sign: str) -> list[DiffRow]:
     end = start
     while end < len(rows) and rows[end].sign == sign:
         end += 1
     return list(rows[start:end])
 
 
-def _pair(old: Row, new: Row) -> tuple[Row, Row]:
+def _pair(old: DiffRow, new: DiffRow) -> tuple[DiffRow, DiffRow]:
     before, after = _text(old), _text(new)
     if max(len(before), len(after)) > _LONGEST_LINE:
         return old, new
@@ -141,10 +141,10 @@ def _pair(old: Row, new: Row) -> tuple[Row, Row]:
     codes = matcher.get_opcodes()
     left_pieces = tuple(("".join(left[a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a)
     right_pieces = tuple(("".join(right[a:b]), tag != "equal") for tag, _, _, a, b in codes if b > a)
-    return Row(old.sign, old.number, left_pieces), Row(new.sign, new.number, right_pieces)
+    return DiffRow(old.sign, old.number, left_pieces), DiffRow(new.sign, new.number, right_pieces)
 
 
-def _text(row: Row) -> str:
+def _text(row: DiffRow) -> str:
     return "".join(text for text, _ in row.pieces)
 
 
@@ -187,7 +187,7 @@ def counts(counted: str) -> Line:
 _ROLES = {"+": ("add", "add-row", "add-word"), "-": ("del", "del-row", "del-word"), " ": ("dim", "", "")}
 
 
-def _row_lines(row: Row, width: int, signs: Signs) -> list[Line]:
+def _row_lines(row: DiffRow, width: int, signs: Signs) -> list[Line]:
     if row.sign not in _ROLES:
         return [line(("dim", f"    {signs.gap}"))]
     sign, plain, word = _ROLES[row.sign]
@@ -221,4 +221,4 @@ def live_edit_lines(body: str, width: int) -> list[Line]:
                 width,
             )
         )
-    return [row for row in rows if text_of(row).strip()][-_LIVE_ROWS:]
+    return [row for row in rows if line_text(row).strip()][-_LIVE_ROWS:]

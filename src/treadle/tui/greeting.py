@@ -5,7 +5,7 @@ from pathlib import Path
 
 from treadle import __version__
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import ago, clip, counted, money
+from treadle.app.presentation.words import ago, clip_text, counted, money
 from treadle.app.session.access import SessionAccess
 from treadle.tui.items import Greeting
 from treadle.tui.view import View
@@ -24,7 +24,7 @@ def _last(live: SessionAccess) -> str:
     if live.before is None:
         return ""
     title, at = live.before
-    return f"{clip(title, _TITLE)}, {ago(time.time() - at / 1000)}"
+    return f"{clip_text(title, _TITLE)}, {ago(time.time() - at / 1000)}"
 
 
 def kept_line(live: SessionAccess, view: View, turns: int) -> str:

@@ -26,25 +26,25 @@ from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import Anchored, erase, set_up
 from treadle.tui.ending import Left, ends_on_signals
 from treadle.tui.lent import Lent
-from treadle.tui.lines import Line, ansi, fragments, line, text_of, wrap
+from treadle.tui.lines import Line, ansi, fragments, line, line_text, wrap
 from treadle.tui.look import Look
 from treadle.tui.pager import Pager
 from treadle.tui.windows import text_window
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MARGIN = 1
 """Rows of the scrollback that stay in sight."""
 
 
-class Inline(Generic[T]):
+class Inline(Generic[_T]):
     """Shows what `draw` gives for columns and rows, with the keys of `add_keys`; `end` ends it with a result."""
 
     def __init__(
         self,
         look: Look,
         draw: Callable[[int, int], Sequence[Line]],
-        add_keys: Callable[["Inline[T]", KeyBindings, Filter], None],
+        add_keys: Callable[["Inline[_T]", KeyBindings, Filter], None],
     ) -> None:
         self._look = look
         self._draw = draw
@@ -53,7 +53,7 @@ class Inline(Generic[T]):
         self._lent = Lent(lambda: self._app, self._returned)
         self._app = self._make_application()
 
-    async def run(self, beside: Awaitable[None] | None = None, *, keep_typed: bool = False) -> T | Left:
+    async def run(self, beside: Awaitable[None] | None = None, *, keep_typed: bool = False) -> _T | Left:
         """Show it until there is a result; `beside` is done meanwhile, and given up then. Its failure is raised."""
         if not keep_typed:
             _forget_typed(self._app)
@@ -74,7 +74,7 @@ class Inline(Generic[T]):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    def end(self, result: T | Left) -> None:
+    def end(self, result: _T | Left) -> None:
         """End `run` with a result."""
         if self._runs():
             self._app.exit(result=result)
@@ -109,9 +109,9 @@ class Inline(Generic[T]):
     def _shown(self) -> StyleAndTextTuples:
         return fragments(self._draw(*self.size))
 
-    def _make_application(self) -> "Application[T | Left]":
+    def _make_application(self) -> "Application[_T | Left]":
         rows = HSplit([self._rows, Window()])
-        application: Application[T | Left] = Application(
+        application: Application[_T | Left] = Application(
             layout=Layout(Anchored(lambda: self._lent.pages if self._lent.paging else rows), self._rows),
             key_bindings=self._make_keys(),
             style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
@@ -142,10 +142,10 @@ class Inline(Generic[T]):
         self._app.invalidate()
 
 
-def question_keys(take: Callable[[Inline[T], Press], None]) -> Callable[[Inline[T], KeyBindings, Filter], None]:
+def question_keys(take: Callable[[Inline[_T], Press], None]) -> Callable[[Inline[_T], KeyBindings, Filter], None]:
     """Give each key of a question to `take`; Ctrl-C quits."""
 
-    def add_keys(inline: Inline[T], keys: KeyBindings, listing: Filter) -> None:
+    def add_keys(inline: Inline[_T], keys: KeyBindings, listing: Filter) -> None:
         def pressed(key: Key, event: KeyPressEvent) -> None:
             if key is Key.STOP:
                 inline.end(Left(Exit.INTERRUPTED))
@@ -158,7 +158,7 @@ def question_keys(take: Callable[[Inline[T], Press], None]) -> Callable[[Inline[
     return add_keys
 
 
-def _forget_typed(application: "Application[T]") -> None:
+def _forget_typed(application: "Application[_T]") -> None:
     with suppress(termios.error, OSError):
         termios.tcflush(application.input.fileno(), termios.TCIFLUSH)
     clear_typeahead(get_app_session().input)
@@ -167,9 +167,9 @@ def _forget_typed(application: "Application[T]") -> None:
 def leave_line(look: Look, row: Line) -> None:
     """Print a line into the scrollback, wrapped at the width of the terminal."""
     if look.plain:
-        from treadle.tui.reader.before import say
+        from treadle.tui.reader.before import write_lines
 
-        say(text_of(row).strip())
+        write_lines(line_text(row).strip())
         return
     columns = get_app_session().output.get_size().columns
     with suppress(OSError):

@@ -9,7 +9,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.tui.clipboard import clipboard_image
 from treadle.tui.draft_line import VIM_NORMAL
 from treadle.tui.intents import Wish
-from treadle.tui.items import Notice, Tone
+from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pieces import SHELL, Piece
 from treadle.tui.screen import Screen
@@ -116,4 +116,4 @@ class InputLine:
     def _say_if_unseen(self) -> None:
         if not self._live.sees_images:
             model = self._live.status.model
-            self._show(Notice(f"{model} cannot see images. /model changes the model.", Tone.WARNING))
+            self._show(NoticeItem(f"{model} cannot see images. /model changes the model.", Tone.WARNING))

@@ -88,7 +88,7 @@ class Todos(Struct, frozen=True):
     markdown: str
 
 
-class Diff(Struct, frozen=True):
+class DiffItem(Struct, frozen=True):
     """What an edit would change, as a unified diff."""
 
     text: str
@@ -100,14 +100,14 @@ class OwnDone(Struct, frozen=True):
     ended: Ended
 
 
-class Notice(Struct, frozen=True):
+class NoticeItem(Struct, frozen=True):
     """A short word of Treadle itself."""
 
     text: str
     tone: Tone = Tone.QUIET
 
 
-class Problem(Struct, frozen=True):
+class ProblemItem(Struct, frozen=True):
     """An error for a person: what happened, why, and what to do."""
 
     what: str
@@ -124,6 +124,17 @@ class TurnDone(Struct, frozen=True):
     files: tuple[FileChange, ...] = ()
 
 
-Item: TypeAlias = (
-    Greeting | Said | Prose | Thought | CallDone | Reads | Todos | Diff | OwnDone | Notice | Problem | TurnDone
+ScreenItem: TypeAlias = (
+    Greeting
+    | Said
+    | Prose
+    | Thought
+    | CallDone
+    | Reads
+    | Todos
+    | DiffItem
+    | OwnDone
+    | NoticeItem
+    | ProblemItem
+    | TurnDone
 )

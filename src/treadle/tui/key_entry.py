@@ -9,7 +9,7 @@ from treadle.tui.inline import Inline, question_keys
 from treadle.tui.lines import Line, cells, clip, line, wrap
 from treadle.tui.look import Look
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MOST_DOTS = 24
 _RUB_OUT, _CLEAR = ("\x7f", "\x08"), "\x15"
@@ -25,7 +25,7 @@ async def read_key(title: str, text: str, look: Look, problem: str = "") -> str 
     return await _KeyEntry(title, text, look, problem).run()
 
 
-async def with_skip(text: str, work: Awaitable[T], look: Look) -> T | Left | None:
+async def with_skip(text: str, work: Awaitable[_T], look: Look) -> _T | Left | None:
     """Show what is being done until it is; None where the person does not wait for it."""
     if look.plain:
         from treadle.tui.reader.before import skippable
@@ -37,11 +37,11 @@ async def with_skip(text: str, work: Awaitable[T], look: Look) -> T | Left | Non
         row = line(("accent", signs.running), f" {text}{signs.more} ", ("dim", f"{signs.dot} esc to skip"))
         return [clip(row, columns - 1, signs.more)]
 
-    def take(inline: Inline[T | None], pressed: Press) -> None:
+    def take(inline: Inline[_T | None], pressed: Press) -> None:
         if pressed.key is Key.ESCAPE:
             inline.end(None)
 
-    inline: Inline[T | None] = Inline(look, draw, question_keys(take))
+    inline: Inline[_T | None] = Inline(look, draw, question_keys(take))
 
     async def finish() -> None:
         inline.end(await work)

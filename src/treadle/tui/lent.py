@@ -11,7 +11,7 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from treadle.tui.drawn import erase
 from treadle.tui.editor import edit_text
 from treadle.tui.lines import fragments
-from treadle.tui.pager import Pager, Turn
+from treadle.tui.pager import Pager, PagerKey
 
 
 class Lent:
@@ -42,7 +42,7 @@ class Lent:
         application.renderer.full_screen = True
         application.layout.focus(self.pages)
 
-    def turn(self, turn: Turn, text: str) -> None:
+    def turn(self, turn: PagerKey, text: str) -> None:
         """Give the pager a key."""
         if self._pager is not None and not self._pager.press(turn, text):
             self._pager = None

@@ -9,29 +9,29 @@ from prompt_toolkit.utils import get_cwidth
 
 from treadle.tui.theme import Theme
 
-Piece: TypeAlias = tuple[str, str]
+StyledText: TypeAlias = tuple[str, str]
 """Roles, and a text of one line in them."""
 
-Line: TypeAlias = tuple[Piece, ...]
+Line: TypeAlias = tuple[StyledText, ...]
 
 
-CURSOR: Piece = ("[SetCursorPosition]", "")
+CURSOR: StyledText = ("[SetCursorPosition]", "")
 """Where the cursor is shown."""
 
 
-def line(*pieces: Piece | str) -> Line:
+def line(*pieces: StyledText | str) -> Line:
     """Make a line; a text alone has no role."""
     return tuple(("", piece) if isinstance(piece, str) else piece for piece in pieces)
 
 
-def text_of(row: Line) -> str:
+def line_text(row: Line) -> str:
     """Give the text of a line."""
     return "".join(text for _, text in row)
 
 
 def cells(row: Line) -> int:
     """Measure a line in cells."""
-    return get_cwidth(text_of(row))
+    return get_cwidth(line_text(row))
 
 
 def wrap(row: Line, width: int, indent: Line = (), keep: int = 0) -> list[Line]:
@@ -94,7 +94,7 @@ def clip(row: Line, width: int, more: str = "…") -> Line:
 
 def apart(left: Line, right: Line, width: int) -> Line | None:
     """Put two lines on one row, the second at its right end; None when there is no room for both."""
-    if not text_of(right):
+    if not line_text(right):
         return left if cells(left) <= width else None
     blank = width - cells(left) - cells(right)
     return (*left, ("", " " * blank), *right) if blank >= 2 else None
@@ -128,7 +128,7 @@ def ansi(rows: Iterable[Line], theme: Theme) -> list[str]:
     return ["".join(_painted(piece, theme) for piece in row) for row in rows]
 
 
-def _painted(piece: Piece, theme: Theme) -> str:
+def _painted(piece: StyledText, theme: Theme) -> str:
     roles, text = piece
     begin = theme.sgr(roles)
     return f"{begin}{text}\x1b[0m" if begin and text else text

@@ -10,7 +10,7 @@ from treadle.tui.completing import Completing, Files
 from treadle.tui.intents import ListWish, Wish
 from treadle.tui.lines import Line
 from treadle.tui.menu import menu_lines
-from treadle.tui.menus import Arguments, allowance_entries, key_lines, mode_entries, queue_entries
+from treadle.tui.menus import ArgumentMenus, allowance_entries, key_lines, mode_entries, queue_entries
 from treadle.tui.outbox import Outbox
 from treadle.tui.pickers import Pickers
 from treadle.tui.screen import Screen
@@ -51,7 +51,7 @@ class Lists:
         )
         self._completing = Completing(screen=screen, files=self.files, arguments=self._arguments())
 
-    def _arguments(self) -> Arguments:
+    def _arguments(self) -> ArgumentMenus:
         return {
             "/mode": mode_entries,
             "/model": self.pickers.model_entries,

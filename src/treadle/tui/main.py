@@ -15,7 +15,7 @@ from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.tui.ending import ends_on_signals
 from treadle.tui.history import open_history
-from treadle.tui.items import Problem
+from treadle.tui.items import ProblemItem
 from treadle.tui.look import Look
 from treadle.tui.surface import Surface
 
@@ -86,8 +86,8 @@ async def _listen(
     live: SessionAccess, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
 ) -> None:
     """Hear what happens from the beginning: what a key means depends on it, long before anything is painted."""
-    async for told in feed:
-        surface.hear(told)
+    async for notification in feed:
+        surface.hear(notification)
     await paint
     surface.screen.leave(await _ended(live, surface))
 
@@ -104,7 +104,7 @@ async def _ended(live: SessionAccess, surface: Surface) -> int:
     try:
         await live.failure()
     except TreadleError as error:
-        surface.show(Problem(error.what, error.why, error.fix))
+        surface.show(ProblemItem(error.what, error.why, error.fix))
         return Exit.FAILED
     return Exit.DONE
 

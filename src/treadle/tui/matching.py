@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
-MOST = 50
+MOST_FOUND = 50
 """The number of paths that are found; that there are more is all that is said of the others."""
 
 _LONGEST = 128
@@ -108,7 +108,7 @@ class Index:
     def ranked(self, typed: str) -> Iterator[int | None]:
         """Give the places of the paths that fit, the best first, some more than once; None now and then."""
         if not typed or len(typed) > _LONGEST:
-            yield from range(0 if typed else min(len(self.paths), MOST + 1))
+            yield from range(0 if typed else min(len(self.paths), MOST_FOUND + 1))
             return
         if typed in self._texts.text:
             yield from self._holding(typed)
@@ -152,7 +152,7 @@ class Index:
         yield from self._ends.in_order(typed[had:], begin, len(self.paths))
 
 
-class Finding:
+class PathSearch:
     """A search for paths that have some characters in their order, in any case.
 
     First come those whose last part begins with the characters, then those that hold them as they are. `first` are
@@ -177,7 +177,7 @@ class Finding:
             if path is None:
                 if enough():
                     return
-            elif len(self._found) < MOST:
+            elif len(self._found) < MOST_FOUND:
                 self._found[path] = None
             elif path not in self._found:
                 self.more = True

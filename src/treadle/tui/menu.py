@@ -9,10 +9,10 @@ from prompt_toolkit.utils import get_cwidth
 from treadle.tui.lines import Line, apart, clip, line
 from treadle.tui.theme import Signs
 
-MOST_ROWS = 8
+MENU_ROWS = 8
 
 
-class Entry(Struct, frozen=True):
+class MenuEntry(Struct, frozen=True):
     """One row: what it is called, what it is, and what the line becomes.
 
     `bare` says of a command with an argument that it can be entered without one.
@@ -30,7 +30,7 @@ class Menu(Struct, frozen=True, kw_only=True):
     `more` says that others fit, too, `moved` that the person chose the row. `note` is shown where there is no row.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MenuEntry, ...] = ()
     chosen: int = 0
     typed: str = ""
     more: bool = False
@@ -42,19 +42,19 @@ class Menu(Struct, frozen=True, kw_only=True):
         return replace(self, chosen=(self.chosen + rows) % max(1, len(self.entries)), moved=True)
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> MenuEntry | None:
         """The chosen row."""
         return self.entries[self.chosen] if self.entries else None
 
 
-def fitting(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def fitting(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
     """Choose the entries that hold the typed characters in this order; those that begin with them first."""
     typed = typed.casefold()
     found = [entry for entry in entries if in_order(typed, _plain(entry.name))]
     return tuple(sorted(found, key=lambda entry: not begins(entry, typed)))
 
 
-def fitting_arguments(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def fitting_arguments(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
     """Choose the entries that hold what is typed, or its characters in order; they stay in their own order."""
     typed = typed.casefold()
     found = [(_plain(entry.name), entry) for entry in entries]
@@ -63,7 +63,7 @@ def fitting_arguments(typed: str, entries: Sequence[Entry]) -> tuple[Entry, ...]
     return tuple(entry for _, entry in sorted(kept, key=lambda one: one[0]))
 
 
-def begins(entry: Entry, typed: str) -> bool:
+def begins(entry: MenuEntry, typed: str) -> bool:
     """Whether the name of an entry begins with what is typed."""
     return _plain(entry.name).startswith(typed.casefold())
 
@@ -83,15 +83,15 @@ def menu_lines(menu: Menu, width: int, signs: Signs) -> list[Line]:
     count = len(menu.entries)
     if not count and menu.note:
         return [clip(line(("dim", f"  {menu.note}")), width - 1, signs.more)]
-    first = max(0, min(menu.chosen - MOST_ROWS // 2, count - MOST_ROWS))
-    shown = menu.entries[first : first + MOST_ROWS]
+    first = max(0, min(menu.chosen - MENU_ROWS // 2, count - MENU_ROWS))
+    shown = menu.entries[first : first + MENU_ROWS]
     longest = max((get_cwidth(entry.name) for entry in shown), default=0)
     column = min(24 if width < _WIDE else width // 2, longest + 2)
     rows: list[Line] = []
     for number, entry in enumerate(shown, start=first):
         chosen = number == menu.chosen
         mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
-        place = f"{menu.chosen + 1}/{count}{'+' if menu.more else ''}" if chosen and count > MOST_ROWS else ""
+        place = f"{menu.chosen + 1}/{count}{'+' if menu.more else ''}" if chosen and count > MENU_ROWS else ""
         name = _shortened(entry.name, column - 2 if entry.about else width - 12, signs)
         name += " " * (column - get_cwidth(name)) if entry.about else ""
         row = line(("accent" if chosen else "", f"{mark}{name}"), ("dim", entry.about))

@@ -5,16 +5,15 @@ from typing import TypeAlias
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.words import allowance_of, plain
-from treadle.app.presentation.words import clip as clip_text
+from treadle.app.presentation.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode
 from treadle.tui.commands import HELP
 from treadle.tui.lines import Line, clip
-from treadle.tui.menu import Entry, Menu, fitting, fitting_arguments
+from treadle.tui.menu import Menu, MenuEntry, fitting, fitting_arguments
 from treadle.tui.picker_rows import model_rows
 
-Arguments: TypeAlias = Mapping[str, Callable[[], Sequence[Entry] | None]]
+ArgumentMenus: TypeAlias = Mapping[str, Callable[[], Sequence[MenuEntry] | None]]
 """What each command can be followed by; None while that is being read."""
 
 _ABOUT_LENGTH = 200
@@ -28,7 +27,7 @@ _MODES = {
 }
 
 
-def menu_for(text: str, arguments: Arguments) -> Menu:
+def menu_for(text: str, arguments: ArgumentMenus) -> Menu:
     """Give the menu for a draft; empty for what is no slash command."""
     if not text.startswith("/") or "\n" in text:
         return Menu()
@@ -44,32 +43,33 @@ def menu_for(text: str, arguments: Arguments) -> Menu:
     return Menu(entries=fitting_arguments(argument, entries), typed=argument)
 
 
-def _command(usage: str, about: str) -> Entry:
+def _command(usage: str, about: str) -> MenuEntry:
     name, _, argument = usage.partition(" ")
-    return Entry(name, about, f"{name} " if argument else name, bare=argument.startswith("["))
+    return MenuEntry(name, about, f"{name} " if argument else name, bare=argument.startswith("["))
 
 
-def mode_entries() -> Sequence[Entry]:
+def mode_entries() -> Sequence[MenuEntry]:
     """Give what `/mode` can be followed by."""
-    return [Entry(mode, about, f"/mode {mode}") for mode, about in _MODES.items()]
+    return [MenuEntry(mode, about, f"/mode {mode}") for mode, about in _MODES.items()]
 
 
-def queue_entries(command: str, queue: Sequence[QueuedPrompt]) -> Sequence[Entry]:
+def queue_entries(command: str, queue: Sequence[QueuedPrompt]) -> Sequence[MenuEntry]:
     """Give what a command on a message that waits can be followed by."""
     texts = [printable(clip_text(plain(one.content), _ABOUT_LENGTH)) for one in queue]
-    return [Entry(str(number), text, f"{command} {number}") for number, text in enumerate(texts, start=1)]
+    return [MenuEntry(str(number), text, f"{command} {number}") for number, text in enumerate(texts, start=1)]
 
 
-def allowance_entries(allowed: Sequence[Allowance]) -> Sequence[Entry]:
+def allowance_entries(allowed: Sequence[Allowance]) -> Sequence[MenuEntry]:
     """Give what `/revoke` can be followed by."""
-    texts = [exact(allowance_of(one)) for one in allowed]
-    return [Entry(str(number), text, f"/revoke {number}") for number, text in enumerate(texts, start=1)]
+    texts = [exact(describe_allowance(one)) for one in allowed]
+    return [MenuEntry(str(number), text, f"/revoke {number}") for number, text in enumerate(texts, start=1)]
 
 
-def model_entries(models: Sequence[OfferedModel], now: str) -> Sequence[Entry]:
+def model_entries(models: Sequence[OfferedModel], now: str) -> Sequence[MenuEntry]:
     """Give what `/model` can be followed by."""
     return [
-        Entry(row.id, " · ".join(filter(None, row.columns[2:])), f"/model {row.id}") for row in model_rows(models, now)
+        MenuEntry(row.id, " · ".join(filter(None, row.columns[2:])), f"/model {row.id}")
+        for row in model_rows(models, now)
     ]
 
 

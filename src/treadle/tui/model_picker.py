@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.models.offered import EFFORTS, OfferedModel
+from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.tui.aside import Aside
-from treadle.tui.picker import Pick, press, with_rows
+from treadle.tui.picker import Pick, take_key, with_rows
 from treadle.tui.picker_rows import MODELS, model_rows
 
 
-class Models:
+class ModelList:
     """The models to choose from; read when they are wanted first, and again each time that the picker opens."""
 
     def __init__(
@@ -51,7 +51,7 @@ class TakenModel(Struct, frozen=True, kw_only=True):
 class ModelPicker:
     """The models; `now` is the one that the session uses."""
 
-    def __init__(self, models: Models, now: str) -> None:
+    def __init__(self, models: ModelList, now: str) -> None:
         self._models = models
         self._now = now
         self._effort = ""
@@ -69,11 +69,11 @@ class ModelPicker:
         """Take a key; gives the model that was taken."""
         row = self.picker.row
         if row is None or key not in (Pick.TAKE, Pick.DEFAULT, Pick.LEFT, Pick.RIGHT):
-            self.picker = press(self.picker, key, text)
+            self.picker = take_key(self.picker, key, text)
         elif key in (Pick.LEFT, Pick.RIGHT):
             self._think(row.id, 1 if key is Pick.RIGHT else -1)
         else:
-            thinking = EFFORTS[self._effort] if self._effort and self._thinks(row.id) else None
+            thinking = EFFORT_BUDGETS[self._effort] if self._effort and self._thinks(row.id) else None
             return TakenModel(ref=row.id, thinking=thinking, default=key is Pick.DEFAULT)
         return None
 
@@ -85,7 +85,7 @@ class ModelPicker:
         if not self._thinks(ref):
             self.picker = replace(self.picker, hint=f"{ref.partition('/')[2]} does not think.")
             return
-        steps = ("", *EFFORTS)
+        steps = ("", *EFFORT_BUDGETS)
         self._effort = steps[max(0, min(steps.index(self._effort) + step, len(steps) - 1))]
         about = f"←→ thinking: {self._effort or 'as set'}"
         keys = tuple(about if key.startswith("←→") else key for key in MODELS.keys)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from treadle.tui.lines import Line, apart, clip, line, text_of
+from treadle.tui.lines import Line, apart, clip, line, line_text
 from treadle.tui.theme import Signs
 
 _KEYS = ("space and arrows scroll", "g G ends", "/ search", "q back")
 
 
-class Turn(Enum):
+class PagerKey(Enum):
     """A key of the pager."""
 
     UP = "up"
@@ -26,14 +26,14 @@ class Turn(Enum):
 
 
 _LETTERS = {
-    " ": Turn.PAGE_DOWN,
-    "f": Turn.PAGE_DOWN,
-    "b": Turn.PAGE_UP,
-    "j": Turn.DOWN,
-    "k": Turn.UP,
-    "g": Turn.FIRST,
-    "G": Turn.LAST,
-    "q": Turn.CLOSE,
+    " ": PagerKey.PAGE_DOWN,
+    "f": PagerKey.PAGE_DOWN,
+    "b": PagerKey.PAGE_UP,
+    "j": PagerKey.DOWN,
+    "k": PagerKey.UP,
+    "g": PagerKey.FIRST,
+    "G": PagerKey.LAST,
+    "q": PagerKey.CLOSE,
 }
 
 
@@ -68,7 +68,7 @@ class Pager:
         self._fit(width, height)
         shown = list(self._rows[self._top : self._top + self._height])
         if self._at is not None and self._top <= self._at < self._top + self._height:
-            shown[self._at - self._top] = line(("accent underline", text_of(self._rows[self._at])))
+            shown[self._at - self._top] = line(("accent underline", line_text(self._rows[self._at])))
         shown += [()] * (self._height - len(shown))
         return [*shown, self._status(width)]
 
@@ -99,54 +99,54 @@ class Pager:
             keys.pop(0)
         return clip(begin, width - 1, self._signs.more)
 
-    def press(self, key: Turn, text: str = "") -> bool:
+    def press(self, key: PagerKey, text: str = "") -> bool:
         """Take a key; gives whether the pager stays open."""
         if self._typed is not None:
             self._type(key, text)
             return True
         self._found = True
-        if key is Turn.TEXT:
+        if key is PagerKey.TEXT:
             key = _LETTERS.get(text, key)
         match key:
-            case Turn.CLOSE:
+            case PagerKey.CLOSE:
                 return False
-            case Turn.TEXT if text == "/":
+            case PagerKey.TEXT if text == "/":
                 self._typed = ""
-            case Turn.TEXT if text in ("n", "N") and self._query:
+            case PagerKey.TEXT if text in ("n", "N") and self._query:
                 self._search(-1 if text == "N" else 1)
             case _:
                 self._at = None
                 self._go(self._top + self._step(key))
         return True
 
-    def _step(self, key: Turn) -> int:
+    def _step(self, key: PagerKey) -> int:
         page = max(1, self._height - 1)
         steps = {
-            Turn.UP: -1,
-            Turn.DOWN: 1,
-            Turn.ENTER: 1,
-            Turn.PAGE_UP: -page,
-            Turn.PAGE_DOWN: page,
-            Turn.FIRST: -len(self._rows),
-            Turn.LAST: len(self._rows),
+            PagerKey.UP: -1,
+            PagerKey.DOWN: 1,
+            PagerKey.ENTER: 1,
+            PagerKey.PAGE_UP: -page,
+            PagerKey.PAGE_DOWN: page,
+            PagerKey.FIRST: -len(self._rows),
+            PagerKey.LAST: len(self._rows),
         }
         return steps.get(key, 0)
 
     def _go(self, top: int) -> None:
         self._top = max(0, min(top, len(self._rows) - self._height))
 
-    def _type(self, key: Turn, text: str) -> None:
+    def _type(self, key: PagerKey, text: str) -> None:
         """Take a key while what is searched is being typed."""
         typed = self._typed or ""
         match key:
-            case Turn.TEXT:
+            case PagerKey.TEXT:
                 self._typed = typed + text
-            case Turn.RUB_OUT:
+            case PagerKey.RUB_OUT:
                 self._typed = typed[:-1] if typed else None
-            case Turn.ENTER:
+            case PagerKey.ENTER:
                 self._typed, self._query = None, typed or self._query
                 self._search(1)
-            case Turn.CLOSE:
+            case PagerKey.CLOSE:
                 self._typed = None
             case _:
                 pass
@@ -156,7 +156,7 @@ class Pager:
         wanted, count = self._query.casefold(), len(self._rows)
         start = self._at if self._at is not None else self._top - step
         places = [(start + step * number) % count for number in range(1, count + 1)] if wanted and count else []
-        self._at = next((place for place in places if wanted in text_of(self._rows[place]).casefold()), None)
+        self._at = next((place for place in places if wanted in line_text(self._rows[place]).casefold()), None)
         self._found = self._at is not None or not wanted
         if self._at is not None:
             self._go(self._at)

@@ -7,7 +7,7 @@ from treadle.tui.question_lines import whole_question
 from treadle.tui.questions import Questions
 from treadle.tui.theme import Signs
 from treadle.tui.view import View
-from treadle.tui.whole import Seen
+from treadle.tui.whole import RecentWork
 
 
 def question_pager(questions: Questions, view: Callable[[], View], signs: Signs) -> Pager:
@@ -22,7 +22,7 @@ def question_pager(questions: Questions, view: Callable[[], View], signs: Signs)
     return Pager(lambda width: whole_question(asking, view().roots, width, signs), signs, alert=alert)
 
 
-def session_pager(seen: Seen, view: Callable[[], View], signs: Signs) -> Pager:
+def session_pager(seen: RecentWork, view: Callable[[], View], signs: Signs) -> Pager:
     """Show whole what the scrollback shows folded, the last of it first."""
 
     def alert() -> str:

@@ -9,12 +9,11 @@ from rich.segment import Segment
 from rich.theme import Theme as RichTheme
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip as clip_text
-from treadle.app.presentation.words import verb_of
+from treadle.app.presentation.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.cards import item_lines, open_call_lines
 from treadle.tui.diffs import live_edit_lines
-from treadle.tui.items import CallDone, Diff, Item, OwnDone, Prose, Reads, Said, Thought, TurnDone
+from treadle.tui.items import CallDone, DiffItem, OwnDone, Prose, Reads, Said, ScreenItem, Thought, TurnDone
 from treadle.tui.lines import Line, ansi, clip, line
 from treadle.tui.markdown import growing, prose
 from treadle.tui.reply import Reply
@@ -26,21 +25,21 @@ _THOUGHT_LINES = 2
 _CALLS = (CallDone, Reads, Thought)
 """Items that stand together in a group, with a blank line before and after it."""
 
-_APART = (Said, Prose, Diff, OwnDone, TurnDone)
+_APART = (Said, Prose, DiffItem, OwnDone, TurnDone)
 """Items that stand apart from what is above them."""
 
 
 class Painter:
     """Paints for a terminal of `columns` width in a theme. `last` is what was painted before, for the blank lines."""
 
-    def __init__(self, columns: int, theme: Theme, last: Item | None = None) -> None:
+    def __init__(self, columns: int, theme: Theme, last: ScreenItem | None = None) -> None:
         self._theme = theme
         self._width = max(20, columns - 1)
         self.last = last
         self._light = theme.palette is Palette.LIGHT
         self._console = _console(self._width, theme)
 
-    def items(self, items: Sequence[Item]) -> str:
+    def items(self, items: Sequence[ScreenItem]) -> str:
         """Paint what goes to the scrollback; every line ends with a line feed."""
         painted: list[str] = []
         for item in items:
@@ -50,7 +49,7 @@ class Painter:
                 self.last = item
         return self._theme.legible("".join(f"{row}\n" for row in painted))
 
-    def _paint(self, item: Item) -> list[str]:
+    def _paint(self, item: ScreenItem) -> list[str]:
         if isinstance(item, Prose):
             return _without_blank_ends(self._rendered(prose(item.markdown, light=self._light)))
         return ansi(item_lines(item, self._width, self._theme.signs), self._theme)
@@ -148,11 +147,11 @@ _MARKDOWN = {
 """Which role each part of Markdown has."""
 
 
-def _stands_apart(last: Item | None, item: Item) -> bool:
+def _stands_apart(last: ScreenItem | None, item: ScreenItem) -> bool:
     if last is None:
         return False
     if isinstance(item, _CALLS):
-        return not isinstance(last, (*_CALLS, Diff))
+        return not isinstance(last, (*_CALLS, DiffItem))
     return isinstance(item, _APART) or isinstance(last, _CALLS)
 
 

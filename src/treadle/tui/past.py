@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.notifications import Notification
-from treadle.tui.items import CallDone, Diff, Item, Notice, Prose, Reads, Said, TurnDone
+from treadle.tui.items import CallDone, DiffItem, NoticeItem, Prose, Reads, Said, ScreenItem, TurnDone
 from treadle.tui.view import View, update
 
 _SHOWN = 12
@@ -20,19 +20,19 @@ def new_view(live: SessionAccess) -> View:
 
 def first_view(
     view: View, past: Sequence[Notification], opening: Sequence[Notification], status: SessionStatus
-) -> tuple[View, tuple[Item, ...]]:
+) -> tuple[View, tuple[ScreenItem, ...]]:
     """Bring a new view up to date: by the past, what was told while the session was taken up, and the present status.
 
     Gives the last items of the story; the question that is open is asked by whoever shows them.
     """
-    items: list[Item] = []
-    for told in past:
-        view, shown = update(view, told)
+    items: list[ScreenItem] = []
+    for notification in past:
+        view, shown = update(view, notification)
         items += [item for item in shown if isinstance(item, Said | Prose | CallDone | Reads | TurnDone)]
     left_out = len(items) - _SHOWN
-    for told in opening:
-        view, shown = update(view, told)
-        items += [item for item in shown if not isinstance(item, Diff)]
+    for notification in opening:
+        view, shown = update(view, notification)
+        items += [item for item in shown if not isinstance(item, DiffItem)]
     view = replace(
         view,
         phase=status.phase,
@@ -47,4 +47,4 @@ def first_view(
     )
     if left_out <= 0:
         return view, tuple(items)
-    return view, (Notice(f"… {left_out:,} earlier items of this session …"), *items[left_out:])
+    return view, (NoticeItem(f"… {left_out:,} earlier items of this session …"), *items[left_out:])

@@ -10,7 +10,7 @@ from treadle.tui.lines import CURSOR, Line, apart, cells, clip, line
 from treadle.tui.menu import in_order
 from treadle.tui.theme import Signs
 
-MOST_ROWS = 8
+PICKER_ROWS = 8
 _LONGEST_FILTER = 200
 _LEAST_NAME = 16
 
@@ -35,7 +35,7 @@ class Pick(Enum):
     OTHER = "other"
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class PickerRow(Struct, frozen=True, kw_only=True):
     """One row: its columns, what the filter looks for, the line below while it is chosen, why it cannot be chosen.
 
     All texts are harmless to show. A row with a `flaw` is shown and not taken.
@@ -68,27 +68,27 @@ class Picker(Struct, frozen=True, kw_only=True):
 
     title: str
     shape: Shape
-    rows: tuple[Row, ...] | None = None
+    rows: tuple[PickerRow, ...] | None = None
     empty: str = "There is nothing here."
     typed: str = ""
     chosen: int = 0
     keys: tuple[str, ...] = ()
     hint: str = ""
-    found: tuple[Row, ...] = ()
+    found: tuple[PickerRow, ...] = ()
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> PickerRow | None:
         """The chosen row."""
         return self.found[self.chosen] if self.found else None
 
 
-def with_rows(picker: Picker, rows: Sequence[Row], chosen: str = "") -> Picker:
+def with_rows(picker: Picker, rows: Sequence[PickerRow], chosen: str = "") -> Picker:
     """Give a picker its rows; the one that was chosen stays so, else `chosen` is, else the first."""
     wanted = picker.row.id if picker.row is not None else chosen
     return _filtered(replace(picker, rows=tuple(rows)), picker.typed, wanted)
 
 
-def press(picker: Picker, key: Pick, text: str = "") -> Picker:
+def take_key(picker: Picker, key: Pick, text: str = "") -> Picker:
     """Take a key that moves the choice or changes the filter; any other changes nothing."""
     picker = replace(picker, hint="")
     match key:
@@ -102,7 +102,7 @@ def press(picker: Picker, key: Pick, text: str = "") -> Picker:
             step = 1 if key is Pick.DOWN else -1
             return replace(picker, chosen=(picker.chosen + step) % max(1, len(picker.found)))
         case Pick.PAGE_UP | Pick.PAGE_DOWN:
-            step = MOST_ROWS if key is Pick.PAGE_DOWN else -MOST_ROWS
+            step = PICKER_ROWS if key is Pick.PAGE_DOWN else -PICKER_ROWS
             return replace(picker, chosen=max(0, min(picker.chosen + step, len(picker.found) - 1)))
         case _:
             return picker
@@ -142,8 +142,8 @@ def picker_lines(picker: Picker, width: int, signs: Signs) -> list[Line]:
     if not count:
         none = "Reading…" if picker.rows is None else "Nothing fits." if picker.typed.strip() else picker.empty
         rows.append(clip(line(("dim", f"  {none}")), width - 1, signs.more))
-    first = max(0, min(picker.chosen - MOST_ROWS // 2, count - MOST_ROWS))
-    shown = picker.found[first : first + MOST_ROWS]
+    first = max(0, min(picker.chosen - PICKER_ROWS // 2, count - PICKER_ROWS))
+    shown = picker.found[first : first + PICKER_ROWS]
     widths = _widths(shown, picker.shape, width - 3)
     for number, row in enumerate(shown, start=first):
         rows += _row(row, widths, picker, chosen=number == picker.chosen, width=width, signs=signs)
@@ -157,7 +157,9 @@ def _keys(keys: Sequence[str], signs: Signs) -> Line:
     return line(("dim", "  " + f" {signs.dot} ".join(keys)))
 
 
-def _row(row: Row, widths: dict[int, int], picker: Picker, *, chosen: bool, width: int, signs: Signs) -> list[Line]:
+def _row(
+    row: PickerRow, widths: dict[int, int], picker: Picker, *, chosen: bool, width: int, signs: Signs
+) -> list[Line]:
     mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
     drawn = line(("accent" if chosen else "", mark))
     for number, room in widths.items():
@@ -172,7 +174,7 @@ def _row(row: Row, widths: dict[int, int], picker: Picker, *, chosen: bool, widt
     return rows
 
 
-def _widths(rows: Sequence[Row], shape: Shape, width: int) -> dict[int, int]:
+def _widths(rows: Sequence[PickerRow], shape: Shape, width: int) -> dict[int, int]:
     """Give each column that has room its width."""
     count = max((len(row.columns) for row in rows), default=0)
     wanted = {number: max(cells(line(row.columns[number])) for row in rows) for number in range(count)}

@@ -8,7 +8,7 @@ from treadle.app.presentation.escape import exact_line
 from treadle.app.presentation.words import age, counted, money, tokens
 from treadle.app.reports.session_list import ListedSession
 from treadle.tui.greeting import short_path
-from treadle.tui.picker import Picker, Row, Shape
+from treadle.tui.picker import Picker, PickerRow, Shape
 
 MODELS = Picker(
     title="Model",
@@ -25,7 +25,7 @@ SESSIONS = Picker(
 )
 
 
-def model_rows(models: Sequence[OfferedModel], now: str) -> Iterator[Row]:
+def model_rows(models: Sequence[OfferedModel], now: str) -> Iterator[PickerRow]:
     """Give a row for each model, the one that is used `now` marked, also where the list does not have it."""
     if all(model.ref != now for model in models):
         yield _model(OfferedModel(ref=now, usable=True), now)
@@ -33,11 +33,11 @@ def model_rows(models: Sequence[OfferedModel], now: str) -> Iterator[Row]:
         yield _model(model, now)
 
 
-def _model(model: OfferedModel, now: str) -> Row:
+def _model(model: OfferedModel, now: str) -> PickerRow:
     provider, _, name = model.ref.partition("/")
     key = "in use" if model.ref == now else "no key" if not model.usable else "key" if model.key else "ready"
     title = exact_line(model.title or provider)
-    return Row(
+    return PickerRow(
         id=model.ref,
         columns=(
             exact_line(name),
@@ -57,7 +57,9 @@ def _prices(cost_in: float | None, cost_out: float | None) -> str:
     return f"${cost_in:g} / ${cost_out:g}" if cost_in or cost_out else "free"
 
 
-def session_rows(sessions: Sequence[ListedSession], now: float, *, folders: bool, without: str = "") -> Iterator[Row]:
+def session_rows(
+    sessions: Sequence[ListedSession], now: float, *, folders: bool, without: str = ""
+) -> Iterator[PickerRow]:
     """Give a row for each session but one; `now` is in seconds since 1970, with `folders` each says where it was."""
     for session in sessions:
         if session.id == without:
@@ -67,7 +69,7 @@ def session_rows(sessions: Sequence[ListedSession], now: float, *, folders: bool
         below = [where] if folders else []
         if first and first != title:
             below.append(first)
-        yield Row(
+        yield PickerRow(
             id=session.id,
             columns=(
                 age(now - session.updated_at / 1000),

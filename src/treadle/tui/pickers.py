@@ -9,11 +9,11 @@ from treadle.app.models.names import save_default
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.events import SetModel
 from treadle.tui.aside import Aside
-from treadle.tui.items import Notice, Tone
+from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.lines import Line
-from treadle.tui.menu import Entry
+from treadle.tui.menu import MenuEntry
 from treadle.tui.menus import model_entries
-from treadle.tui.model_picker import ModelPicker, Models, TakenModel
+from treadle.tui.model_picker import ModelList, ModelPicker, TakenModel
 from treadle.tui.outbox import Outbox
 from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.screen import Screen
@@ -52,14 +52,14 @@ class Pickers:
         self._changed = changed
         self._switch = switch
         self._open: ModelPicker | SessionPicker | None = None
-        self._models = Models(live.offered_models, aside=aside, changed=self._follow)
+        self._models = ModelList(live.offered_models, aside=aside, changed=self._follow)
 
     @property
     def open(self) -> bool:
         """Whether a list is open."""
         return self._open is not None
 
-    def model_entries(self) -> list[Entry] | None:
+    def model_entries(self) -> list[MenuEntry] | None:
         """Give what `/model` can be followed by; None until the models are read."""
         models = self._models.known()
         return None if models is None else list(model_entries(models, self._view().model))
@@ -71,7 +71,7 @@ class Pickers:
     def choose_session(self, typed: str) -> None:
         """Open the list of sessions, of those that a text fits."""
         if self._switch is None:
-            self._show(Notice("Another session cannot be opened from here.", Tone.WARNING))
+            self._show(NoticeItem("Another session cannot be opened from here.", Tone.WARNING))
             return
         picker = SessionPicker(
             self._live.workspace, without=self._live.id, aside=self._aside, changed=self._screen.refresh_now
@@ -130,5 +130,5 @@ def use_model(live: SessionAccess, taken: TakenModel, aside: Aside, show: Callab
     change = live.choose(taken.ref, taken.thinking)
     if taken.default:
         work = partial(save_default, taken.ref, taken.thinking)
-        aside.start(work, lambda said: show(Notice(said)) if said else None, "")
+        aside.start(work, lambda said: show(NoticeItem(said)) if said else None, "")
     return change

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.questions import Asked, AskedPart, asked, grants_of, in_short
+from treadle.app.presentation.questions import Asked, AskedPart, asked_in_words, grants_of, in_short
 from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import QuestionKind
-from treadle.tui.asking import Act, Asking, Choice, Stage, choices, main_text
+from treadle.tui.asking import Act, AnswerRow, Asking, Stage, choices, main_text
 from treadle.tui.dialog import Dialog
 from treadle.tui.diffs import counts, diff_lines, is_folded
 from treadle.tui.lines import Line, apart, cells, clip, line, middle_out, wrap
@@ -143,7 +143,7 @@ def _about(asking: Asking, roots: Sequence[str], width: int) -> _About:
         case Stage.RULE:
             return _About([line(("bold", "Save this rule?"))], [], list(_rule_rows(asking, width)))
         case _:
-            shown = asked(asking.question, roots)
+            shown = asked_in_words(asking.question, roots)
             text = shown.text if asking.changed is None else exact(asking.changed.text)
             more = list(_more(asking, shown, width))
             return _About(_title(asking, shown, width), _text_rows(text, width, shown), more)
@@ -196,7 +196,7 @@ def _more(asking: Asking, shown: Asked, width: int) -> Iterator[Line]:
 
 def _details(asking: Asking, roots: Sequence[str], width: int) -> list[Line]:
     rows: list[Line] = []
-    for detail in asked(asking.question, roots).details:
+    for detail in asked_in_words(asking.question, roots).details:
         for part_of in detail.split("\n"):
             rows += wrap(line(("dim", f"  {part_of}")), width, indent=line("    "))
     return rows
@@ -236,7 +236,7 @@ def _long_choices(asking: Asking, width: int) -> list[Line]:
     return [part for row in rows if len(row) > _MOST_CHOICE for part in row]
 
 
-def _choice_row(choice: Choice, width: int, signs: Signs, *, chosen: bool) -> list[Line]:
+def _choice_row(choice: AnswerRow, width: int, signs: Signs, *, chosen: bool) -> list[Line]:
     label = printable(" ".join(choice.label.split()))
     mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
     return wrap(line(("accent" if chosen else "", mark + label)), width, indent=line("  "))

@@ -8,27 +8,27 @@ from typing import assert_never
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.tui.asking import EditFirst, Given, ShowWhole, change
+from treadle.tui.asking import EditFirst, GivenAnswer, ShowWhole, change
 from treadle.tui.commands import next_mode
 from treadle.tui.dialog import (
     Dialog,
-    Effect,
+    DialogEffect,
     NextMode,
     Open,
     Pass,
     Press,
-    Stop,
+    StopTurn,
     ToDraft,
-    changed,
     closed,
     due,
     moment,
     opened,
     press,
+    question_changed,
     touched,
 )
 from treadle.tui.intents import Focus
-from treadle.tui.items import Notice, Problem, Said, Tone
+from treadle.tui.items import NoticeItem, ProblemItem, Said, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.screen import Screen
 from treadle.tui.view import View, answered
@@ -126,9 +126,9 @@ class Questions:
         self.dialog = moment(self.dialog, self._loop.time(), draft=self._busy())
         self._sync()
 
-    def _do(self, effect: Effect) -> None:
+    def _do(self, effect: DialogEffect) -> None:
         match effect:
-            case Given():
+            case GivenAnswer():
                 self._give(effect)
             case ShowWhole():
                 self._show_whole()
@@ -138,14 +138,14 @@ class Questions:
                 self._screen.pass_on()
             case NextMode():
                 self._outbox.put(SetMode(mode=next_mode(self._view().mode)))
-            case Stop():
+            case StopTurn():
                 self._stop()
             case Open(wanted=wanted):
                 self._edit(wanted)
             case _:
                 assert_never(effect)
 
-    def _give(self, given: Given) -> None:
+    def _give(self, given: GivenAnswer) -> None:
         asking = self.dialog.asking
         if asking is None:
             return
@@ -153,7 +153,7 @@ class Questions:
         if given.edits:
             self._outbox.put(SetMode(mode=Mode.EDITS))
         if asking.question.kind is QuestionKind.GUIDANCE:
-            self._show(Notice(asking.question.text, Tone.WARNING), Said(given.answer.text))
+            self._show(NoticeItem(asking.question.text, Tone.WARNING), Said(given.answer.text))
         self._change_view(answered(self._view(), asking.question, given.answer))
         self._outbox.put(given.answer)
 
@@ -167,14 +167,14 @@ class Questions:
         """Ask about the call with the text as it is now; saving it answers nothing."""
         asking = self.dialog.asking
         if asking is None or asking.question.id != question.id:
-            self._show(Notice("The question is over. Your change was not used.", Tone.WARNING))
+            self._show(NoticeItem("The question is over. Your change was not used.", Tone.WARNING))
             return
         if text == wanted.text or not text.strip():
-            self._show(Notice("Nothing was changed. The question is still open."))
+            self._show(NoticeItem("Nothing was changed. The question is still open."))
         else:
             asking = change(asking, wanted.name, text)
-        self.dialog = changed(self.dialog, asking, self._loop.time())
+        self.dialog = question_changed(self.dialog, asking, self._loop.time())
         self._sync()
 
     def _not_edited(self, error: ConfigError) -> None:
-        self._show(Problem(error.what, error.why, error.fix))
+        self._show(ProblemItem(error.what, error.why, error.fix))

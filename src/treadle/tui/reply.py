@@ -12,7 +12,7 @@ _CHARACTERS_PER_TOKEN = 4
 _LEAST_TIME = 0.5
 
 
-class Thinking(Struct, frozen=True, kw_only=True):
+class LiveThinking(Struct, frozen=True, kw_only=True):
     """Reasoning that still grows: its end, its size in characters, and when it began."""
 
     end: str = ""
@@ -26,7 +26,7 @@ LIVE = frozenset({"diff", "patch", "content"})
 _KEPT_BODY = 2_000
 
 
-class Writing(Struct, frozen=True, kw_only=True):
+class LiveCall(Struct, frozen=True, kw_only=True):
     """A call that the model is writing; `argument` is the first parameter with a text, as far as it is known.
 
     `body` is the end of a further parameter with a name of `LIVE`: an edit as it streams.
@@ -48,8 +48,8 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     growing: Growing = field(default_factory=Growing)
     printed: bool = False
-    thinking: Thinking = Thinking()
-    writing: Writing | None = None
+    thinking: LiveThinking = LiveThinking()
+    writing: LiveCall | None = None
     size: int = 0
     began: float | None = None
 
@@ -74,27 +74,31 @@ def came(reply: Reply, text: str, at: float | None) -> Reply:
     return replace(reply, size=reply.size + len(text), began=at if reply.began is None else reply.began)
 
 
-def think(thinking: Thinking, text: str, at: float | None) -> Thinking:
+def think(thinking: LiveThinking, text: str, at: float | None) -> LiveThinking:
     """Add what the model thinks, heard `at`."""
-    return Thinking(
+    return LiveThinking(
         began=thinking.began if thinking.size else at,
         end=(thinking.end + text)[-_KEPT_THOUGHT:],
         size=thinking.size + len(text),
     )
 
 
-def write(writing: Writing | None, told: CallDelta) -> Writing:
+def write(writing: LiveCall | None, notification: CallDelta) -> LiveCall:
     """Add to the call that the model writes."""
-    if writing is None or writing.index != told.index or (told.name and told.name != writing.name):
-        writing = Writing(index=told.index, name=told.name)
+    if (
+        writing is None
+        or writing.index != notification.index
+        or (notification.name and notification.name != writing.name)
+    ):
+        writing = LiveCall(index=notification.index, name=notification.name)
     argument = writing.argument
-    if told.parameter in (writing.parameter, "") or not writing.parameter:
-        argument = (argument + told.text)[:_KEPT_ARGUMENT]
-    body = (writing.body + told.text)[-_KEPT_BODY:] if told.parameter in LIVE else writing.body
+    if notification.parameter in (writing.parameter, "") or not writing.parameter:
+        argument = (argument + notification.text)[:_KEPT_ARGUMENT]
+    body = (writing.body + notification.text)[-_KEPT_BODY:] if notification.parameter in LIVE else writing.body
     return replace(
         writing,
-        parameter=writing.parameter or told.parameter,
+        parameter=writing.parameter or notification.parameter,
         argument=argument,
         body=body,
-        size=writing.size + len(told.text),
+        size=writing.size + len(notification.text),
     )

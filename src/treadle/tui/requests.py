@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.words import said_of
+from treadle.app.presentation.words import prompt_text
 from treadle.app.session.own_shell import Ended
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, Phase, PromptDelivered, QueuedPrompt
-from treadle.tui.items import Item, Said
+from treadle.tui.items import Said, ScreenItem
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pieces import Pieces
@@ -49,13 +49,14 @@ class Requests:
     def shown(self, prompt_id: str, content: tuple[UserContent, ...]) -> str:
         """Write a message as it was written, with its pieces folded."""
         written = self._written.get(prompt_id)
-        return said_of(content) if written is None else self._pieces.shown(written.draft)
+        return prompt_text(content) if written is None else self._pieces.shown(written.draft)
 
-    def as_written(self, told: Notification, items: Sequence[Item]) -> Sequence[Item]:
+    def as_written(self, notification: Notification, items: Sequence[ScreenItem]) -> Sequence[ScreenItem]:
         """Show a message that goes to the model as it was written."""
-        if not isinstance(told, PromptDelivered) or told.prompt_id not in self._written:
+        if not isinstance(notification, PromptDelivered) or notification.prompt_id not in self._written:
             return items
-        said = Said(self._pieces.shown(self._written.pop(told.prompt_id).draft), enclosed=told.enclosed)
+        draft = self._written.pop(notification.prompt_id).draft
+        said = Said(self._pieces.shown(draft), enclosed=notification.enclosed)
         return [said if isinstance(item, Said) else item for item in items]
 
     def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:

@@ -11,17 +11,17 @@ from prompt_toolkit.layout.screen import Char, Screen, WritePosition
 
 from treadle.tui.lines import Line, fragments
 
-Row: TypeAlias = str | Line
+_Row: TypeAlias = str | Line
 """A row with ANSI colours, or in roles of the theme."""
 
 
 class Rows(Container):
     """A container as high as its rows, which fit the screen. A picture is drawn many times; most rows are as before."""
 
-    def __init__(self, rows: Callable[[], Sequence[Row]]) -> None:
+    def __init__(self, rows: Callable[[], Sequence[_Row]]) -> None:
         self._rows = rows
         self._width = 0
-        self._laid_out: dict[Row, dict[int, Char]] = {}
+        self._laid_out: dict[_Row, dict[int, Char]] = {}
 
     def reset(self) -> None:
         """Forget what was laid out."""
@@ -59,7 +59,7 @@ class Rows(Container):
         return []
 
 
-def _lay_out(row: Row, width: int) -> dict[int, Char]:
+def _lay_out(row: _Row, width: int) -> dict[int, Char]:
     text = ANSI(row) if isinstance(row, str) else fragments([row])
     screen, place = Screen(), WritePosition(xpos=0, ypos=0, width=width, height=1)
     Window(FormattedTextControl(text)).write_to_screen(screen, MouseHandlers(), place, "", False, None)

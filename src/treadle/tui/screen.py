@@ -260,11 +260,11 @@ class Screen:
     async def _edit(
         self, text: str, suffix: str, done: Callable[[str], None], failed: Callable[[ConfigError], None]
     ) -> None:
-        tell = asyncio.get_running_loop().call_soon
+        call_soon = asyncio.get_running_loop().call_soon
         try:
-            tell(done, await self._lent.edit(text, suffix))
+            call_soon(done, await self._lent.edit(text, suffix))
         except ConfigError as error:
-            tell(failed, error)
+            call_soon(failed, error)
         self.refresh_now()
 
     def bell(self, text: str) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from treadle.app.reports.session_list import ListedSession, listed_sessions
 from treadle.tui.aside import Aside
-from treadle.tui.picker import Pick, Picker, press, with_rows
+from treadle.tui.picker import Pick, Picker, take_key, with_rows
 from treadle.tui.picker_rows import SESSIONS, session_rows
 
 
@@ -26,7 +26,7 @@ class SessionPicker:
 
     def begin(self, typed: str = "") -> None:
         """Show what is known of the sessions at once, and what their logs say when they have been read."""
-        self.picker = press(self.picker, Pick.TEXT, typed)
+        self.picker = take_key(self.picker, Pick.TEXT, typed)
         self._read(from_logs=False)
 
     def _read(self, *, from_logs: bool) -> None:
@@ -64,5 +64,5 @@ class SessionPicker:
                 return row.id
             self.picker = replace(self.picker, hint=row.flaw)
         else:
-            self.picker = press(self.picker, key, text)
+            self.picker = take_key(self.picker, key, text)
         return ""

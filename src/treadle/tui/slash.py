@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from treadle.app.presentation.escape import exact
-from treadle.app.presentation.words import allowance_of
+from treadle.app.presentation.words import describe_allowance
 from treadle.app.security.trusting import trust_report
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.events import RevokeAllowance, SetMode
@@ -15,13 +15,13 @@ from treadle.tui.commands import (
     HELP,
     ChooseModel,
     ChooseSession,
-    Drop,
-    Edit,
+    DropPrompt,
+    EditPrompt,
     ListApprovals,
     ListQueue,
     Quit,
     Revoke,
-    Send,
+    SendPrompt,
     ShowChecklist,
     ShowHelp,
     ShowTrust,
@@ -29,16 +29,16 @@ from treadle.tui.commands import (
     UseModel,
     Wrong,
     as_table,
-    parse,
+    parse_input,
 )
-from treadle.tui.items import Notice, Said, Tone
+from treadle.tui.items import NoticeItem, Said, Tone
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
 from treadle.tui.requests import Requests
 from treadle.tui.view import View
 
 
-class Writing(Protocol):
+class _Editor(Protocol):
     """Where the person writes."""
 
     def put(self, draft: str) -> None:
@@ -54,7 +54,7 @@ class Writing(Protocol):
         ...
 
 
-class Lists(Protocol):
+class _Lists(Protocol):
     """The lists to choose a model or a session from."""
 
     def choose_model(self) -> None:
@@ -66,16 +66,16 @@ class Lists(Protocol):
         ...
 
 
-class Commands:
+class SlashCommands:
     """Runs the commands of one session; what they answer is given to `show`."""
 
     def __init__(  # noqa: PLR0917 - the parts of one surface
         self,
         live: SessionAccess,
-        screen: Writing,
+        screen: _Editor,
         outbox: Outbox,
         requests: Requests,
-        pickers: Lists,
+        pickers: _Lists,
         show: Callable[..., None],
         view: Callable[[], View],
     ) -> None:
@@ -89,16 +89,16 @@ class Commands:
 
     def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
-        command = parse(text, steer=steer)
-        if not isinstance(command, Send | ChooseModel | ChooseSession):
+        command = parse_input(text, steer=steer)
+        if not isinstance(command, SendPrompt | ChooseModel | ChooseSession):
             self._show(Said(self._screen.written(text).strip(), quiet=True))
         match command:
-            case Send(text=said, delivery=delivery):
+            case SendPrompt(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
             case ListQueue() | ShowTrust() | ShowChecklist() | ListApprovals() | ShowHelp():
-                self._show(Notice(self._told(command)))
-            case Drop(position=position) | Edit(position=position):
-                self._take_back(position, edit=isinstance(command, Edit))
+                self._show(NoticeItem(self._answer(command)))
+            case DropPrompt(position=position) | EditPrompt(position=position):
+                self._take_back(position, edit=isinstance(command, EditPrompt))
             case UseMode(mode=mode):
                 self._outbox.put(SetMode(mode=mode))
             case ChooseModel() | ChooseSession():
@@ -110,7 +110,7 @@ class Commands:
             case Quit():
                 self._screen.leave(0)
             case Wrong(text=why):
-                self._show(Notice(why, Tone.WARNING))
+                self._show(NoticeItem(why, Tone.WARNING))
             case _:
                 assert_never(command)
 
@@ -120,7 +120,7 @@ class Commands:
         else:
             self._pickers.choose_session(command.text)
 
-    def _told(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
+    def _answer(self, command: ListQueue | ShowTrust | ShowChecklist | ListApprovals | ShowHelp) -> str:
         match command:
             case ListQueue():
                 return queue_text(self._view().queue)
@@ -137,7 +137,7 @@ class Commands:
 
     def _take_back(self, position: int, *, edit: bool) -> None:
         if position > len(self._view().queue):
-            self._show(Notice(queue_text(self._view().queue), Tone.WARNING))
+            self._show(NoticeItem(queue_text(self._view().queue), Tone.WARNING))
             return
         text = self._requests.take_back(self._view().queue[position - 1])
         if edit:
@@ -148,13 +148,13 @@ class Commands:
         if position <= len(allowed):
             self._outbox.put(RevokeAllowance(allowance_id=allowed[position - 1].id))
         else:
-            self._show(Notice(_allowed(allowed), Tone.WARNING))
+            self._show(NoticeItem(_allowed(allowed), Tone.WARNING))
 
 
 def _allowed(allowances: Sequence[Allowance]) -> str:
     if not allowances:
         return "Nothing is allowed for this session beyond its mode and your rules (`treadle policy show`)."
-    return "\n".join(f"{number}: {exact(allowance_of(one))}" for number, one in enumerate(allowances, start=1))
+    return "\n".join(f"{number}: {exact(describe_allowance(one))}" for number, one in enumerate(allowances, start=1))
 
 
 def _checklist(text: str, file: Path) -> str:

@@ -20,13 +20,13 @@ from treadle.protocol.notifications import (
     TextDelta,
     TurnEnded,
 )
-from treadle.tui.bottom import FRAMES_PER_SECOND, Around, above_rule, clock_runs, placeholder, rule, status
+from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
 from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
-from treadle.tui.items import Item, Notice, Problem, Tone
+from treadle.tui.items import NoticeItem, ProblemItem, ScreenItem, Tone
 from treadle.tui.lines import Line, fragments
 from treadle.tui.lists import Lists
 from treadle.tui.look import Look
@@ -39,9 +39,9 @@ from treadle.tui.question_lines import QuestionRows, question_lines, waiting_lin
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Screen
-from treadle.tui.slash import Commands
+from treadle.tui.slash import SlashCommands
 from treadle.tui.view import View, held_back, shown_before, update
-from treadle.tui.whole import Seen
+from treadle.tui.whole import RecentWork
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
@@ -67,11 +67,11 @@ class Surface:
         self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
         self._theme = look.theme
         self._branch = branch_of(live.workspace)
-        warnings = [Notice(notice, Tone.WARNING) for notice in live.notices]
-        self._unprinted: list[Item] = [greeting(live, self._view, self._branch), *warnings, *past]
-        self._last: Item | None = None
+        warnings = [NoticeItem(notice, Tone.WARNING) for notice in live.notices]
+        self._unprinted: list[ScreenItem] = [greeting(live, self._view, self._branch), *warnings, *past]
+        self._last: ScreenItem | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._seen = Seen((*live.past, *live.opening))
+        self._seen = RecentWork((*live.past, *live.opening))
         self._room = (80, 24)
         self._again: tuple[Wish | None, float] = (None, 0.0)
         self._flash = ("", 0.0)
@@ -112,7 +112,7 @@ class Surface:
             failed=self._failed,
             switch=switch,
         )
-        self._commands = Commands(
+        self._commands = SlashCommands(
             live,
             screen=self.screen,
             outbox=self.outbox,
@@ -133,28 +133,28 @@ class Surface:
         self._questions.begin()
         self._set_title()
 
-    def hear(self, told: Notification) -> None:
+    def hear(self, notification: Notification) -> None:
         """Take a notification."""
         now = self._loop.time()
         before = self._view
-        self._seen.hear(told)
-        self._view, items = update(before, told, now)
-        if isinstance(told, _METERED):
+        self._seen.hear(notification)
+        self._view, items = update(before, notification, now)
+        if isinstance(notification, _METERED):
             status_now = self._live.status
             self._view = replace(self._view, tokens=status_now.tokens, window=status_now.window)
-        if isinstance(told, ModeChanged):
-            self._say_for_a_moment(f"Mode is now {told.mode}: {MODE_TEXTS[told.mode]}.")
+        if isinstance(notification, ModeChanged):
+            self._say_for_a_moment(f"Mode is now {notification.mode}: {MODE_TEXTS[notification.mode]}.")
         if self._view.checklist != before.checklist:
             self._unfolded_until = now + _UNFOLDED
             self._loop.call_later(_UNFOLDED, self.screen.refresh)
-        if isinstance(told, TurnEnded):
+        if isinstance(notification, TurnEnded):
             self._turns += 1
             self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
-        if isinstance(told, QuestionAsked | TurnEnded):
-            self._call_for_attention(told, before, now)
-        self._unprinted += self.requests.as_written(told, items)
-        if self._unprinted and not isinstance(told, TextDelta):
+        if isinstance(notification, QuestionAsked | TurnEnded):
+            self._call_for_attention(notification, before, now)
+        self._unprinted += self.requests.as_written(notification, items)
+        if self._unprinted and not isinstance(notification, TextDelta):
             self.screen.refresh_now()
         self._questions.follow()
         self._set_title()
@@ -167,18 +167,20 @@ class Surface:
             self.ticking.clear()
         self.screen.refresh()
 
-    def _call_for_attention(self, told: Notification, before: View, now: float) -> None:
+    def _call_for_attention(self, notification: Notification, before: View, now: float) -> None:
         """Ring, unless the person looks at this terminal; where that is not known, only after a long turn."""
         long = before.started is not None and now - before.started > _BELL_AFTER
         if self.screen.looked_at is False or (self.screen.looked_at is None and long):
-            self.screen.bell("Treadle needs an answer" if isinstance(told, QuestionAsked) else "Treadle is done")
+            self.screen.bell(
+                "Treadle needs an answer" if isinstance(notification, QuestionAsked) else "Treadle is done"
+            )
 
     def _set_title(self) -> None:
         state = "needs an answer" if self._view.questions else "" if self._view.busy or not self._turns else "done"
         mark = "⚠ " if self._view.questions else ""
         self.screen.set_title(f"{mark}Treadle: {state or self._live.workspace.name}")
 
-    def show(self, *items: Item) -> None:
+    def show(self, *items: ScreenItem) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
         self._unprinted += items
         self.screen.refresh_now()
@@ -187,7 +189,7 @@ class Surface:
         """Give what is printed last: what was held back, and what the session was where it is `kept`."""
         self._unprinted += held_back(self._view)
         if self._turns and kept:
-            self._unprinted.append(Notice(kept_line(self._live, self._view, self._turns)))
+            self._unprinted.append(NoticeItem(kept_line(self._live, self._view, self._turns)))
         return self._painted(self.screen.columns)
 
     def _painted(self, columns: int) -> str:
@@ -230,9 +232,9 @@ class Surface:
             toolbar=status(self._view, around, columns, signs),
         )
 
-    def _around(self, now: float) -> Around:
+    def _around(self, now: float) -> BottomState:
         moves = self._animated and clock_runs(self._view)
-        return Around(
+        return BottomState(
             now=now,
             branch=self._branch,
             shown=self.requests.shown,
@@ -401,10 +403,10 @@ class Surface:
     def _refused(self, op: Op, refusal: RefusedError) -> None:
         if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
             return  # it came too late: what it was about is over, and that is shown
-        self.show(Notice(f"Not possible now: {refusal.why}.", Tone.WARNING))
+        self.show(NoticeItem(f"Not possible now: {refusal.why}.", Tone.WARNING))
         if isinstance(op, Prompt) and op.content:
             refused = self.requests.draft_of(op.id, op.content)
             self.screen.put(f"{refused}\n{self.screen.text}" if self.screen.text else refused)
 
     def _failed(self, error: TreadleError) -> None:
-        self.show(Problem(error.what, error.why, error.fix))
+        self.show(ProblemItem(error.what, error.why, error.fix))

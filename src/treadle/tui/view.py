@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import ANSWERS, advice, elsewhere, failed, plain, said_of, seen_from
+from treadle.app.presentation.words import ANSWERS, advice, describe_failure, elsewhere, plain, prompt_text, seen_from
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
@@ -42,10 +42,23 @@ from treadle.protocol.notifications import (
 from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
-from treadle.tui.calls import Calls, are_reads, find_call, finished, moved_on, printed
-from treadle.tui.items import CallDone, Diff, Item, Notice, Problem, Prose, Reads, Said, Thought, Todos, Tone, TurnDone
+from treadle.tui.calls import Calls, add_output, are_reads, find_call, finish_call, moved_on
+from treadle.tui.items import (
+    CallDone,
+    DiffItem,
+    NoticeItem,
+    ProblemItem,
+    Prose,
+    Reads,
+    Said,
+    ScreenItem,
+    Thought,
+    Todos,
+    Tone,
+    TurnDone,
+)
 from treadle.tui.prose import Growing, grow
-from treadle.tui.reply import Reply, Thinking, came, think, write
+from treadle.tui.reply import LiveThinking, Reply, came, think, write
 
 
 class Retry(Struct, frozen=True):
@@ -111,22 +124,22 @@ class View(Struct, frozen=True, kw_only=True):
     removed: int = 0
 
 
-Changed = tuple[View, tuple[Item, ...]]
+ViewUpdate = tuple[View, tuple[ScreenItem, ...]]
 
 
-def update(view: View, told: Notification, at: float | None = None) -> Changed:
+def update(view: View, notification: Notification, at: float | None = None) -> ViewUpdate:
     """Take one notification, heard `at` (seconds on any steady clock); gives what goes to the scrollback now."""
-    return _grouped(*_take(view, told, at))
+    return _grouped(*_take(view, notification, at))
 
 
-def held_back(view: View) -> tuple[Item, ...]:
+def held_back(view: View) -> tuple[ScreenItem, ...]:
     """Give what is done and not in the scrollback yet, for when nothing follows."""
     return (Reads(view.reads),) if view.reads else ()
 
 
-def _grouped(view: View, items: tuple[Item, ...]) -> Changed:
+def _grouped(view: View, items: tuple[ScreenItem, ...]) -> ViewUpdate:
     """Hold reads back as long as only reads follow."""
-    reads, printed_now = view.reads, list[Item]()
+    reads, printed_now = view.reads, list[ScreenItem]()
     for item in items:
         if isinstance(item, CallDone) and are_reads((item,)):
             reads = (*reads, item)
@@ -138,15 +151,15 @@ def _grouped(view: View, items: tuple[Item, ...]) -> Changed:
     return replace(view, reads=reads), tuple(printed_now)
 
 
-def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
-    match told:
+def _take(view: View, notification: Notification, at: float | None) -> ViewUpdate:  # noqa: C901, PLR0911, PLR0912 - one line for each notification
+    match notification:
         case PhaseChanged(phase=phase):
             retry = view.retry if phase is Phase.WAITING_TO_RETRY else None
             return replace(view, phase=phase, since=at, retry=retry), ()
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
         case PromptDelivered(content=content, enclosed=enclosed):
-            return _with(flush(view, at), Said(said_of(content), enclosed=enclosed))
+            return _with(flush(view, at), Said(prompt_text(content), enclosed=enclosed))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):
@@ -156,43 +169,43 @@ def _take(view: View, told: Notification, at: float | None) -> Changed:  # noqa:
             return replace(view, reply=replace(reply, thinking=think(reply.thinking, text, at))), ()
         case CallDelta(text=text):
             reply = came(view.reply, text, at)
-            return replace(view, reply=replace(reply, writing=write(reply.writing, told))), ()
+            return replace(view, reply=replace(reply, writing=write(reply.writing, notification))), ()
         case ReplyDropped():
             return _drop_reply(view, at)
         case MessageDone():
-            return _message_done(view, told, at)
+            return _message_done(view, notification, at)
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
-            return _call_done(view, told, result, at)
+            return _call_done(view, notification, result, at)
         case CallChanged():
             reply = replace(view.reply, writing=None)
-            return replace(view, reply=reply, calls=moved_on(view.calls, told, at)), ()
+            return replace(view, reply=reply, calls=moved_on(view.calls, notification, at)), ()
         case CallOutput(call_id=call_id, text=text):
-            return replace(view, calls=printed(view.calls, call_id, text)), ()
+            return replace(view, calls=add_output(view.calls, call_id, text)), ()
         case QuestionAsked(question=question):
             return _asked(view, question, at)
         case QuestionClosed():
-            return _closed(view, told, at)
+            return _closed(view, notification, at)
         case ResultPresented(text=text):
             return _with(flush(replace(view, presented=text), at), Prose(text))
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
             return replace(view, retry=Retry(error, None if at is None else at + seconds, attempt, most)), ()
         case ContextCompacted(dropped=dropped):
-            return view, (Notice(f"{dropped} older messages were removed to make room.", Tone.WARNING),)
+            return view, (NoticeItem(f"{dropped} older messages were removed to make room.", Tone.WARNING),)
         case ModeChanged(mode=mode):
             return replace(view, mode=mode), ()
         case ModelChanged(model=model, why=why):
-            told_why = f" ({why})" if why else ""
-            return replace(view, model=model), (Notice(f"Model: {model}{told_why}"),)
+            shown_why = f" ({why})" if why else ""
+            return replace(view, model=model), (NoticeItem(f"Model: {model}{shown_why}"),)
         case ChecklistChanged(text=text):
             return _checklist(view, text)
         case AllowancesChanged(allowances=allowances):
             return replace(view, allowances=allowances), ()
         case Told(text=text):
-            return view, (Notice(text, Tone.WARNING),)
+            return view, (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():
-            return _turn_ended(view, told, at)
+            return _turn_ended(view, notification, at)
         case _:
-            assert_never(told)
+            assert_never(notification)
 
 
 def answered(view: View, question: Question, answer: Answer) -> View:
@@ -203,7 +216,7 @@ def answered(view: View, question: Question, answer: Answer) -> View:
     return replace(view, calls=calls)
 
 
-def _checklist(view: View, text: str) -> Changed:
+def _checklist(view: View, text: str) -> ViewUpdate:
     """Show the checklist in the scrollback once, when all of it is done."""
     all_done = bool(text) and all(todo.done for todo in todo_of(text))
     shown = (Todos(text),) if all_done and text != view.checklist and view.busy else ()
@@ -218,10 +231,10 @@ def _progress(markdown: str) -> str:
     return f"{done + 1}/{len(todos)} {text}" if number else ""
 
 
-def flush(view: View, at: float | None = None) -> Changed:
+def flush(view: View, at: float | None = None) -> ViewUpdate:
     """Bring what was streamed and not printed yet to the scrollback."""
     reply = view.reply
-    items: list[Item] = []
+    items: list[ScreenItem] = []
     if reply.thinking.size:
         began = reply.thinking.began
         items.append(Thought(None if at is None or began is None else at - began))
@@ -229,17 +242,19 @@ def flush(view: View, at: float | None = None) -> Changed:
         items.append(Prose(reply.text))
     if not items and not reply.text:
         return view, ()
-    reply = replace(reply, growing=Growing(), thinking=Thinking(), printed=reply.printed or bool(reply.text.strip()))
+    reply = replace(
+        reply, growing=Growing(), thinking=LiveThinking(), printed=reply.printed or bool(reply.text.strip())
+    )
     return replace(view, reply=reply), tuple(items)
 
 
-def _with(changed: Changed, *more: Item) -> Changed:
+def _with(changed: ViewUpdate, *more: ScreenItem) -> ViewUpdate:
     view, items = changed
     return view, (*items, *more)
 
 
-def _text(view: View, text: str, at: float | None) -> Changed:
-    thought: tuple[Item, ...] = ()
+def _text(view: View, text: str, at: float | None) -> ViewUpdate:
+    thought: tuple[ScreenItem, ...] = ()
     if view.reply.thinking.size:
         view, thought = flush(view, at)
     finished, growing = grow(view.reply.growing, text)
@@ -248,47 +263,47 @@ def _text(view: View, text: str, at: float | None) -> Changed:
     return view, (*thought, Prose(finished)) if finished.strip() else thought
 
 
-def _drop_reply(view: View, at: float | None) -> Changed:
+def _drop_reply(view: View, at: float | None) -> ViewUpdate:
     """Withdraw what was streamed; what the user cut stays, as the log keeps it too."""
-    items: tuple[Item, ...] = ()
+    items: tuple[ScreenItem, ...] = ()
     was_printed = view.reply.printed
     if view.phase is Phase.CANCELLING:
         view, items = flush(view, at)
     elif was_printed:
-        items = (Notice("The reply broke off. The part of it above is not used.", Tone.WARNING),)
+        items = (NoticeItem("The reply broke off. The part of it above is not used.", Tone.WARNING),)
     return replace(view, reply=Reply(), calls=()), items
 
 
-def _message_done(view: View, told: MessageDone, at: float | None) -> Changed:
+def _message_done(view: View, notification: MessageDone, at: float | None) -> ViewUpdate:
     streamed = view.reply.printed or view.reply.text or view.reply.thinking.size
-    speed = view.reply.speed(told.usage.output_tokens, at)
+    speed = view.reply.speed(notification.usage.output_tokens, at)
     view, items = flush(view, at)
-    text = text_of(told.message.content)
+    text = text_of(notification.message.content)
     if not streamed and text.strip():
         items = (*items, Prose(text))
     spending = replace(
         view.spending,
-        turn=view.spending.turn + (told.cost or 0.0),
-        unpriced=view.spending.unpriced or told.cost is None,
+        turn=view.spending.turn + (notification.cost or 0.0),
+        unpriced=view.spending.unpriced or notification.cost is None,
     )
-    received = view.received + told.usage.output_tokens
-    tokens = told.usage.context_tokens
+    received = view.received + notification.usage.output_tokens
+    tokens = notification.usage.context_tokens
     view = replace(view, reply=Reply(), spending=spending, tokens=tokens, received=received, speed=speed)
-    return replace(view, step=told.step), items
+    return replace(view, step=notification.step), items
 
 
-def _call_done(view: View, told: CallChanged, result: CallResult, at: float | None) -> Changed:
-    known = find_call(view.calls, told.call.id)
+def _call_done(view: View, notification: CallChanged, result: CallResult, at: float | None) -> ViewUpdate:
+    known = find_call(view.calls, notification.call.id)
     view = replace(view, calls=tuple(call for call in view.calls if call is not known))
     view = replace(view, reply=replace(view.reply, writing=None))
-    if told.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+    if notification.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
         was_asked = known is not None and known.asked and result.outcome is Outcome.OK
         return view, (Said(plain(result.content)),) if was_asked else ()
     allowed = {allowance.id for allowance in view.allowances}
-    return _with(flush(view, at), finished(known, told, result, at=at, allowed=allowed))
+    return _with(flush(view, at), finish_call(known, notification, result, at=at, allowed=allowed))
 
 
-def _asked(view: View, question: Question, at: float | None) -> Changed:
+def _asked(view: View, question: Question, at: float | None) -> ViewUpdate:
     if any(known.id == question.id for known in view.questions):
         return view, ()
     first = not view.questions
@@ -296,30 +311,30 @@ def _asked(view: View, question: Question, at: float | None) -> Changed:
     return _with(flush(view, at), *shown_before(question)) if first else (view, ())
 
 
-def shown_before(question: Question) -> tuple[Item, ...]:
+def shown_before(question: Question) -> tuple[ScreenItem, ...]:
     """Give what goes to the scrollback before a question is asked below it: the diff of an edit."""
     preview = question.preview
     if preview is None or not preview.is_diff or question.denial is not None:
         return ()
-    return (Diff(preview.text),)
+    return (DiffItem(preview.text),)
 
 
-def _closed(view: View, told: QuestionClosed, at: float | None) -> Changed:
+def _closed(view: View, notification: QuestionClosed, at: float | None) -> ViewUpdate:
     """Close a question; a lasting yes leaves a line. The next one is asked when it has become the first."""
-    gone = next((one for one in view.questions if one.id == told.question_id), None)
+    gone = next((one for one in view.questions if one.id == notification.question_id), None)
     if gone is None:
         return view, ()
     was_first = view.questions[0] is gone
     left = tuple(one for one in view.questions if one is not gone)
-    items: list[Item] = []
+    items: list[ScreenItem] = []
     grants = grants_of(gone)
-    if told.option is OptionKind.ALLOW_ALWAYS and grants is not None:
-        saved = told.scope is AllowScope.USER
+    if notification.option is OptionKind.ALLOW_ALWAYS and grants is not None:
+        saved = notification.scope is AllowScope.USER
         text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
-        items.append(Notice(text if saved else f"Allowed this session: {grants.session} · /approvals"))
-    if told.by and view.own and told.by != view.own and told.option is not None:
-        items.append(Notice(f"Answered {elsewhere(told.by)}: {ANSWERS[told.option]}."))
-    if gone.kind is QuestionKind.FOLLOWUP and told.option is not None:
+        items.append(NoticeItem(text if saved else f"Allowed this session: {grants.session} · /approvals"))
+    if notification.by and view.own and notification.by != view.own and notification.option is not None:
+        items.append(NoticeItem(f"Answered {elsewhere(notification.by)}: {ANSWERS[notification.option]}."))
+    if gone.kind is QuestionKind.FOLLOWUP and notification.option is not None:
         items.append(Prose(gone.text))
     if was_first and left:
         items += shown_before(left[0])
@@ -328,16 +343,18 @@ def _closed(view: View, told: QuestionClosed, at: float | None) -> Changed:
     return replace(view, questions=left), tuple(items)
 
 
-def _turn_ended(view: View, told: TurnEnded, at: float | None) -> Changed:
+def _turn_ended(view: View, notification: TurnEnded, at: float | None) -> ViewUpdate:
     view, items = flush(view, at)
-    outcome = told.outcome
+    outcome = notification.outcome
     answer = outcome.text.removeprefix(view.presented).strip() if view.presented else outcome.text
     if outcome.completed and answer.strip():
         items = (*items, Prose(answer))
     if outcome.error is not None:
         items = (
             *items,
-            Problem(failed(outcome.error, view.model), facts_of(outcome.error), advice(outcome.error, view.model)),
+            ProblemItem(
+                describe_failure(outcome.error, view.model), facts_of(outcome.error), advice(outcome.error, view.model)
+            ),
         )
     spending = Spending(
         ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from treadle.app.presentation.escape import output_of_command, printable
-from treadle.app.presentation.words import name_of, plain
+from treadle.app.presentation.words import describe_call, plain
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone, Notification, PromptDelivered
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
@@ -25,27 +25,27 @@ _MOST_OUTPUT = 1_000_000
 Kept: TypeAlias = PromptDelivered | MessageDone | CallChanged
 
 
-class Seen:
+class RecentWork:
     """What was said and done last in a session."""
 
     def __init__(self, past: Iterable[Notification] = ()) -> None:
         self._kept: deque[Kept] = deque(maxlen=_KEPT)
-        for told in past:
-            self.hear(told)
+        for notification in past:
+            self.hear(notification)
 
-    def hear(self, told: Notification) -> None:
+    def hear(self, notification: Notification) -> None:
         """Keep what can be shown whole later."""
-        match told:
+        match notification:
             case PromptDelivered() | MessageDone() | CallChanged(status=CallStatus.FINISHED):
-                self._kept.append(told)
+                self._kept.append(notification)
             case _:
                 pass
 
     def rows(self, open_calls: Sequence[OpenCall], width: int, signs: Signs) -> list[Line]:
         """Lay out all of it, and what the calls that still run have printed so far."""
         rows: list[Line] = []
-        for told in self._kept:
-            rows += [*_rows_of(told, width, signs), ()]
+        for notification in self._kept:
+            rows += [*_rows_of(notification, width, signs), ()]
         for call in open_calls:
             rows += _call_rows(call.changed, width, signs, sign=line(("accent", signs.running)))
             rows += [*text_rows(output_of_command(call.output), width), ()]
@@ -58,8 +58,8 @@ def text_rows(text: str, width: int, role: str = "") -> Iterator[Line]:
         yield from wrap(line("  ", (role, part.expandtabs(4))), width, indent=line("  "))
 
 
-def _rows_of(told: Kept, width: int, signs: Signs) -> Iterator[Line]:
-    match told:
+def _rows_of(notification: Kept, width: int, signs: Signs) -> Iterator[Line]:
+    match notification:
         case PromptDelivered(content=content):
             for number, part in enumerate(printable(plain(content)).split("\n")):
                 begin = ("user accent", f"{signs.prompt} ") if not number else ("user", "  ")
@@ -72,29 +72,31 @@ def _rows_of(told: Kept, width: int, signs: Signs) -> Iterator[Line]:
                 elif isinstance(block, Text):
                     yield from text_rows(printable(block.text), width)
         case CallChanged():
-            yield from _done_rows(told, width, signs)
+            yield from _done_rows(notification, width, signs)
 
 
-def _done_rows(told: CallChanged, width: int, signs: Signs) -> Iterator[Line]:
-    result = told.result
+def _done_rows(notification: CallChanged, width: int, signs: Signs) -> Iterator[Line]:
+    result = notification.result
     if result is None:
         return
     sign, role = mark_of(result.outcome, signs)
-    yield from _call_rows(told, width, signs, sign=line((role, sign)))
+    yield from _call_rows(notification, width, signs, sign=line((role, sign)))
     text = _output_of(result)
-    yield from text_rows(output_of_command(text) if told.kind is ToolKind.EXECUTE else printable(text), width, "dim")
+    yield from text_rows(
+        output_of_command(text) if notification.kind is ToolKind.EXECUTE else printable(text), width, "dim"
+    )
 
 
-def _call_rows(told: CallChanged, width: int, signs: Signs, *, sign: Line) -> Iterator[Line]:
-    name = name_of(told)
+def _call_rows(notification: CallChanged, width: int, signs: Signs, *, sign: Line) -> Iterator[Line]:
+    name = describe_call(notification)
     first, _, rest = name.about.strip().partition("\n")
     yield from wrap((*sign, *line(f" {name.verb} ", ("bold", first.expandtabs(4)))), width, indent=line("  "))
     yield from text_rows(rest, width, "bold")
-    if told.preview is None:
-        for key, value in told.call.arguments.items():
+    if notification.preview is None:
+        for key, value in notification.call.arguments.items():
             yield from text_rows(printable(f"{key}: {value}"), width)
-    elif told.preview.is_diff:
-        yield from diff_lines(told.preview.text, width, signs, whole=True)
+    elif notification.preview.is_diff:
+        yield from diff_lines(notification.preview.text, width, signs, whole=True)
 
 
 def _output_of(result: CallResult) -> str:

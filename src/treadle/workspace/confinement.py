@@ -6,7 +6,7 @@ from typing import Protocol, assert_never
 from msgspec import Struct, field
 
 from treadle.protocol.tools import Confinement, CopyChanges, Right, Rights, SandboxDenial
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 
 def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing is denied where nothing confines
@@ -42,7 +42,7 @@ class Setup(Struct, frozen=True):
     `changes` reads what it changed in its throw-away copy; None where it has none.
     """
 
-    wrapping: Wrapping = PLAIN
+    wrapping: Wrapping = UNWRAPPED
     variables: Mapping[str, str] = field(default_factory=dict)
     find_denial: Callable[[str], SandboxDenial | None] = _no_denial
     settle: Settle = _settled
@@ -65,7 +65,7 @@ def unconfined(line: str, rights: Rights, *, background: bool = False) -> Setup:
     return Setup()
 
 
-def describe(denial: SandboxDenial) -> str:
+def describe_denial(denial: SandboxDenial) -> str:
     """Say in a sentence what the sandbox stopped."""
     match denial.right:
         case Right.READ:

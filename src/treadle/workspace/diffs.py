@@ -10,7 +10,7 @@ _NO_NEWLINE = "\n\\ No newline at end of file"
 _ECHOED = 200
 
 
-class Hunk(Struct, frozen=True):
+class DiffHunk(Struct, frozen=True):
     """Lines `old_start` to `old_end` became `new_start` to `new_end`; counted from 0, the ends not included."""
 
     old_start: int
@@ -24,7 +24,7 @@ class Diff(Struct, frozen=True):
 
     old: Sequence[str]
     new: Sequence[str]
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[DiffHunk, ...]
 
     @property
     def added(self) -> int:
@@ -43,7 +43,7 @@ class Diff(Struct, frozen=True):
             lines += self._group(group)
         return "\n".join(lines) + "\n"
 
-    def _group(self, group: Sequence[Hunk]) -> Iterator[str]:
+    def _group(self, group: Sequence[DiffHunk]) -> Iterator[str]:
         start = max(0, group[0].old_start - _CONTEXT)
         end = min(len(self.old), group[-1].old_end + _CONTEXT)
         shift_start = group[0].new_start - group[0].old_start
@@ -66,7 +66,7 @@ class Diff(Struct, frozen=True):
             end = min(len(self.new), hunk.new_end + _CONTEXT)
             if start > last or not shown:
                 shown += ["..."] if start else []
-            shown += numbered(self.new[start:end], start + 1)
+            shown += number_lines(self.new[start:end], start + 1)
             last = max(last, end)
             if len(shown) > _ECHOED:
                 return "\n".join([*shown[:_ECHOED], "[... the other changes are not shown; use read_file]"])
@@ -82,14 +82,14 @@ def compare(before: str, after: str) -> Diff:
     tail = _same_start(old_rest[::-1], new_rest[::-1])
     matcher = SequenceMatcher(None, old_rest[: len(old_rest) - tail], new_rest[: len(new_rest) - tail])
     hunks = (
-        Hunk(same + old_start, same + old_end, same + new_start, same + new_end)
+        DiffHunk(same + old_start, same + old_end, same + new_start, same + new_end)
         for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes()
         if tag != "equal"
     )
     return Diff(old, new, tuple(hunks))
 
 
-def numbered(lines: Sequence[str], first: int) -> list[str]:
+def number_lines(lines: Sequence[str], first: int) -> list[str]:
     """Put its number before each line: `12 | text`."""
     return [f"{number} | {line}" for number, line in enumerate(lines, first)]
 
@@ -115,8 +115,8 @@ def _lines(text: str, *, plain: bool) -> list[str]:
     return lines[:-1]
 
 
-def _groups(hunks: Sequence[Hunk]) -> Iterator[list[Hunk]]:
-    group: list[Hunk] = []
+def _groups(hunks: Sequence[DiffHunk]) -> Iterator[list[DiffHunk]]:
+    group: list[DiffHunk] = []
     for hunk in hunks:
         if group and hunk.old_start - group[-1].old_end > 2 * _CONTEXT:
             yield group

@@ -18,7 +18,7 @@ from treadle.workspace.workspace import Workspace
 
 _WIDTH = 80
 
-LISTED = 200
+_MOST_ENTRIES = 200
 """Entries of the file list in the first message."""
 
 
@@ -34,7 +34,7 @@ def _no_repository() -> str:
     return ""
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     """The environment block of one workspace.
 
     `repository` says in a line how the workspace's repository stands; it may take some time. `approved` names classes
@@ -56,8 +56,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
         if first:
             files, repository = await asyncio.gather(self._files(), asyncio.to_thread(self.repository))
             parts = [*self._system(), *parts, *filter(None, [repository]), *files]
-        told = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
-        return "\n".join([*told, *parts, *self._running()])
+        lines = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
+        return "\n".join([*lines, *parts, *self._running()])
 
     def _system(self) -> list[str]:
         return [
@@ -76,7 +76,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     async def _files(self) -> list[str]:
         """List the files of each root; all of them share the entries that there are."""
         roots = self.workspace.roots
-        share = LISTED // (1 + len(roots))
+        share = _MOST_ENTRIES // (1 + len(roots))
         lists = [await self._files_of(self.workspace.root, "Files", share)]
         return [*lists, *[await self._files_of(root, f"Files in {visible(root)}", share) for root in roots]]
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from treadle.workspace.strays import Strays
+from treadle.workspace.temporary_files import TemporaryFiles
 
 if TYPE_CHECKING:
     from treadle.workspace.files import TextFile
-    from treadle.workspace.judged import Judged
+    from treadle.workspace.judged import JudgedPath
     from treadle.workspace.pages import Page, PageLimits
 
 
@@ -20,19 +20,19 @@ class FileAccess(Protocol):
     SHA-256 of what is to be replaced or removed, empty where there is nothing.
     """
 
-    def exists(self, place: "Judged") -> bool:
+    def exists(self, place: "JudgedPath") -> bool:
         """Whether anything is there, be it a broken link."""
         ...
 
-    def read_bytes(self, place: "Judged", name: str) -> bytes:
+    def read_bytes(self, place: "JudgedPath", name: str) -> bytes:
         """Read a file whole."""
         ...
 
-    def read_text(self, place: "Judged", name: str) -> "TextFile":
+    def read_text(self, place: "JudgedPath", name: str) -> "TextFile":
         """Read a text file whole."""
         ...
 
-    def read_page(self, place: "Judged", name: str, *, first: int, limits: "PageLimits") -> "Page":
+    def read_page(self, place: "JudgedPath", name: str, *, first: int, limits: "PageLimits") -> "Page":
         """Read lines of a file from number `first` on."""
         ...
 
@@ -46,30 +46,30 @@ class FileAccess(Protocol):
 
 
 class DiskFiles(Struct, frozen=True, kw_only=True):
-    """The files as they are on the disk; `strays` notes a file that is being written.
+    """The files as they are on the disk; `temporary_files` notes a file that is being written.
 
     What reads and saves is loaded with the first call that needs it.
     """
 
-    strays: Strays = Strays()
+    temporary_files: TemporaryFiles = TemporaryFiles()
 
-    def exists(self, place: "Judged") -> bool:
+    def exists(self, place: "JudgedPath") -> bool:
         """Whether anything is there, be it a broken link."""
         return lexists(place.resolved)
 
-    def read_bytes(self, place: "Judged", name: str) -> bytes:
+    def read_bytes(self, place: "JudgedPath", name: str) -> bytes:
         """Read a file whole."""
         from treadle.workspace.files import read_bytes
 
         return read_bytes(place, name)
 
-    def read_text(self, place: "Judged", name: str) -> "TextFile":
+    def read_text(self, place: "JudgedPath", name: str) -> "TextFile":
         """Read a text file whole."""
         from treadle.workspace.files import read_text
 
         return read_text(place, name)
 
-    def read_page(self, place: "Judged", name: str, *, first: int, limits: "PageLimits") -> "Page":
+    def read_page(self, place: "JudgedPath", name: str, *, first: int, limits: "PageLimits") -> "Page":
         """Read lines of a file from number `first` on."""
         from treadle.workspace.pages import read_page
 
@@ -79,7 +79,7 @@ class DiskFiles(Struct, frozen=True, kw_only=True):
         """Replace the file, or create it and its directories; a new one gets the `mode`."""
         from treadle.workspace.saving import save
 
-        save(target, data, expected=expected, name=name, strays=self.strays, mode=mode)
+        save(target, data, expected=expected, name=name, temporary_files=self.temporary_files, mode=mode)
 
     def remove(self, target: str, *, expected: str, name: str) -> None:
         """Remove the file."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.encodings import binary, detect
-from treadle.workspace.judged import Judged
+from treadle.workspace.judged import JudgedPath
 from treadle.workspace.names import shown_name
 
 MAX_WHOLE = 16 * 1024 * 1024
@@ -57,16 +57,16 @@ class TextFile(Struct, frozen=True, kw_only=True):
             ) from error
 
 
-def open_regular(path: str | Judged, name: str) -> BinaryIO:
+def open_regular(path: str | JudgedPath, name: str) -> BinaryIO:
     """Open a regular file for reading, never waiting on a pipe or device. Raises `ToolError` that calls it `name`."""
     try:
         match path:
-            case Judged():
+            case JudgedPath():
                 descriptor = path.open(name)
             case _:
                 descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ToolError(missing(path.asked if isinstance(path, Judged) else path, name)) from error
+        raise ToolError(missing(path.asked if isinstance(path, JudgedPath) else path, name)) from error
     except OSError as error:
         raise _special(name) if error.errno == errno.ENXIO else _unreadable(error, name) from error
     mode = os.fstat(descriptor).st_mode
@@ -123,7 +123,7 @@ def _plain(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
-def read_bytes(path: str | Judged, name: str) -> bytes:
+def read_bytes(path: str | JudgedPath, name: str) -> bytes:
     """Read a file whole. Raises `ToolError` when it is missing, no regular file, or larger than `MAX_WHOLE`."""
     with open_regular(path, name) as file, reading(name):
         size = os.fstat(file.fileno()).st_size
@@ -136,7 +136,7 @@ def read_bytes(path: str | Judged, name: str) -> bytes:
         return data
 
 
-def read_text(path: str | Judged, name: str) -> TextFile:
+def read_text(path: str | JudgedPath, name: str) -> TextFile:
     """Read a text file whole; encoding it again gives the same bytes. Raises `ToolError`, also when it is binary."""
     return decode(read_bytes(path, name), name)
 

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.network import Place, Resolver, checked_addresses, resolve
+from treadle.workspace.network import HostPort, Resolver, checked_addresses, resolve_host
 
-REFUSED = "treadle-refused"
+REFUSED_HEADER = "treadle-refused"
 """The header by which an answer of the gateway itself is known."""
 
 _CONNECT_SECONDS = 10.0
@@ -25,11 +25,11 @@ _DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
 class Gateway:
     """Carries connections to the open network, and to the private places that were allowed one by one."""
 
-    def __init__(self, resolver: Resolver = resolve, *, closed: Collection[str] = ()) -> None:
+    def __init__(self, resolver: Resolver = resolve_host, *, closed: Collection[str] = ()) -> None:
         """`closed` are hosts that are refused without a word."""
         self._resolver = resolver
         self._closed = closed
-        self._allowed: set[Place] = set()
+        self._allowed: set[HostPort] = set()
         self._refusals: list[str] = []
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
@@ -39,7 +39,7 @@ class Gateway:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
-    def allow(self, place: Place) -> None:
+    def allow(self, place: HostPort) -> None:
         """Let connections to a private place through, since the policy allowed its URL."""
         self._allowed.add(place)
 
@@ -96,7 +96,7 @@ class Gateway:
         finally:
             back.close()
 
-    async def _connect(self, place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, place: HostPort) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         for address in await checked_addresses(place, self._resolver, private=place in self._allowed):
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
@@ -104,12 +104,12 @@ class Gateway:
         raise ToolError(f"{place} cannot be connected to. Check that the server runs and the port is right.")
 
 
-def _place(target: bytes, *, tunnel: bool) -> Place:
+def _place(target: bytes, *, tunnel: bool) -> HostPort:
     """Read where a request wants to go; raises `ValueError` when that is nowhere."""
     parts = urlsplit(f"//{target.decode('ascii')}" if tunnel else target.decode("ascii"))
     if not parts.hostname or (not tunnel and parts.scheme != "http"):
         raise ValueError("no host")
-    return Place(parts.hostname.lower().rstrip("."), parts.port or 80)
+    return HostPort(parts.hostname.lower().rstrip("."), parts.port or 80)
 
 
 def _own_form(method: bytes, target: bytes, version: bytes) -> bytes:
@@ -120,7 +120,9 @@ def _own_form(method: bytes, target: bytes, version: bytes) -> bytes:
 
 def _refused(why: str) -> bytes:
     body = f"Refused by Treadle: {why}\n".encode()
-    head = f"HTTP/1.1 403 Forbidden\r\n{REFUSED}: 1\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\n"
+    head = (
+        f"HTTP/1.1 403 Forbidden\r\n{REFUSED_HEADER}: 1\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\n"
+    )
     return f"{head}connection: close\r\n\r\n".encode() + body
 
 

@@ -25,7 +25,7 @@ from collections.abc import Callable
 if __name__ == "__main__":
     sys.path.append(__file__.removesuffix("/treadle/workspace/guard.py"))
 
-from treadle.workspace.meter import Lid, Meter, descendants, name_of
+from treadle.workspace.meter import Lid, Meter, descendants, process_name
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
 _PIPES = 213  # a descriptor that no script uses
-_TELL_PIPES = b"""unset BASH_ENV
+_REPORT_PIPES = b"""unset BASH_ENV
 trap '{ printf %%s "${PIPESTATUS[*]}" >&%d; } 2>/dev/null' EXIT
 """
 
@@ -107,7 +107,7 @@ class _Guard:
                 return True
             if pid == self.shell:
                 self.shell_ended = True
-                _report(b"exit %d %s\n" % (os.waitstatus_to_exitcode(status), _told_of_pipes(self.pipes)))
+                _report(b"exit %d %s\n" % (os.waitstatus_to_exitcode(status), _pipe_statuses(self.pipes)))
 
     def group_lives(self) -> bool:
         """Whether the command's process group has members."""
@@ -127,12 +127,12 @@ class _Guard:
         for pid in descendants(os.getpid()) or [-self.shell]:
             if pid not in skip:
                 skip.add(pid)
-                if number != signal.SIGTERM or name_of(pid) != _SANDBOX:
+                if number != signal.SIGTERM or process_name(pid) != _SANDBOX:
                     _signal(pid, number)
 
     def kill_all(self) -> None:
         """Kill everything, a sandbox first: with it all that is in it ends at once, however quickly it forks."""
-        for pid in [pid for pid in descendants(os.getpid()) if name_of(pid) == _SANDBOX]:
+        for pid in [pid for pid in descendants(os.getpid()) if process_name(pid) == _SANDBOX]:
             _signal(pid, signal.SIGKILL)
         self.stop(0)
 
@@ -228,13 +228,13 @@ def _ask_for_pipes(line: str, shell: str) -> int:
     except OSError:
         return 0
     os.environ["BASH_ENV"] = f"/dev/fd/{_PIPES}"
-    return os.write(_PIPES, _TELL_PIPES % _PIPES)
+    return os.write(_PIPES, _REPORT_PIPES % _PIPES)
 
 
-def _told_of_pipes(begin: int) -> bytes:
+def _pipe_statuses(begin: int) -> bytes:
     """Read the statuses; nothing for what no shell would write."""
-    told = os.pread(_PIPES, 1024, begin) if begin else b""
-    return told if told.replace(b" ", b"").isdigit() else b""
+    statuses = os.pread(_PIPES, 1024, begin) if begin else b""
+    return statuses if statuses.replace(b" ", b"").isdigit() else b""
 
 
 def _report(line: bytes) -> None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from treadle.protocol.patterns import regex
-from treadle.workspace.meter import descendants, name_of
+from treadle.workspace.meter import descendants, process_name
 from treadle.workspace.owners import Owner, lives, owner_of
 
 if TYPE_CHECKING:
-    from treadle.workspace.process import Command
+    from treadle.workspace.process import CommandProcess
 
 _NAME = regex(r"job-(\d{1,9})\.json")
 _GUARD = "/workspace/guard.py"
@@ -67,7 +67,7 @@ class JobBook:
         """The highest number that was given out before."""
         return max((int(found[1]) for found in map(_NAME.fullmatch, _names(self._folder)) if found), default=0)
 
-    def note(self, number: int, command: "Command") -> None:
+    def note(self, number: int, command: "CommandProcess") -> None:
         """Write down a command that goes on, and once it has ended how. A full disk costs the note, not the command."""
         job = Job(
             number=number,
@@ -130,7 +130,7 @@ def _is_frame(pid: int) -> bool:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return False
-    return name_of(pid) == _SANDBOX or _GUARD in line
+    return process_name(pid) == _SANDBOX or _GUARD in line
 
 
 def _names(folder: Path) -> list[str]:

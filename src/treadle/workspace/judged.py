@@ -14,7 +14,7 @@ _PARENT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class JudgedPath(Struct, frozen=True, kw_only=True):
     """A path as it was asked for, and where it led when the call was prepared.
 
     `many` is the file's device and number when it had more than one name then. Both paths are judged, so what is
@@ -79,15 +79,15 @@ class Judged(Struct, frozen=True, kw_only=True):
             raise
 
 
-def judge_path(path: str) -> Judged:
+def judge_path(path: str) -> JudgedPath:
     """Note where an absolute path leads now."""
     resolved = os.path.realpath(path)
     try:
         found = os.lstat(resolved)
     except OSError:
-        return Judged(asked=path, resolved=resolved)
+        return JudgedPath(asked=path, resolved=resolved)
     many = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-    return Judged(asked=path, resolved=resolved, many=(found.st_dev, found.st_ino) if many else None)
+    return JudgedPath(asked=path, resolved=resolved, many=(found.st_dev, found.st_ino) if many else None)
 
 
 def _is_link(part: str, directory: int) -> bool:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from treadle.protocol.errors import ToolError
 from treadle.workspace.confinement import Setup
 from treadle.workspace.hiding import Hide, as_it_is
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 if TYPE_CHECKING:
-    from treadle.workspace.process import Bounds, Command, Guard
+    from treadle.workspace.process import Bounds, CommandProcess, GuardProcess
 
 _PAUSE = 0.05  # seconds after a command's start, so that it has the processor first
 _FREE = Setup()
@@ -36,15 +36,15 @@ class Launcher:
         self._variables = dict(variables)
         self._spool = spool
         self._hide = hide
-        self._ready: Guard | None = None
+        self._ready: GuardProcess | None = None
         self._later: asyncio.TimerHandle | None = None
 
-    def start(self, line: str, bounds: "Bounds | None" = None, setup: Setup = _FREE) -> "Command":
+    def start(self, line: str, bounds: "Bounds | None" = None, setup: Setup = _FREE) -> "CommandProcess":
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
         `setup` may put something around it and set variables. Raises `ToolError` when it cannot be started.
         """
-        from treadle.workspace.process import Bounds, Command
+        from treadle.workspace.process import Bounds, CommandProcess
 
         raw, wrapping = _encoded(line), setup.wrapping
         if len(raw) > _LONGEST:
@@ -56,7 +56,7 @@ class Launcher:
         order = _order(raw, setup.variables, wrapping)
         used = (None if wrapping.outer else self._take_ready(order)) or self._spawn_with(order, wrapping)
         spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
-        command = Command(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
+        command = CommandProcess(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
         command.settle_with(setup.settle)
         self._put_off()
         self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
@@ -79,7 +79,7 @@ class Launcher:
             _discard(self._ready)
             self._ready = None
 
-    def _take_ready(self, order: bytes) -> "Guard | None":
+    def _take_ready(self, order: bytes) -> "GuardProcess | None":
         ready, self._ready = self._ready, None
         if ready is None:
             return None
@@ -90,15 +90,15 @@ class Launcher:
             return None
         return ready
 
-    def _spawn_with(self, order: bytes, wrapping: Wrapping) -> "Guard":
+    def _spawn_with(self, order: bytes, wrapping: Wrapping) -> "GuardProcess":
         fresh = self._spawn(wrapping)
         with contextlib.suppress(BrokenPipeError):  # a sandbox that cannot be set up says so in its output
             _write(fresh, order)
         return fresh
 
-    def _spawn(self, wrapping: Wrapping = PLAIN) -> "Guard":
+    def _spawn(self, wrapping: Wrapping = UNWRAPPED) -> "GuardProcess":
         from treadle.workspace import guard
-        from treadle.workspace.process import Guard
+        from treadle.workspace.process import GuardProcess
 
         try:
             read_end, write_end = os.pipe()
@@ -121,7 +121,7 @@ class Launcher:
             os.close(write_end)
         if process.stdin is None or process.stdout is None:
             raise AssertionError("the guard is always started with pipes")
-        return Guard(process, process.stdin, process.stdout, os.fdopen(read_end, "rb", buffering=0))
+        return GuardProcess(process, process.stdin, process.stdout, os.fdopen(read_end, "rb", buffering=0))
 
 
 def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping) -> bytes:
@@ -162,13 +162,13 @@ def _not_started(error: OSError) -> ToolError:
     )
 
 
-def _write(to: "Guard", order: bytes) -> None:
+def _write(to: "GuardProcess", order: bytes) -> None:
     rest = memoryview(order)
     while rest:
         rest = rest[to.orders.write(rest) :]
 
 
-def _discard(unused: "Guard") -> None:
+def _discard(unused: "GuardProcess") -> None:
     from treadle.workspace.meter import remove_group
 
     unused.process.kill()

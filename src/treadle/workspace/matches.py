@@ -20,7 +20,7 @@ _WIDTH = 300
 _MOST_COUNTED = 10_000
 
 
-class Line(Struct, frozen=True):
+class MatchLine(Struct, frozen=True):
     """A line of a file, or its beginning; `matches` tells a match from its context, `column` where it begins.
 
     Columns are bytes, counted from 1, and 0 where the match is among what is shown.
@@ -36,7 +36,7 @@ class FoundIn(Struct, frozen=True):
     """What was found in one file, in blocks of consecutive lines; `path` is absolute."""
 
     path: str
-    blocks: tuple[tuple[Line, ...], ...]
+    blocks: tuple[tuple[MatchLine, ...], ...]
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -118,7 +118,7 @@ class Gathered:
         self._limit = query.limit
         self._line = _WITHOUT_COLUMN if query.frugal else _WITH_COLUMN
         self._is_closed = is_closed
-        self._files: dict[bytes, list[list[Line]]] = {}
+        self._files: dict[bytes, list[list[MatchLine]]] = {}
         self._closed: dict[bytes, bool] = {}
         self._name = b""
         self._fresh = True
@@ -181,17 +181,17 @@ class Gathered:
         )
 
 
-def _line(found: re.Match[bytes]) -> Line:
+def _line(found: re.Match[bytes]) -> MatchLine:
     text = found["text"].decode("utf-8", errors="replace")
     column = int(found["column"] or 0)
-    return Line(int(found["number"]), text, found["mark"] is not None, column if column > _WIDTH else 0)
+    return MatchLine(int(found["number"]), text, found["mark"] is not None, column if column > _WIDTH else 0)
 
 
 def why_failed(complaint: str) -> str:
     """Say in a sentence what a search program complains about."""
-    told = [line.removeprefix("error: ") for line in complaint.splitlines() if line.startswith("error: ")]
-    if "regex" not in complaint or not told:
+    complaints = [line.removeprefix("error: ") for line in complaint.splitlines() if line.startswith("error: ")]
+    if "regex" not in complaint or not complaints:
         return complaint.rstrip(".")
     second = re.search(r"PCRE2: error compiling pattern at offset (\d+): (.+)", complaint)
     where = f"; to PCRE2, which has look-around, at character {second[1]}: {second[2]}" if second else ""
-    return f"the expression is not valid: {told[0].rstrip('.')}{where}"
+    return f"the expression is not valid: {complaints[0].rstrip('.')}{where}"

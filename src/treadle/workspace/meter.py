@@ -29,7 +29,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def name_of(pid: int) -> str:
+def process_name(pid: int) -> str:
     """Name a process as the kernel does; empty when it is gone."""
     stat = _stat(pid)
     return stat[0] if stat else ""

@@ -18,7 +18,7 @@ _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "100.100.100
 _MOST_ADDRESSES = 3
 
 
-class Place(Struct, frozen=True):
+class HostPort(Struct, frozen=True):
     """Where a request goes: a host in lower case, without brackets, and a port."""
 
     host: str
@@ -28,7 +28,7 @@ class Place(Struct, frozen=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-async def resolve(host: str, port: int) -> Sequence[str]:
+async def resolve_host(host: str, port: int) -> Sequence[str]:
     """Ask the system for the addresses of a host."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -55,7 +55,7 @@ def _is_forbidden(address: IPv4Address | IPv6Address) -> bool:
     return own.is_link_local or address.is_link_local or own in _METADATA or own.is_multicast
 
 
-async def checked_addresses(place: Place, resolver: Resolver, *, private: bool) -> tuple[str, ...]:
+async def checked_addresses(place: HostPort, resolver: Resolver, *, private: bool) -> tuple[str, ...]:
     """Resolve a place and give the addresses to connect to.
 
     With `private`, this machine and its network are allowed. One address that is not allowed refuses them all, since

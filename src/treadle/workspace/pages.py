@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from treadle.workspace.encodings import detect
 from treadle.workspace.files import MAX_WHOLE, decode, open_regular, reading
-from treadle.workspace.judged import Judged
+from treadle.workspace.judged import JudgedPath
 from treadle.workspace.text import size_of, visible
 
 _SAMPLE = 64 * 1024
@@ -26,7 +26,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     width: int = 2000
 
 
-USUAL = PageLimits()
+_USUAL = PageLimits()
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Page(Struct, frozen=True, kw_only=True):
         return self.first + len(self.lines) - 1
 
 
-def read_page(path: str | Judged, name: str, *, first: int = 1, limits: PageLimits = USUAL) -> Page:
+def read_page(path: str | JudgedPath, name: str, *, first: int = 1, limits: PageLimits = _USUAL) -> Page:
     """Read lines of a file from number `first` on. Raises `ToolError`, calling the file `name`."""
     with open_regular(path, name) as file, reading(name):
         if os.fstat(file.fileno()).st_size <= MAX_WHOLE:
@@ -63,7 +63,7 @@ def read_page(path: str | Judged, name: str, *, first: int = 1, limits: PageLimi
     return Page(lines=chosen, first=first, total=None if held else before + len(chosen), encoding=encoding, digest="")
 
 
-def page_of(text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = USUAL) -> Page:
+def page_of(text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = _USUAL) -> Page:
     """Take lines from number `first` on of a text that comes from a file with this digest."""
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = islice(lines, first - 1, first + limits.lines)

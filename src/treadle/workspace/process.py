@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from treadle.workspace.confinement import Settle
 from treadle.workspace.hiding import Hidden
-from treadle.workspace.meter import descendants, name_of, remove_group
+from treadle.workspace.meter import descendants, process_name, remove_group
 from treadle.workspace.pacing import Paced
 from treadle.workspace.pipes import describe_pipe
 from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
 from treadle.workspace.wrapping import describe_bound
 
-Output = Callable[[str], None]
+_Output = Callable[[str], None]
 
 _CHUNK = 64 * 1024
 _DRAIN = 0.2
@@ -126,7 +126,7 @@ def _watch(pipe: IO[bytes], take: Callable[[bytes], None], end: Callable[[], Non
     loop.add_reader(pipe.fileno(), on_readable)
 
 
-class Guard(Struct, frozen=True):
+class GuardProcess(Struct, frozen=True):
     """The process above a command, and its pipes: orders to it, reports of it, and the output of the command."""
 
     process: subprocess.Popen[bytes]
@@ -135,10 +135,10 @@ class Guard(Struct, frozen=True):
     output: IO[bytes]
 
 
-class Command:
+class CommandProcess:
     """One command, running or ended. Made by `Launcher.start`."""
 
-    def __init__(self, line: str, guard: Guard, *, spool: Path, bounds: Bounds, hidden: Hidden) -> None:
+    def __init__(self, line: str, guard: GuardProcess, *, spool: Path, bounds: Bounds, hidden: Hidden) -> None:
         self.line = line
         self.status: int | None = None
         self.why_stopped = ""
@@ -224,7 +224,7 @@ class Command:
         """Name the processes, with their ids, that outlived the command."""
         if self.running or not self.alive:
             return ()
-        return tuple(f"{name_of(pid)} ({pid})" for pid in descendants(self.pid))
+        return tuple(f"{process_name(pid)} ({pid})" for pid in descendants(self.pid))
 
     @property
     def unread(self) -> bool:
@@ -279,7 +279,7 @@ class Command:
         earlier, self._said = self._said, []
         return (*earlier, *said)
 
-    def show(self, output: Output | None, settled: Callable[[str], str] = flowing) -> None:
+    def show(self, output: _Output | None, settled: Callable[[str], str] = flowing) -> None:
         """Send output from here on to `output` too, at a pace that it can follow.
 
         `settled` says what becomes of its carriage returns and backspaces.

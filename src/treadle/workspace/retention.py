@@ -47,7 +47,7 @@ def _measure(folder: Path) -> Outputs:
     return Outputs(folder=folder, bytes=size, used=used)
 
 
-def tidy(place: Path, running: Collection[str], *, now: float) -> int:
+def remove_old_outputs(place: Path, running: Collection[str], *, now: float) -> int:
     """Remove what is too old or too much, but nothing of sessions that run or left something running; gives the bytes.
 
     `running` are names of folders. Looks once a day at most, since it may take long.
@@ -79,6 +79,6 @@ def _runs(folder: Path) -> bool:
     return any(job.runs for job in read_jobs(folder))
 
 
-def tidy_now(place: Path, running: Collection[str]) -> int:
+def remove_old_outputs_now(place: Path, running: Collection[str]) -> int:
     """Do it by the clock of this machine."""
-    return tidy(place, running, now=time.time())
+    return remove_old_outputs(place, running, now=time.time())

@@ -9,20 +9,26 @@ from pathlib import PurePosixPath
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.files import sha256
-from treadle.workspace.strays import Strays, temporary_name
+from treadle.workspace.temporary_files import TemporaryFiles, temporary_name
 
 _CHUNK = 1024 * 1024
-_NOT_NOTED = Strays()
+_NOT_NOTED = TemporaryFiles()
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def save(
-    target: str, data: bytes, *, expected: str, name: str, strays: Strays = _NOT_NOTED, mode: int | None = None
+    target: str,
+    data: bytes,
+    *,
+    expected: str,
+    name: str,
+    temporary_files: TemporaryFiles = _NOT_NOTED,
+    mode: int | None = None,
 ) -> None:
     """Replace the file `target`, or create it and its directories, by `data`.
 
     `target` is absolute with every link resolved. `expected` is the SHA-256 of the bytes to replace, empty for no
-    file. Mode, owner and extended attributes stay; a new file gets the `mode` that is given. `strays` notes the new
+    file. Mode, owner and extended attributes stay; a new file gets the `mode` that is given. `temporary_files` notes the new
     file until it has its name. Raises `ToolError`, calling the file `name`, and then the file is as it was.
     """
     path = PurePosixPath(target)
@@ -30,8 +36,8 @@ def save(
         with _directory(path.parent, create=not expected) as directory:
             before = _check(directory, path.name, expected, name)
             temporary = temporary_name()
-            with strays.noted(str(path.parent / temporary)):
-                strays.saved(target)
+            with temporary_files.noted(str(path.parent / temporary)):
+                temporary_files.saved(target)
                 _replace(directory, (temporary, path.name), data, before or mode)
     except OSError as error:
         raise ToolError(_explain(error, name)) from error

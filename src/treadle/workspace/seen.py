@@ -13,7 +13,7 @@ _Stamp = tuple[int, int, int]
 class _Known(Struct):
     digest: str
     stamp: _Stamp | None
-    told: str
+    announced: str
 
 
 class FileNews(Struct, frozen=True):
@@ -23,7 +23,7 @@ class FileNews(Struct, frozen=True):
     at: float | None
 
 
-class Seen:
+class SeenFiles:
     """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Seen:
     def tell(self, path: str, digest: str) -> None:
         """Remember that the model was told of these bytes without seeing them: what it saw before stays stale."""
         if path in self._known:
-            self._known[path].told = digest
+            self._known[path].announced = digest
 
     def latest(self, count: int) -> tuple[str, ...]:
         """Give the files that were noted last, at most so many."""
@@ -109,8 +109,8 @@ def _news(path: str, known: _Known) -> bool:
         return False
     known.stamp = stamp
     digest = _digest(path) if stamp is not None else ""
-    news = digest not in (known.told, known.digest)
-    known.told = digest
+    news = digest not in (known.announced, known.digest)
+    known.announced = digest
     return news
 
 

@@ -50,7 +50,7 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def settle(text: str) -> str:
+def as_displayed(text: str) -> str:
     """Keep of each line what a terminal would still show after its carriage returns and backspaces."""
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -79,7 +79,7 @@ class Decoder:
     """Turns output bytes, however they are cut, into harmless text.
 
     Invalid UTF-8 becomes replacement characters, what only a terminal understands is dropped, other control characters
-    are escaped; carriage returns and backspaces are for `settle` or `flowing`.
+    are escaped; carriage returns and backspaces are for `as_displayed` or `flowing`.
     """
 
     def __init__(self) -> None:
@@ -227,5 +227,5 @@ class HeadTail:
         self._head = self._tail = ""
         self._left_out = 0
         if not left_out:
-            return settle(head + tail)
-        return f"{settle(head)}\n[... {left_out:,} characters left out{hint} ...]\n{settle(tail)}"
+            return as_displayed(head + tail)
+        return f"{as_displayed(head)}\n[... {left_out:,} characters left out{hint} ...]\n{as_displayed(tail)}"

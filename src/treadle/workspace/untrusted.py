@@ -8,7 +8,7 @@ from treadle.workspace.text import visible
 _TAG = regex(r"<(/?\s*untrusted_content)", re.IGNORECASE)
 
 
-def wrap(text: str, origin: str) -> str:
+def mark_untrusted(text: str, origin: str) -> str:
     """Name the origin of a text and mark where it begins and ends; it cannot end the mark itself."""
     shown = _TAG.sub(r"&lt;\1", visible(text))
     origin = visible(origin).replace('"', "%22").replace("\n", " ")

@@ -18,21 +18,21 @@ from treadle.workspace.jobs import JobBook
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
 from treadle.workspace.search import Search, find_ripgrep, no_secrets
-from treadle.workspace.seen import Seen
+from treadle.workspace.seen import SeenFiles
 from treadle.workspace.variables import child_variables, path_outside
 
 if TYPE_CHECKING:
-    from treadle.workspace.process import Command
+    from treadle.workspace.process import CommandProcess
 
 
-class Commands:
+class OpenCommands:
     """The commands of a session that still run, or whose output was not read to its end, by number."""
 
     def __init__(self, first: int = 1) -> None:
         self._next = first
-        self._commands: dict[int, Command] = {}
+        self._commands: dict[int, CommandProcess] = {}
 
-    def add(self, command: "Command") -> int:
+    def add(self, command: "CommandProcess") -> int:
         """Give a command its number."""
         number = self._next
         self._next += 1
@@ -43,7 +43,7 @@ class Commands:
         """Whether this number was given out."""
         return 0 < number < self._next
 
-    def get(self, number: int) -> "Command | None":
+    def get(self, number: int) -> "CommandProcess | None":
         """Find a command."""
         return self._commands.get(number)
 
@@ -51,7 +51,7 @@ class Commands:
         """Forget a command that has ended."""
         self._commands.pop(number, None)
 
-    def all(self) -> "tuple[tuple[int, Command], ...]":
+    def all(self) -> "tuple[tuple[int, CommandProcess], ...]":
         """Give the commands with their numbers, oldest first."""
         return tuple(self._commands.items())
 
@@ -77,8 +77,8 @@ class Workspace(Struct, frozen=True, kw_only=True):
     search: Search
     launcher: Launcher
     confine: Confine = unconfined
-    seen: Seen = field(default_factory=Seen)
-    commands: Commands = field(default_factory=Commands)
+    seen: SeenFiles = field(default_factory=SeenFiles)
+    commands: OpenCommands = field(default_factory=OpenCommands)
     files: FileAccess = _ON_DISK
     jobs: JobBook | None = None
     conversation: Conversation = _NO_CONVERSATION
@@ -123,7 +123,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
         files=files,
         jobs=jobs,
         conversation=conversation,
-        commands=Commands(1 if jobs is None else jobs.highest + 1),
+        commands=OpenCommands(1 if jobs is None else jobs.highest + 1),
         roots=roots,
         search=Search(
             ripgrep=find_ripgrep({**variables, "PATH": search_path}), is_secret=is_secret, roots=(resolved, *roots)

@@ -48,5 +48,5 @@ class Wrapping(Struct, frozen=True):
         return (*self.outer, *guard, *self.inner, *command)
 
 
-PLAIN = Wrapping()
+UNWRAPPED = Wrapping()
 """Nothing around."""

@@ -25,8 +25,8 @@ from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import (
     BreakOff,
     Cut,
+    Expectation,
     MakeCall,
-    Match,
     Pace,
     Refuse,
     SayText,
@@ -51,7 +51,7 @@ async def first_text(provider: ScriptedProvider, *messages: Message) -> str:
 
 
 async def test_what_no_turn_answers_is_answered_by_the_turn_for_that() -> None:
-    script = Script(turns=(say("One", expect=Match(last_user=Texts(contains=("x",)))),), otherwise=say("Else"))
+    script = Script(turns=(say("One", expect=Expectation(last_user=Texts(contains=("x",)))),), otherwise=say("Else"))
     provider = ScriptedProvider(script)
     assert await first_text(provider, user("x")) == "One"
     assert await first_text(provider, user("y")) == "Else"
@@ -72,22 +72,22 @@ async def test_a_turn_is_chosen_by_the_replies_before_it_so_that_a_restart_chang
 @pytest.mark.parametrize(
     "when",
     [
-        Match(last_user=Texts(contains=("magic",), not_contains=("no magic",))),
-        Match(system=Texts(contains=("brief",)), messages=1),
-        Match(conversation=Texts(contains=("magic",)), assistant_messages=0),
-        Match(tools=Texts(contains=("read_file",), not_contains=("write_file",)), model="scripted", messages=1),
-        Match(result_is_error=False, last_user=Texts(contains=("magic",))),
+        Expectation(last_user=Texts(contains=("magic",), not_contains=("no magic",))),
+        Expectation(system=Texts(contains=("brief",)), messages=1),
+        Expectation(conversation=Texts(contains=("magic",)), assistant_messages=0),
+        Expectation(tools=Texts(contains=("read_file",), not_contains=("write_file",)), model="scripted", messages=1),
+        Expectation(result_is_error=False, last_user=Texts(contains=("magic",))),
     ],
 )
-async def test_a_turn_whose_condition_holds_comes_before_the_count(when: Match) -> None:
-    script = Script(turns=(say("Plain"), say("Never", when=Match(messages=99)), say("Matched", when=when)))
+async def test_a_turn_whose_condition_holds_comes_before_the_count(when: Expectation) -> None:
+    script = Script(turns=(say("Plain"), say("Never", when=Expectation(messages=99)), say("Matched", when=when)))
     assert await first_text(ScriptedProvider(script), user("magic")) == "Matched"
     failed = Message(role=Role.USER, content=(result("no", is_error=True), Text(text="no magic")))
     assert await first_text(ScriptedProvider(script), user("magic"), called(), failed) != "Matched"
 
 
 async def test_what_is_not_expected_is_refused_and_noted() -> None:
-    expect = Match(
+    expect = Expectation(
         last_result=Texts(contains=("x",), not_contains=("print",)),
         tools=Texts(not_contains=("read_file",)),
         messages=4,
@@ -162,7 +162,7 @@ async def test_errors_cuts_and_breaks_happen_as_often_as_they_should() -> None:
 
 
 async def test_in_the_xml_protocol_the_last_result_is_the_last_user_message() -> None:
-    script = Script(turns=(say("One"), say("Two", expect=Match(last_result=Texts(contains=("Result: 7",))))))
+    script = Script(turns=(say("One"), say("Two", expect=Expectation(last_result=Texts(contains=("Result: 7",))))))
     said = Message(role=Role.ASSISTANT, content=(Text(text="<a></a>"),))
     events = await collect(ScriptedProvider(script), request(user("Hi"), said, user("Result: 7"), tools=()))
     assert events[0] == StreamText(text="Two")
@@ -203,7 +203,7 @@ def test_scripts_are_read_from_toml_and_json(tmp_path: Path) -> None:
         model="demo",
         pace=Pace(chunk=3),
         turns=(
-            Turn(items=items, expect=Match(last_user=Texts(contains=("bug",)))),
+            Turn(items=items, expect=Expectation(last_user=Texts(contains=("bug",)))),
             Turn(items=(Refuse(status=529, times=1), SayText(text="Done."))),
         ),
     )

@@ -7,7 +7,7 @@ from treadle.protocol.messages import Message, Role, ToolUse
 from treadle.protocol.models import StreamText
 from treadle.providers.scripted.player import Performance, perform
 from treadle.providers.scripted.script import Pace, SayText, Turn
-from treadle.providers.scripted.seen import Seen
+from treadle.providers.scripted.seen import SeenRequest
 from treadle.providers.scripted.server import ScriptedServer
 
 
@@ -17,9 +17,9 @@ class Asked:
     model = "counting"
 
     def __init__(self) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[SeenRequest] = []
 
-    def play(self, seen: Seen) -> Performance:
+    def play(self, seen: SeenRequest) -> Performance:
         self.seen.append(seen)
         return perform(Turn(items=(SayText(text=f"Request {len(self.seen)}."),)), seen, Pace())
 

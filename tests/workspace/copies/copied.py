@@ -13,7 +13,7 @@ from treadle.protocol.tools import CopyChanges
 from treadle.workspace.confinement import Setup
 from treadle.workspace.copies import Copy, Hold, make_copy, nothing_is_held, read_changes, why_no_copy
 from treadle.workspace.launcher import Launcher
-from treadle.workspace.process import Command
+from treadle.workspace.process import CommandProcess
 from treadle.workspace.sandbox import Profile
 from treadle.workspace.variables import child_variables
 
@@ -69,7 +69,7 @@ class Bench:
         if trouble := why_no_copy(self.profile(), bubblewrap(), self.data):
             pytest.skip(trouble)
 
-    def start(self, line: str, copy: Copy) -> Command:
+    def start(self, line: str, copy: Copy) -> CommandProcess:
         launcher = Launcher(
             shell="/bin/bash",
             directory=str(self.root),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from treadle.workspace.copies import Copy, apply_changes, nothing_is_held, read_changes
-from treadle.workspace.wrapping import PLAIN
+from treadle.workspace.wrapping import UNWRAPPED
 
 _CHANGES = frozenset(
     {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.link", "os.symlink", "os.truncate"}
@@ -15,7 +15,7 @@ _CHANGES = frozenset(
 
 def main() -> None:
     folder, step, *roots = sys.argv[1:]
-    copy = Copy(Path(folder), tuple(roots), PLAIN)
+    copy = Copy(Path(folder), tuple(roots), UNWRAPPED)
     digest = read_changes(copy, nothing_is_held).digest
     done = 0
 

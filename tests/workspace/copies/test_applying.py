@@ -15,7 +15,7 @@ from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import FileChange
-from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, recover, show_difference
+from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, recover_copies, show_difference
 from treadle.workspace.hashing import hash_of_file
 
 LINE = (
@@ -229,7 +229,7 @@ async def check_kill(bench: Bench, ran: Ran, step: int) -> bool:
     killed = await kill_at(ran, step)
     applied = snapshot(bench.root)
     abandon(ran, bench.data)
-    recover(bench.data)
+    recover_copies(bench.data)
     assert not killed or snapshot(bench.root) == before, f"killed at step {step}"
     assert killed or snapshot(bench.root) == applied != before
     assert list((bench.data / "copies").iterdir()) == []
@@ -264,13 +264,13 @@ async def test_what_somebody_changed_after_a_kill_is_left_and_named(bench: Bench
         assert await kill_at(ran, step)
         if not (bench.root / "single").exists():
             abandon(ran, bench.data)
-            recover(bench.data)
+            recover_copies(bench.data)
             assert snapshot(bench.root) == before
             await asyncio.sleep(0.02)
             ran = await bench.run(LINE)
     (bench.root / "single").write_text("mine\n")
     abandon(ran, bench.data)
-    (found,) = recover(bench.data)
+    (found,) = recover_copies(bench.data)
     assert found.left == ("single",)
     assert found.text.endswith("What it had applied was undone. Changed since by somebody, so left as it is: 'single'.")
     assert (bench.root / "single").read_text() == "mine\n"

@@ -22,7 +22,7 @@ from treadle.workspace.copies import (
     making,
     nothing_is_held,
     probing,
-    recover,
+    recover_copies,
     throw_away,
     why_no_copy,
 )
@@ -110,13 +110,13 @@ async def test_a_killed_treadle_leaves_no_process_no_mount_and_no_copy_that_is_t
         await asyncio.sleep(0.02)
     assert not (bench.root / "new").exists()
     assert len(private_files(bench)) == 1
-    recover(bench.data)
+    recover_copies(bench.data)
     assert private_files(bench) == []
 
 
 async def test_copies_of_living_processes_are_not_swept(bench: Bench) -> None:
     ran = await bench.run("echo x > new")
-    recover(bench.data)
+    recover_copies(bench.data)
     apply_changes(ran.copy, ran.changes().digest, nothing_is_held)
     assert (bench.root / "new").read_text() == "x\n"
 

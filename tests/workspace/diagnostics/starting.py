@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from treadle.workspace.process import Bounds, Command
+from treadle.workspace.process import Bounds, CommandProcess
 from treadle.workspace.workspace import Workspace
 
 
-def starting(workspace: Workspace) -> Callable[[str, Bounds], Awaitable[Command]]:
+def starting(workspace: Workspace) -> Callable[[str, Bounds], Awaitable[CommandProcess]]:
     """Start them as commands of the workspace."""
 
-    async def start(line: str, bounds: Bounds) -> Command:
+    async def start(line: str, bounds: Bounds) -> CommandProcess:
         return workspace.launcher.start(line, bounds)
 
     return start

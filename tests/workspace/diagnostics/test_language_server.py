@@ -16,7 +16,7 @@ from tests.workspace.diagnostics import servers
 from treadle.protocol.errors import ToolError
 from treadle.workspace.diagnostics.checks import Diagnostics, Findings
 from treadle.workspace.diagnostics.language_server import UNCONFINED, LanguageServer, ServerCommand, ServerConfinement
-from treadle.workspace.diagnostics.problems import Problem, Severity
+from treadle.workspace.diagnostics.problems import Diagnostic, Severity
 from treadle.workspace.variables import child_variables
 from treadle.workspace.wrapping import Wrapping
 
@@ -55,7 +55,7 @@ async def test_a_real_server_tells_what_an_edit_brought(tmp_path: Path, start: S
     diagnostics = Diagnostics([start(str(RUFF), "server", name="ruff", seconds=60)])
     await diagnostics.before([str(file)])
     file.write_text("import os\n\nx = 1\n\n\ndef one() -> str:\n    return os.sep + two\n")
-    problem = Problem(
+    problem = Diagnostic(
         path=str(file), line=7, column=21, severity=Severity.ERROR, message="Undefined name `two`", source="Ruff F821"
     )
     assert await diagnostics.after([str(file)]) == Findings(problems=(problem,))
@@ -70,7 +70,7 @@ async def test_what_a_server_publishes_is_heard(how: str, tmp_path: Path, start:
     file = tmp_path / "a.py"
     assert await server.check([str(file)]) == []
     file.write_text("good\n bad one\n")
-    expected = Problem(path=str(file), line=2, column=2, message="bad:  bad one", source="fake 7")
+    expected = Diagnostic(path=str(file), line=2, column=2, message="bad:  bad one", source="fake 7")
     assert await server.check([str(file)]) == [expected]
     assert await server.check([str(file)]) == [expected]
     file.write_text("good\n")
@@ -143,7 +143,7 @@ async def test_nobody_waits_twice_for_a_server_that_is_slow_to_start(tmp_path: P
     await server.started()
     await diagnostics.before([str(file)])
     file.write_text("bad\n")
-    problem = Problem(path=str(file), line=1, column=1, message="bad: bad", source="fake 7")
+    problem = Diagnostic(path=str(file), line=1, column=1, message="bad: bad", source="fake 7")
     assert await diagnostics.after([str(file)]) == Findings(problems=(problem,))
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.diagnostics.problems import Problem, Severity, new_problems, read_output, report
+from treadle.workspace.diagnostics.problems import Diagnostic, Severity, new_problems, read_output, report
 
 
 @pytest.mark.parametrize(
@@ -12,28 +12,28 @@ from treadle.workspace.diagnostics.problems import Problem, Severity, new_proble
     [
         (
             "a.py:3:5: F821 Undefined name `x`",
-            Problem(path="/w/a.py", line=3, column=5, message="F821 Undefined name `x`"),
+            Diagnostic(path="/w/a.py", line=3, column=5, message="F821 Undefined name `x`"),
         ),
-        ("/x/a.py:3: error: Bad  [misc]", Problem(path="/x/a.py", line=3, message="Bad  [misc]")),
+        ("/x/a.py:3: error: Bad  [misc]", Diagnostic(path="/x/a.py", line=3, message="Bad  [misc]")),
         (
             "src/a.c:1:2: warning: odd",
-            Problem(path="/w/src/a.c", line=1, column=2, severity=Severity.WARNING, message="odd"),
+            Diagnostic(path="/w/src/a.c", line=1, column=2, severity=Severity.WARNING, message="odd"),
         ),
-        ("a.ts(4,2): error TS2304: Cannot", Problem(path="/w/a.ts", line=4, column=2, message="TS2304: Cannot")),
-        ("\x1b[1ma.go:9:1:\x1b[0m missing", Problem(path="/w/a.go", line=9, column=1, message="missing")),
+        ("a.ts(4,2): error TS2304: Cannot", Diagnostic(path="/w/a.ts", line=4, column=2, message="TS2304: Cannot")),
+        ("\x1b[1ma.go:9:1:\x1b[0m missing", Diagnostic(path="/w/a.go", line=9, column=1, message="missing")),
         ("a.py:3: note: see there", None),
         ("Found 3 errors.", None),
         ("10:30: not a path at noon", None),
         ("", None),
     ],
 )
-def test_lines_of_linters_are_read(line: str, expected: Problem | None) -> None:
+def test_lines_of_linters_are_read(line: str, expected: Diagnostic | None) -> None:
     found = read_output(f"some words\n{line}\n", "/w", "")
     assert found == ([expected] if expected else [])
 
 
-def problem(message: str, line: int = 1, severity: Severity = Severity.ERROR) -> Problem:
-    return Problem(path="/w/a.py", line=line, message=message, severity=severity, source="lint")
+def problem(message: str, line: int = 1, severity: Severity = Severity.ERROR) -> Diagnostic:
+    return Diagnostic(path="/w/a.py", line=line, message=message, severity=severity, source="lint")
 
 
 def test_a_problem_that_moved_is_not_new_and_a_second_one_of_its_kind_is() -> None:
@@ -47,7 +47,7 @@ PROBLEMS = st.lists(st.builds(problem, st.sampled_from("abc"), st.integers(1, 5)
 
 @settings(max_examples=100, deadline=None)
 @given(PROBLEMS, PROBLEMS)
-def test_as_many_are_new_as_came(before: list[Problem], more: list[Problem]) -> None:
+def test_as_many_are_new_as_came(before: list[Diagnostic], more: list[Diagnostic]) -> None:
     assert new_problems(before, before) == []
     assert len(new_problems(before, [*before, *more])) == len(more)
 

@@ -9,7 +9,7 @@ import pytest
 
 from treadle.workspace.confinement import Setup
 from treadle.workspace.launcher import Launcher
-from treadle.workspace.process import Command
+from treadle.workspace.process import CommandProcess
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
 from treadle.workspace.sandbox.confine import version
@@ -56,7 +56,7 @@ class Box:
             private=str(self.folder / "private"),
         )
 
-    def start(self, line: str, profile: Profile) -> Command:
+    def start(self, line: str, profile: Profile) -> CommandProcess:
         """Start a line."""
         launcher = Launcher(
             shell="/bin/bash",

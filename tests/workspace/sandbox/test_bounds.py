@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.processes import lasting, living
 from tests.workspace.sandbox.running import Box, bubblewrap, landlock
 
-from treadle.workspace.sandbox import Limits, SandboxState
+from treadle.workspace.sandbox import CommandLimits, SandboxState
 from treadle.workspace.wrapping import describe_bound
 
 MIB = 1024**2
@@ -39,7 +39,7 @@ def box(request: pytest.FixtureRequest, tmp_path: Path) -> Box:
     return Box(tmp_path, state())
 
 
-async def ended(box: Box, line: str, limits: Limits) -> str:
+async def ended(box: Box, line: str, limits: CommandLimits) -> str:
     """Run a line to its end, and see that another one runs after it; gives how it ended, and what it printed."""
     command = box.start(line, replace(box.profile(), limits=limits))
     await command.finish(60)
@@ -51,7 +51,7 @@ async def ended(box: Box, line: str, limits: Limits) -> str:
 
 
 async def test_memory_of_one_process_is_bounded(box: Box) -> None:
-    assert (await ended(box, EATS, Limits(memory=150 * MIB))).startswith(
+    assert (await ended(box, EATS, CommandLimits(memory=150 * MIB))).startswith(
         "Stopped: it used more than 0.15 GiB of memory"
     )
 
@@ -59,19 +59,19 @@ async def test_memory_of_one_process_is_bounded(box: Box) -> None:
 async def test_memory_is_bounded_over_all_processes(box: Box) -> None:
     one = "python3 -c 'x = bytearray(range(250)) * 240000; import time; time.sleep(60)'"
     line = f"{one} & {one} & {one} & wait"
-    assert (await ended(box, line, Limits(memory=150 * MIB))).startswith(
+    assert (await ended(box, line, CommandLimits(memory=150 * MIB))).startswith(
         "Stopped: it used more than 0.15 GiB of memory"
     )
 
 
 async def test_memory_that_processes_share_is_counted_once(box: Box) -> None:
-    assert await ended(box, SHARES, Limits(memory=250 * MIB)) == "Exit status 0. "
+    assert await ended(box, SHARES, CommandLimits(memory=250 * MIB)) == "Exit status 0. "
 
 
 async def test_the_number_of_processes_is_bounded_also_for_root(box: Box) -> None:
     sleep = lasting()
     line = f"for i in {{1..60}}; do {sleep} & done; wait"
-    said = await ended(box, line, Limits(processes=30))
+    said = await ended(box, line, CommandLimits(processes=30))
     assert said.startswith("Stopped: it ran more than 30 processes, the most that a command may run.")
     assert living(sleep) == 0
 
@@ -83,18 +83,18 @@ async def test_a_command_that_fills_the_disk_is_ended(state: Callable[[], Sandbo
     with TemporaryDirectory(dir="/dev/shm") as folder:
         box = Box(Path(folder), state())
         (box.folder / "work").mkdir()
-        said = await ended(box, line, Limits(disk=50 * MIB))
+        said = await ended(box, line, CommandLimits(disk=50 * MIB))
     assert said.startswith("Stopped: the free disk space fell by more than 0.049 GiB while it ran.")
 
 
 async def test_a_file_does_not_grow_beyond_its_bound(box: Box) -> None:
-    said = await ended(box, "head -c 3000000 /dev/zero > large; wc -c < large", Limits(file=MIB))
+    said = await ended(box, "head -c 3000000 /dev/zero > large; wc -c < large", CommandLimits(file=MIB))
     assert said.endswith("File too large\n1048576\n")
 
 
 async def test_time_is_bounded(box: Box) -> None:
     sleep = lasting()
-    said = await ended(box, f"setsid {sleep} & {sleep}", Limits(seconds=1))
+    said = await ended(box, f"setsid {sleep} & {sleep}", CommandLimits(seconds=1))
     assert (said.strip(), living(sleep)) == (
         "Stopped: it ran longer than 1 s, the longest that a command may run.",
         0,

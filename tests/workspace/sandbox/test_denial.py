@@ -16,7 +16,7 @@ from tests.workspace.sandbox.running import Box, bubblewrap, landlock
 
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, allow, find_denial
-from treadle.workspace.sandbox.outside import Found, Outside, listens, look_at
+from treadle.workspace.sandbox.outside import Outside, PathAccess, listens, look_at
 
 PROFILE = Profile(root="/w", protected=("/w/.git", "/w/AGENTS.md"), masked=("/h/.ssh",), tmp="/p/tmp", private="/p")
 NETWORK = SandboxDenial(right=Right.NETWORK)
@@ -25,13 +25,13 @@ OURS = {"/", "/h", "/h/.ssh", "/h/.ssh/id_rsa", "/h/go", "/tmp", "/tmp/notes", "
 FILES = {"/h/.ssh/id_rsa", "/w/AGENTS.md", "/tmp/notes", "/tmp/.socket"}
 
 
-def fake(path: str) -> Found | None:
+def fake(path: str) -> PathAccess | None:
     """A system where /usr and /etc are root's, and nothing else is."""
     if path in ("/usr", "/usr/lib", "/etc", "/etc/hosts"):
-        return Found(is_folder=path != "/etc/hosts", is_socket=False, readable=True, writable=False)
+        return PathAccess(is_folder=path != "/etc/hosts", is_socket=False, readable=True, writable=False)
     if path not in OURS | FILES:
         return None
-    return Found(is_folder=path not in FILES, is_socket=path == "/tmp/.socket", readable=True, writable=True)
+    return PathAccess(is_folder=path not in FILES, is_socket=path == "/tmp/.socket", readable=True, writable=True)
 
 
 OUTSIDE = Outside(look_at=fake, listens=lambda port: port == 5432)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, differences
 from treadle.workspace.sandbox.present import Present
 from treadle.workspace.sandbox.seatbelt import profile_text
-from treadle.workspace.sandbox.wrap import wrap
+from treadle.workspace.sandbox.wrap import wrap_command
 
 PROFILE = Profile(root="/Users/a/w", roots=("/Users/a/more",), tmp="/Users/a/d/tmp", private="/Users/a/d")
 PRESENT = Present(
@@ -62,7 +62,7 @@ def test_no_name_ends_its_own_string(name: str) -> None:
 
 
 def test_the_command_line_runs_it_with_a_private_folder() -> None:
-    inner = wrap(PROFILE, PRESENT, SandboxState(backend=Backend.SEATBELT), tasks=0).inner
+    inner = wrap_command(PROFILE, PRESENT, SandboxState(backend=Backend.SEATBELT), tasks=0).inner
     assert inner[4:6] == ("/usr/bin/sandbox-exec", "-p")
     assert inner[-3:] == ("/usr/bin/env", "TMPDIR=/Users/a/d/tmp", "XDG_CACHE_HOME=/Users/a/d/tmp/cache")
 

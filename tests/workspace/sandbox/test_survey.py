@@ -52,21 +52,21 @@ def test_control_files_secrets_and_installed_programs_are_found(tmp_path: Path) 
     )
 
 
-def _change(chance: random.Random, root: Path) -> None:
+def _change(jitter: random.Random, root: Path) -> None:
     """Make, remove, move or link something at a random place."""
     folders = [root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())]
-    at = chance.choice(folders) / chance.choice(NAMES)
-    match chance.randrange(6):
+    at = jitter.choice(folders) / jitter.choice(NAMES)
+    match jitter.randrange(6):
         case 0 | 1 if not os.path.lexists(at):
             at.mkdir()
         case 2 if not os.path.lexists(at):
             at.write_text("x")
         case 3 if not os.path.lexists(at):
-            at.symlink_to(chance.choice(NAMES))
+            at.symlink_to(jitter.choice(NAMES))
         case 4 if os.path.lexists(at):
             shutil.rmtree(at) if at.is_dir() and not at.is_symlink() else at.unlink()
         case 5 if at.is_dir() and not at.is_symlink():
-            to = chance.choice(folders) / chance.choice(NAMES)
+            to = jitter.choice(folders) / jitter.choice(NAMES)
             if not os.path.lexists(to) and at not in to.parents:
                 at.rename(to)
                 os.utime(to.parent, (1, 1))  # as one does who wants it not to be seen
@@ -76,11 +76,11 @@ def _change(chance: random.Random, root: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_kept_is_what_a_new_look_finds(seed: int, tmp_path: Path) -> None:
-    chance = random.Random(seed)
+    jitter = random.Random(seed)
     kept = surveyor(tmp_path)
     for _ in range(60):
-        for _ in range(chance.randrange(4)):
-            _change(chance, tmp_path)
+        for _ in range(jitter.randrange(4)):
+            _change(jitter, tmp_path)
         assert kept.look() == surveyor(tmp_path).look()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from treadle.policy.names import control_name, secret_name
-from treadle.workspace.sandbox import Tools, control_files_changed_by, tools_of
+from treadle.workspace.sandbox import Installer, control_files_changed_by, tools_of
 
 SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -95,15 +95,15 @@ def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path)
 @pytest.mark.parametrize(
     ("line", "tools"),
     [
-        ("pip install x", {Tools.PYTHON}),
-        (".venv/bin/pip3.11 install x", {Tools.PYTHON}),
-        ("python -m pip install x", {Tools.PYTHON}),
-        ("python3 -m venv .venv", {Tools.PYTHON}),
-        ("uv --quiet sync", {Tools.PYTHON}),
-        ("npm ci", {Tools.NODE}),
-        ("yarn", {Tools.NODE}),
-        ("pnpm add x ; uv pip install y", {Tools.NODE, Tools.PYTHON}),
-        ("cd web ; npm install", {Tools.NODE}),
+        ("pip install x", {Installer.PYTHON}),
+        (".venv/bin/pip3.11 install x", {Installer.PYTHON}),
+        ("python -m pip install x", {Installer.PYTHON}),
+        ("python3 -m venv .venv", {Installer.PYTHON}),
+        ("uv --quiet sync", {Installer.PYTHON}),
+        ("npm ci", {Installer.NODE}),
+        ("yarn", {Installer.NODE}),
+        ("pnpm add x ; uv pip install y", {Installer.NODE, Installer.PYTHON}),
+        ("cd web ; npm install", {Installer.NODE}),
         ("npm test", set()),
         ("npm run build", set()),
         ("uv run evil", set()),
@@ -114,5 +114,5 @@ def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path)
         ("", set()),
     ],
 )
-def test_only_what_installs_owns_installed_programs(line: str, tools: set[Tools]) -> None:
+def test_only_what_installs_owns_installed_programs(line: str, tools: set[Installer]) -> None:
     assert tools_of([part.split() for part in line.split(";")]) == tools

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from treadle.app.config.settings import ProviderSettings, Settings
 from treadle.protocol.errors import ConfigError
-from treadle.providers.catalogue import resolve
+from treadle.providers.catalogue import find_provider
 
 
 def bind_base_url(settings: Settings, model: str) -> Settings:
@@ -38,7 +38,7 @@ def require_bound(settings: Settings) -> None:
 def _section(settings: Settings, provider: str) -> str:
     """Name the table of the settings that speaks of a provider; empty for one that nobody knows."""
     try:
-        row = resolve(provider)
+        row = find_provider(provider)
     except ConfigError:
         return provider if provider in settings.providers else ""
     return next((name for name in (row.name, *row.aliases) if name in settings.providers), row.name)

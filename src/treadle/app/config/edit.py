@@ -15,7 +15,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.private_file import write_private
 
-Check = Callable[[Settings, tuple[str, ...]], None]
+_Check = Callable[[Settings, tuple[str, ...]], None]
 """Raises `ConfigError` for settings with which no session could start because of the value at a path."""
 _Change = Callable[[MutableMapping[str, Any]], None]
 
@@ -27,14 +27,14 @@ class Saved(Record, frozen=True, kw_only=True):
     left: ConfigError | None = None
 
 
-def set_value(key: str, text: str, check: Check) -> Saved:
+def set_value(key: str, text: str, check: _Check) -> Saved:
     """Set a dotted key, such as `modes.plan.model`. Raises `ConfigError` and changes nothing then."""
     path = key_path(key)
     value = _value(path, text)
     return _save(path, lambda document: _put(document, path, value), check)
 
 
-def unset_value(key: str, check: Check) -> Saved:
+def unset_value(key: str, check: _Check) -> Saved:
     """Remove a dotted key, or a whole table. Raises `ConfigError` where it is not there, and changes nothing then."""
     path = key_path(key)
     return _save(path, lambda document: _remove(document, path), check)
@@ -54,7 +54,7 @@ def key_path(key: str) -> tuple[str, ...]:
     return path
 
 
-def _save(path: tuple[str, ...], change: _Change, check: Check) -> Saved:
+def _save(path: tuple[str, ...], change: _Change, check: _Check) -> Saved:
     """Write the file if the change is sound; a mistake that was there before, elsewhere, does not prevent that."""
     import tomlkit
 

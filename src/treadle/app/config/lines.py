@@ -11,7 +11,7 @@ import msgspec
 from treadle.protocol.base import Record
 
 
-class Entry(Record, frozen=True, kw_only=True):
+class ConfigEntry(Record, frozen=True, kw_only=True):
     """One value of a file: its path of keys, and the line (from 1) where its statement begins."""
 
     path: tuple[str, ...]
@@ -19,7 +19,7 @@ class Entry(Record, frozen=True, kw_only=True):
     line: int
 
 
-def entries(text: str) -> Iterator[Entry]:
+def entries(text: str) -> Iterator[ConfigEntry]:
     """Give the values of a valid TOML text in the order of its lines: one for each value of an inline table.
 
     A header gives an empty table, so that a wrong name in it has its line too.
@@ -28,12 +28,12 @@ def entries(text: str) -> Iterator[Entry]:
     for line, statement in _statements(text):
         if _is_header(statement):
             table = _path(tomllib.loads(statement))
-            yield Entry(path=table, value={}, line=line)
+            yield ConfigEntry(path=table, value={}, line=line)
             continue
-        yield from (Entry(path=table + path, value=value, line=line) for path, value in _leaves(statement))
+        yield from (ConfigEntry(path=table + path, value=value, line=line) for path, value in _leaves(statement))
 
 
-def first_wrong(text: str, settings: type) -> tuple[Entry, str] | None:
+def first_wrong(text: str, settings: type) -> tuple[ConfigEntry, str] | None:
     """Find the first value that cannot be converted by itself, and what the decoder says of it."""
     for entry in entries(text):
         try:

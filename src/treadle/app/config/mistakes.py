@@ -24,7 +24,7 @@ class Mistake(Record, frozen=True, kw_only=True):
     fix: str
 
 
-def explain(path: Sequence[str], value: Any, settings: type, said: str) -> Mistake:
+def explain_mistake(path: Sequence[str], value: Any, settings: type, said: str) -> Mistake:
     """Say what is wrong with a value at a path of keys; `said` is what the decoder says of it."""
     key = dotted(path)
     if " - at `$" not in said and "unknown field" not in said and "Expected" not in said and "Invalid" not in said:

@@ -85,7 +85,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
     `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
-    before a turn ends without one (0: the first ends it). `max_unasked` bounds the calls that run in a row without
+    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls that run in a row without
     anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
@@ -101,7 +101,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     max_steps: Tokens | None = None
     max_seconds: Seconds | None = None
-    max_unasked: Tokens | None = None
+    max_auto_approved: Tokens | None = None
     budget: BudgetSettings = BudgetSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
@@ -155,7 +155,9 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
     base = Limits(reminders=1, raisable=True) if base is None else base
     said = settings.budget
-    changed: dict[str, Any] = {name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_unasked")}
+    changed: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
+    }
     if settings.max_retries is not None:
         changed["max_retries"] = settings.max_retries
     changed["budget"] = {
@@ -221,11 +223,11 @@ def load_settings(
     the provider that the user's own model names; the model of a workspace does not say whose it is.
     """
     layers = read_layers(flags, file, workspace=workspace, trusted=trusted)
-    settings = merge(layers)
+    settings = merge_layers(layers)
     if settings.base_url:
         from treadle.app.config.addresses import bind_base_url, require_bound
 
-        own = merge([layer for layer in layers if not layer.of_workspace]).model
+        own = merge_layers([layer for layer in layers if not layer.of_workspace]).model
         settings = bind_base_url(settings, own)
         if settings.model:
             require_bound(settings)
@@ -239,14 +241,14 @@ def read_layers(
     user = _read_file(config_file() if file is None else file)
     layers = [user]
     if workspace is not None and trusted:
-        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge(layers)))
+        layers.append(_read_workspace(workspace / WORKSPACE_FILE, merge_layers(layers)))
     layers += [Layer(origin=name, values=_from_variable(name)) for name in VARIABLES if os.environ.get(name)]
     layers.append(Layer(origin="the command line", values=flags))
     check(flags, "the command line")
     return tuple(layers)
 
 
-def merge(layers: Sequence[Layer]) -> Settings:
+def merge_layers(layers: Sequence[Layer]) -> Settings:
     """Let the last layer that speaks win, value by value."""
     values: dict[str, Any] = {}
     for layer in layers:
@@ -293,9 +295,9 @@ def _first_mistake(values: Mapping[str, Any], origin: str, said: str) -> ConfigE
 
 def wrong_value(origin: str, path: Sequence[str], value: Any, said: str, *, way: str = "") -> ConfigError:
     """Make the error of a value that cannot be; `origin` names its place, and `way` says how it is corrected there."""
-    from treadle.app.config.mistakes import explain
+    from treadle.app.config.mistakes import explain_mistake
 
-    mistake = explain(path, value, Settings, said)
+    mistake = explain_mistake(path, value, Settings, said)
     what = f"A setting from {origin} is wrong."
     way = way or "docs/configuration.md lists the settings."
     return ConfigError("config-value", what, why=mistake.why, fix=f"{mistake.fix} {way}".strip())
@@ -384,7 +386,7 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:
     """Give each limit's key, what the user allows, and what the workspace wants; None is not said."""
-    for name in ("max_steps", "max_seconds", "max_unasked", "max_retries"):
+    for name in ("max_steps", "max_seconds", "max_auto_approved", "max_retries"):
         yield name, getattr(users, name), getattr(wanted, name)
     for name in BudgetSettings.__struct_fields__:
         yield "budget", getattr(users.budget, name), getattr(wanted.budget, name)

@@ -16,7 +16,7 @@ _MAX_TOKENS = 16
 """Some wire APIs take no smaller limit."""
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """What one call showed."""
 
     WORKS = "works"
@@ -31,7 +31,7 @@ class CallCheck(Record, frozen=True, kw_only=True):
     """The model that was called, how that went, and what helps where that is known."""
 
     ref: str
-    outcome: Outcome
+    outcome: CheckOutcome
     text: str
     fix: str = ""
 
@@ -44,13 +44,13 @@ async def check_call(models: Models, ref: str, *, limit: float = CALL_SECONDS) -
         async with asyncio.timeout(limit), aclosing(stream):
             event = await anext(stream, None)
     except ConfigError as wrong:
-        return CallCheck(ref=ref, outcome=Outcome.UNCLEAR, text=wrong.what, fix=wrong.fix)
+        return CallCheck(ref=ref, outcome=CheckOutcome.UNCLEAR, text=wrong.what, fix=wrong.fix)
     except TimeoutError:
-        return CallCheck(ref=ref, outcome=Outcome.UNREACHABLE, text=f"no answer within {limit:g} s.")
+        return CallCheck(ref=ref, outcome=CheckOutcome.UNREACHABLE, text=f"no answer within {limit:g} s.")
     if isinstance(event, StreamFailure):
         error = event.error
         return CallCheck(ref=ref, outcome=_outcome(error.kind), text=_text(error), fix=error.fix)
-    return CallCheck(ref=ref, outcome=Outcome.WORKS, text="it answered")
+    return CallCheck(ref=ref, outcome=CheckOutcome.WORKS, text="it answered")
 
 
 def _request(model: str) -> ModelRequest:
@@ -63,19 +63,19 @@ def _text(error: ModelError) -> str:
     return f"{error.kind}: {error.message.strip()}{status}"
 
 
-def _outcome(kind: ErrorKind) -> Outcome:
+def _outcome(kind: ErrorKind) -> CheckOutcome:
     match kind:
         case ErrorKind.EMPTY_REPLY:
-            return Outcome.WORKS
+            return CheckOutcome.WORKS
         case ErrorKind.BALANCE | ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.CONTENT_FILTER:
-            return Outcome.LIMITED
+            return CheckOutcome.LIMITED
         case ErrorKind.AUTHENTICATION:
-            return Outcome.REFUSED
+            return CheckOutcome.REFUSED
         case ErrorKind.PERMISSION:
-            return Outcome.FORBIDDEN
+            return CheckOutcome.FORBIDDEN
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.SERVER | ErrorKind.CANCELLED:
-            return Outcome.UNREACHABLE
+            return CheckOutcome.UNREACHABLE
         case ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST | ErrorKind.CONTEXT_TOO_LONG | ErrorKind.MALFORMED_STREAM:
-            return Outcome.UNCLEAR
+            return CheckOutcome.UNCLEAR
         case _:
             assert_never(kind)

@@ -14,7 +14,7 @@ from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
-from treadle.app.models.keys import Key, find_key
+from treadle.app.models.keys import ApiKey, find_key
 from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
 from treadle.engine.ports import Provider
@@ -23,7 +23,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Prices, Searches, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.breaker import Circuits, GuardedProvider
-from treadle.providers.catalogue import fill_base_url, resolve
+from treadle.providers.catalogue import fill_base_url, find_provider
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.model_data import model_names, model_spec, nearest_models
@@ -56,7 +56,7 @@ LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
 """The providers on the user's own machine that can be asked what they have."""
 
 
-class Choice(Record, frozen=True, kw_only=True):
+class SelectedModel(Record, frozen=True, kw_only=True):
     """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
 
     spec: ModelSpec
@@ -118,7 +118,7 @@ class Models:
         self._notices: dict[str, str] = {}
         self._learned = learned_windows()
 
-    def choose(self, ref: str = "", *, mode: Mode | None = None, thinking: int | None = None) -> Choice:
+    def choose(self, ref: str = "", *, mode: Mode | None = None, thinking: int | None = None) -> SelectedModel:
         """Find a model: `ref`, else that of a mode (by default the settings'), else of the first provider with a key.
 
         `thinking` is a budget in tokens in place of the settings'. Raises `ConfigError`.
@@ -135,7 +135,7 @@ class Models:
         budget, notice = self._clip(spec, said.thinking_budget if thinking is None else thinking)
         unknown = _UNKNOWN_WINDOW.format(ref=ref) if spec.context_window is None and not _is_scripted(ref) else ""
         notices = tuple(text for text in (notice, self._notices.get(ref, ""), unknown) if text)
-        return Choice(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
+        return SelectedModel(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
 
     def fallback(self) -> ModelChoice | None:
         """Find the model that takes over when the chosen one keeps failing; None without one. Raises `ConfigError`."""
@@ -220,7 +220,7 @@ class Models:
         said = self._settings.providers.get(name)
         known = next((row for row in ROWS if name in (row.name, *row.aliases)), None)
         if said is None or (known is not None and not said.wire_api):
-            return resolve(name)
+            return find_provider(name)
         return own_row(name, said, known)
 
     def usual_model(self, row: ProviderRow) -> str:
@@ -233,13 +233,13 @@ class Models:
         priced = [(spec.prices.output, spec.ref) for spec in specs if spec.prices is not None and spec.native_tools]
         return min(priced)[1] if priced else ""
 
-    def key(self, row: ProviderRow) -> Key | None:
+    def key(self, row: ProviderRow) -> ApiKey | None:
         """Find the key of a provider: in its variables, or the one that the settings name; else the stored one.
 
         Raises `ConfigError` where the stored keys cannot be read.
         """
         if row.name in self._keys:
-            return Key(value=self._keys[row.name], origin="")
+            return ApiKey(value=self._keys[row.name], origin="")
         said = self._said(row)
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
@@ -322,7 +322,7 @@ class Models:
 
     def _first_with_key(self) -> str:
         for name, model in DEFAULTS.items():
-            if self.key(resolve(name)) is not None:
+            if self.key(find_provider(name)) is not None:
                 return f"{name}/{model}"
         raise ConfigError(
             "no-provider",

@@ -17,7 +17,7 @@ _KEYRING_SECONDS = 5.0
 """A keyring may wait for somebody to unlock it; longer than this it counts as not there."""
 
 
-class Key(Record, frozen=True, kw_only=True):
+class ApiKey(Record, frozen=True, kw_only=True):
     """A provider's key, and where it came from in words. The value is never in its representation."""
 
     value: str
@@ -47,7 +47,7 @@ def key_file() -> Path:
     return config_file().with_name("auth.json")
 
 
-def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, str]) -> Key | None:
+def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, str]) -> ApiKey | None:
     """Find the key of a provider: environment, then keyring, then file; None where there is none.
 
     The keyring is asked only for providers that `store_key` put there: it is slow to load and may ask for a password.
@@ -56,14 +56,14 @@ def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, 
     for name in variables:
         value = environment.get(name, "").strip()
         if value:
-            return Key(value=value, origin=name)
+            return ApiKey(value=value, origin=name)
     stored = _read()
     if provider in stored.keyring:
         value = _ask(lambda backend: backend.get_password(_SERVICE, provider)) or ""
         if value:
-            return Key(value=value, origin="the system's keyring")
+            return ApiKey(value=value, origin="the system's keyring")
     value = stored.keys.get(provider, "")
-    return Key(value=value, origin=str(key_file())) if value else None
+    return ApiKey(value=value, origin=str(key_file())) if value else None
 
 
 def store_key(provider: str, value: str) -> str:

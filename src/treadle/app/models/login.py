@@ -1,7 +1,7 @@
 """Storing a provider's key after one call showed that it works."""
 
 from treadle.app.config.settings import Settings
-from treadle.app.models.call_check import CallCheck, Outcome, check_call
+from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
 from treadle.app.models.choosing import DEFAULTS, Models
 from treadle.app.models.keys import forget_key, store_key
 from treadle.protocol.errors import ConfigError
@@ -59,7 +59,7 @@ async def try_key(settings: Settings, provider: str, key: str, model: str = "") 
     ref = f"{row.name}/{model}" if model else models.usual_model(row)
     if not ref:
         text = f"No model of {row.title} is known to try the key with. Name one with --model NAME."
-        return CallCheck(ref=row.name, outcome=Outcome.UNCLEAR, text=text)
+        return CallCheck(ref=row.name, outcome=CheckOutcome.UNCLEAR, text=text)
     try:
         return await check_call(models, ref)
     finally:
@@ -68,21 +68,21 @@ async def try_key(settings: Settings, provider: str, key: str, model: str = "") 
 
 def keep_key(provider: str, key: str, check: CallCheck | None) -> str:
     """Store a key and tell where; raises `ConfigError` without storing one that the provider refused."""
-    if check is None or check.outcome not in (Outcome.REFUSED, Outcome.FORBIDDEN):
+    if check is None or check.outcome not in (CheckOutcome.REFUSED, CheckOutcome.FORBIDDEN):
         return store_key(provider, key)
     fix = f"Check that the key is complete. {where_to_get(provider)}"
-    if check.outcome is Outcome.FORBIDDEN:
+    if check.outcome is CheckOutcome.FORBIDDEN:
         fix += " If it is for other models only, try it with --model NAME, or store it with --no-check."
     raise ConfigError(
         "key-refused", "The key was refused and is not stored.", why=f"{check.ref}: {check.text}", fix=fix
     )
 
 
-def said_of(check: CallCheck | None) -> str:
+def describe_check(check: CallCheck | None) -> str:
     """Say what is known of a key that was stored."""
     if check is None:
         return "untried"
-    if check.outcome in (Outcome.WORKS, Outcome.LIMITED):
+    if check.outcome in (CheckOutcome.WORKS, CheckOutcome.LIMITED):
         return f"{check.ref}: {check.text}"
     return f"saved, not checked: {check.ref}: {check.text}"
 

@@ -7,14 +7,14 @@ from difflib import get_close_matches
 
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.edit import set_value
-from treadle.app.config.lines import Entry, dotted, entries
+from treadle.app.config.lines import ConfigEntry, dotted, entries
 from treadle.app.config.mistakes import command
 from treadle.app.config.settings import VARIABLES, Settings
 from treadle.app.models.choosing import DEFAULTS, Models
 from treadle.app.models.said import checked_url
 from treadle.app.places import config_file
 from treadle.protocol.errors import ConfigError
-from treadle.providers.catalogue import resolve
+from treadle.providers.catalogue import find_provider
 from treadle.providers.model_data import model_names
 
 _NEAREST = 3
@@ -24,7 +24,7 @@ def nearest_refs(text: str) -> Sequence[str]:
     """Give the names, `provider/model`, that were probably meant: of the usual providers, their usual models first."""
     text = text.strip().lower()
     usual = [f"{provider}/{model}" for provider, model in DEFAULTS.items()]
-    known = [f"{provider}/{name}" for provider in DEFAULTS for name in model_names(resolve(provider))]
+    known = [f"{provider}/{name}" for provider in DEFAULTS for name in model_names(find_provider(provider))]
     same = [ref for ref in known if ref.partition("/")[2].lower() == text]
     holding = sorted((ref for ref in known if text in ref.partition("/")[2].lower()), key=len)
     close = get_close_matches(text, [ref.partition("/")[2] for ref in known], n=_NEAREST)
@@ -84,7 +84,7 @@ def with_place(error: ConfigError, ref: str) -> ConfigError:
     return ConfigError(error.code, error.what, why=f"{error.why} {place}".strip(), fix=fix)
 
 
-def _names_model(entry: Entry) -> bool:
+def _names_model(entry: ConfigEntry) -> bool:
     return entry.path in (("model",), ("fallback",)) or (entry.path[0] == "modes" and entry.path[-1] == "model")
 
 

@@ -2,7 +2,7 @@
 
 from treadle.protocol.base import Record
 
-EFFORTS = {"off": 0, "low": 4_096, "medium": 16_384, "high": 32_768}
+EFFORT_BUDGETS = {"off": 0, "low": 4_096, "medium": 16_384, "high": 32_768}
 """Budgets for thinking, in tokens, by the names that providers know which take no number."""
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from treadle.app.presentation.copies import changes_of, lines_of
 from treadle.app.presentation.escape import exact, exact_line, printable
-from treadle.app.presentation.words import allowance_of, counted
+from treadle.app.presentation.words import counted, describe_allowance
 from treadle.protocol.permissions import Allowance, Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.tools import (
     Access,
@@ -25,7 +25,7 @@ from treadle.protocol.tools import (
 )
 
 
-class Look(Enum):
+class QuestionStyle(Enum):
     """How a question is shown; danger begins with no."""
 
     USUAL = "usual"
@@ -89,7 +89,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    look: Look = Look.USUAL
+    look: QuestionStyle = QuestionStyle.USUAL
     meaning: Meaning = Meaning("", "")
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
@@ -109,12 +109,12 @@ class Grants(Struct, frozen=True, kw_only=True):
     other: str = ""
 
 
-def look_of(question: Question) -> Look:
+def question_style(question: Question) -> QuestionStyle:
     """Say whether a question is about something dangerous."""
     if question.denial is not None:
-        return Look.DANGER if question.denial.right is Right.READ else Look.USUAL
+        return QuestionStyle.DANGER if question.denial.right is Right.READ else QuestionStyle.USUAL
     decision = question.decision
-    return Look.DANGER if decision is not None and decision.risk is Risk.CRITICAL else Look.USUAL
+    return QuestionStyle.DANGER if decision is not None and decision.risk is Risk.CRITICAL else QuestionStyle.USUAL
 
 
 def is_edit(question: Question) -> bool:
@@ -146,7 +146,7 @@ def grants_of(question: Question) -> Grants | None:
         always=", ".join(map(_grant, offers)),
         # Rules over commands are bound to the folder when they are saved.
         where="for this project" if of_commands else "in every project",
-        rule="; ".join(exact_line(allowance_of(offer)) for offer in offers),
+        rule="; ".join(exact_line(describe_allowance(offer)) for offer in offers),
         match=exact_line(covered) if of_commands else "",
         other=_not_covered(offers[0]) if of_commands else "",
     )
@@ -163,7 +163,7 @@ def _not_covered(offer: Allowance) -> str:
     return exact_line(shlex.join(words))
 
 
-def asked(question: Question, roots: Sequence[str]) -> Asked:
+def asked_in_words(question: Question, roots: Sequence[str]) -> Asked:
     """Put a question as asked in a workspace into words."""
     match question.kind:
         case QuestionKind.PERMISSION if question.denial is not None:
@@ -172,6 +172,9 @@ def asked(question: Question, roots: Sequence[str]) -> Asked:
             return _keeping(question, question.copy, roots)
         case QuestionKind.PERMISSION:
             return _permission(question, roots)
+        case QuestionKind.SUMMARY:
+            text = "" if question.preview is None else question.preview.text
+            return Asked(title=printable(question.text), text=printable(text).strip("\n"))
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.BUDGET:
             title, _, rest = printable(question.text).strip().partition("\n")
             return Asked(title=title, text=rest.strip("\n"))
@@ -203,16 +206,16 @@ def _short(access: Access, question: Question) -> str:
 def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     base = _permission(question, ())
     target = exact_line(denial.target)
-    title, lacked = {
+    title, missing = {
         Right.NETWORK: ("Run it again with network access?", f"tried to reach {target or 'the network'}"),
         Right.WRITE: ("Run it again with the right to write?", f"tried to write {target or 'outside this project'}"),
         Right.READ: ("Run it again with the right to read a secret?", f"tried to read {target or 'a secret'}"),
         Right.UNSANDBOXED: ("Run it again without the sandbox?", "tried something that the sandbox does not allow"),
     }[denial.right]
     seen = f" {printable(denial.text)}" if denial.text else ""
-    why = f"The command {lacked}, and the sandbox stopped it.{seen}"
+    why = f"The command {missing}, and the sandbox stopped it.{seen}"
     return Asked(
-        title=title, look=look_of(question), text=base.text, rights=base.rights, why=(why,), details=base.details
+        title=title, look=question_style(question), text=base.text, rights=base.rights, why=(why,), details=base.details
     )
 
 
@@ -230,7 +233,7 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Ask
 
 def _permission(question: Question, roots: Sequence[str]) -> Asked:
     decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
-    look = look_of(question)
+    look = question_style(question)
     title, text = _title(question, roots)
     meaning = _meaning_of(decision)
     counted = _counted(question)
@@ -242,7 +245,7 @@ def _permission(question: Question, roots: Sequence[str]) -> Asked:
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         rights=_rights(decision),
-        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if look is Look.DANGER else ())),
+        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if look is QuestionStyle.DANGER else ())),
         details=tuple(_details(question, decision)),
     )
 

@@ -46,13 +46,13 @@ def elsewhere(by: str) -> str:
     return "in the first terminal" if name == "main" else f"in {name}"
 
 
-def clip(text: str, limit: int) -> str:
+def clip_text(text: str, limit: int) -> str:
     """Put a text on one line of at most `limit` characters."""
     line = " ".join(text[: limit * 4].split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def shorten(text: str, *, lines: int, characters: int) -> str:
+def shorten_middle(text: str, *, lines: int, characters: int) -> str:
     """Leave out the middle of a long text, and say how much; at most so many lines and characters stay."""
     kept = text.split("\n")
     if len(kept) > lines:
@@ -70,7 +70,7 @@ def plain(content: tuple[ResultContent, ...]) -> str:
     return "\n".join(_block(block) for block in content)
 
 
-def said_of(content: tuple[UserContent, ...]) -> str:
+def prompt_text(content: tuple[UserContent, ...]) -> str:
     """Give what the user wrote and attached; the output of their own commands is left out."""
     return plain(without_own_commands(content))
 
@@ -124,7 +124,7 @@ class CallName(Struct, frozen=True):
         return " ".join(filter(None, (self.verb, self.about, f"({self.counted})" if self.counted else "")))
 
 
-def name_of(changed: CallChanged) -> CallName:
+def describe_call(changed: CallChanged) -> CallName:
     """Name a call by what it does; harmless to show, of a command all lines."""
     preview = changed.preview
     if preview is None:
@@ -140,18 +140,18 @@ def name_of(changed: CallChanged) -> CallName:
         # What is searched says more than where; the project itself need not be named.
         place, more = more, "" if place in ("", ".") else f"in {place}"
     about = " ".join(filter(None, (place, more)))
-    return CallName(_RENAMED.get(verb, printable(clip(verb, _SHOWN_TITLE))), printable(about), counted)
+    return CallName(_RENAMED.get(verb, printable(clip_text(verb, _SHOWN_TITLE))), printable(about), counted)
 
 
 def call_name(call: ToolCall) -> CallName:
     """Name a call by its tool and its first argument in words."""
     first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return CallName(verb_of(call.name), printable(clip(first, _SHOWN_TITLE)))
+    return CallName(verb_of(call.name), printable(clip_text(first, _SHOWN_TITLE)))
 
 
 def verb_of(tool: str) -> str:
     """Name what a tool does."""
-    return _VERBS.get(tool, printable(clip(tool, _SHOWN_TITLE)))
+    return _VERBS.get(tool, printable(clip_text(tool, _SHOWN_TITLE)))
 
 
 def note_of(kind: ToolKind, result: CallResult) -> str:
@@ -160,7 +160,7 @@ def note_of(kind: ToolKind, result: CallResult) -> str:
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
         return ""
     if result.outcome is not Outcome.OK:
-        first = printable(clip(text.partition("\n")[0], _SHOWN_REASON))
+        first = printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
         status = _STATUS.match(first)
         return f"exit {status[1]}" if status is not None else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
@@ -273,7 +273,7 @@ def provider_of(model: str) -> str:
         return printable(model.partition("/")[0]) or "The provider"
 
 
-def failed(error: ModelError, model: str) -> str:
+def describe_failure(error: ModelError, model: str) -> str:
     """Say in one sentence that a call of a model failed."""
     who = provider_of(model)
     status = f" ({error.status})" if error.status is not None else ""
@@ -326,7 +326,7 @@ def advice(error: ModelError, model: str) -> str:
             assert_never(error.kind)
 
 
-def allowance_of(allowance: Allowance) -> str:
+def describe_allowance(allowance: Allowance) -> str:
     """Say what an allowance covers."""
     tool = f" with {allowance.tool}" if allowance.tool else ""
     if allowance.argv:

@@ -14,7 +14,7 @@ from treadle.protocol.tools import Outcome
 from treadle.store.sqlite import Store
 
 
-class Step(StrEnum):
+class AuditStep(StrEnum):
     """What a record tells of."""
 
     CALL = "call"
@@ -34,7 +34,7 @@ class AuditRecord(Record, frozen=True, kw_only=True):
     seq: int
     at: int
     source: str
-    step: Step
+    step: AuditStep
     call_id: str
     tool: str = ""
     arguments: dict[str, Any] | None = None
@@ -71,10 +71,10 @@ class Verified(Record, frozen=True, kw_only=True, omit_defaults=False):
 def records(session_id: str, events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[AuditRecord]:
     """Give the records of a log; every row of it has its hash."""
     for event, chain in _with_chain(events, chains):
-        told = _tell(event)
-        if told is not None:
+        fields = _fields_of(event)
+        if fields is not None:
             yield AuditRecord(
-                session=session_id, seq=event.seq, at=event.at, source=event.source.kind, chain=chain.hex(), **told
+                session=session_id, seq=event.seq, at=event.at, source=event.source.kind, chain=chain.hex(), **fields
             )
 
 
@@ -87,22 +87,22 @@ def _with_chain(events: Iterable[Event], chains: Iterable[bytes]) -> Iterator[tu
         yield event, chain
 
 
-def _tell(event: Event) -> dict[str, Any] | None:
+def _fields_of(event: Event) -> dict[str, Any] | None:
     match event.data:
         case CallProposed(call=call):
-            return {"step": Step.CALL, "call_id": call.id, "tool": call.name, "arguments": call.arguments}
+            return {"step": AuditStep.CALL, "call_id": call.id, "tool": call.name, "arguments": call.arguments}
         case CallJudged(call_id=call_id, decision=decision):
             reasons = [*decision.reasons, *(reason for part in decision.parts for reason in part.reasons)]
             rules = tuple(dict.fromkeys(reason.rule for reason in reasons))
-            told = {"verdict": decision.verdict, "rules": rules, "digest": decision.digest}
-            return {"step": Step.DECISION, "call_id": call_id, **told}
+            fields = {"verdict": decision.verdict, "rules": rules, "digest": decision.digest}
+            return {"step": AuditStep.DECISION, "call_id": call_id, **fields}
         case Answer(question_id=question_id, option=option):
-            return {"step": Step.ANSWER, "call_id": question_id, "answer": option}
+            return {"step": AuditStep.ANSWER, "call_id": question_id, "answer": option}
         case CallStarted(call_id=call_id):
-            return {"step": Step.START, "call_id": call_id}
+            return {"step": AuditStep.START, "call_id": call_id}
         case CallFinished(call_id=call_id, result=result):
             size = len(msgspec.json.encode(result.content))
-            return {"step": Step.END, "call_id": call_id, "outcome": result.outcome, "bytes": size}
+            return {"step": AuditStep.END, "call_id": call_id, "outcome": result.outcome, "bytes": size}
         case _:
             return None
 

@@ -38,6 +38,6 @@ def fail(name: str, found: str, fix: str) -> Check:
     return Check(name=name, status=CheckStatus.FAIL, found=found, fix=fix)
 
 
-def failed(name: str, error: TreadleError) -> Check:
+def failed_check(name: str, error: TreadleError) -> Check:
     """Make a check from an error."""
     return fail(name, " ".join(filter(None, (error.what, error.why))), error.fix)

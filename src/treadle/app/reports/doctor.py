@@ -7,12 +7,12 @@ from typing import assert_never
 
 from treadle.app.config.addresses import require_bound
 from treadle.app.config.settings import Settings, load_settings
-from treadle.app.models.call_check import CallCheck, Outcome, check_call
+from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
 from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.keys import check_stored, keyring_name
 from treadle.app.models.listing import local_lines, local_servers, provider_lines
 from treadle.app.presentation.words import counted
-from treadle.app.reports.checks import Check, fail, failed, ok, warn
+from treadle.app.reports.checks import Check, fail, failed_check, ok, warn
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
 from treadle.app.security.trusting import session_trust, trust_command
@@ -30,7 +30,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
         models = Models(settings)
         keys = list(_keys(models))
     except ConfigError as error:
-        yield failed("settings", error)
+        yield failed_check("settings", error)
         return
     yield ok("settings", "no mistakes")
     for check in _rules():
@@ -38,7 +38,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     try:
         check_stored()
     except ConfigError as error:
-        yield failed("keys", error)
+        yield failed_check("keys", error)
         return
     for check in keys:
         yield check
@@ -102,7 +102,7 @@ async def _calls(settings: Settings) -> list[Check]:
         calls = await asyncio.gather(*(check_call(models, ref) for ref in refs))
     finally:
         await models.close()
-    return [_told(call, needed=_provider(call.ref) in chosen) for call in calls]
+    return [_check(call, needed=_provider(call.ref) in chosen) for call in calls]
 
 
 def _chosen(models: Models, settings: Settings) -> frozenset[str]:
@@ -132,19 +132,19 @@ def _refs(models: Models, settings: Settings) -> Iterator[str]:
                 yield ref
 
 
-def _told(call: CallCheck, *, needed: bool) -> Check:
+def _check(call: CallCheck, *, needed: bool) -> Check:
     name, broken = f"call {call.ref}", fail if needed else warn
     match call.outcome:
-        case Outcome.WORKS:
+        case CheckOutcome.WORKS:
             return ok(name, call.text)
-        case Outcome.LIMITED:
+        case CheckOutcome.LIMITED:
             return warn(name, call.text, call.fix or "The key works. Wait, or top up the account.")
-        case Outcome.UNCLEAR:
+        case CheckOutcome.UNCLEAR:
             fix = call.fix or "Check the model's name and the base URL: `treadle config` shows them."
             return warn(name, call.text, fix)
-        case Outcome.REFUSED | Outcome.FORBIDDEN:
+        case CheckOutcome.REFUSED | CheckOutcome.FORBIDDEN:
             return broken(name, call.text, call.fix or f"Store another key: treadle login {_provider(call.ref)}")
-        case Outcome.UNREACHABLE:
+        case CheckOutcome.UNREACHABLE:
             return broken(name, call.text, call.fix or "Check the network, the proxy and the base URL.")
         case _:
             assert_never(call.outcome)

@@ -15,7 +15,7 @@ from treadle.app.places import config_file, data_directory, database, outputs
 from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
-from treadle.app.security.sandbox_state import FIX, describe
+from treadle.app.security.sandbox_state import FIX, describe_sandbox
 from treadle.workspace.copies import why_no_copy
 from treadle.workspace.programs import chromium_program
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
@@ -103,7 +103,7 @@ def _git() -> Check:
 
 def _sandbox() -> Check:
     state = probe()
-    found = describe(state)
+    found = describe_sandbox(state)
     if found.whole:
         return ok("sandbox", found.text)
     if state.backend is None:

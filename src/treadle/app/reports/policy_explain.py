@@ -44,7 +44,7 @@ _RUNS_IN = {
 }
 
 
-class Change(Record, frozen=True, kw_only=True):
+class _Change(Record, frozen=True, kw_only=True):
     """One thing that would give another answer; `rule` is the text of a rule that would."""
 
     what: str
@@ -63,7 +63,7 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     risk: Risk
     confinement: Confinement | None
     parts: tuple[Part, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[_Change, ...]
 
 
 def explain_access(access: Access, context: PolicyContext) -> Explained:
@@ -105,15 +105,15 @@ def _spec(access: Access) -> ToolSpec:
             assert_never(access)
 
 
-def _changes(access: Access, spec: ToolSpec, decision: Decision, context: PolicyContext) -> Iterator[Change]:
+def _changes(access: Access, spec: ToolSpec, decision: Decision, context: PolicyContext) -> Iterator[_Change]:
     for what, other in _alternatives(decision, context):
         verdict = decide(spec, {}, (access,), other).verdict
         if verdict is not decision.verdict:
-            yield Change(what=what, verdict=verdict)
+            yield _Change(what=what, verdict=verdict)
     offered = [with_examples(rule) for rule in suggest_rules(decision, spec, (access,), context)]
     if offered and None not in offered:
         text = "\n".join(render_rule(rule) for rule in offered if rule is not None)
-        yield Change(what="a rule of your own", verdict=Verdict.ALLOW, rule=text)
+        yield _Change(what="a rule of your own", verdict=Verdict.ALLOW, rule=text)
 
 
 def _alternatives(decision: Decision, context: PolicyContext) -> Iterator[tuple[str, PolicyContext]]:

@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class PastCall:
     """A call of the past as it was judged. `mode` is that of the session then, `roots` its further folders."""
 
     session: str
@@ -56,7 +56,7 @@ class Judged:
     roots: tuple[str, ...] = ()
 
 
-class Changed(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ChangedDecision(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A call that would be decided otherwise; `reasons` are those of the new decision."""
 
     session: str
@@ -88,7 +88,7 @@ class Suggestion(Record, frozen=True, kw_only=True, omit_defaults=False):
     toml: str
 
 
-def judged_calls(row: SessionRow, events: Iterable[Event]) -> Iterator[Judged]:
+def judged_calls(row: SessionRow, events: Iterable[Event]) -> Iterator[PastCall]:
     """Find the calls of a session that were judged, in order."""
     mode = Mode.ASK
     roots: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def judged_calls(row: SessionRow, events: Iterable[Event]) -> Iterator[Judged]:
                 proposed[proposal.call.id] = proposal
             case CallJudged(call_id=call_id) as data if call_id in proposed:
                 proposal = proposed[call_id]
-                yield Judged(
+                yield PastCall(
                     session=row.id,
                     seq=event.seq,
                     at=event.at,
@@ -142,7 +142,7 @@ class Replay:
     _contexts: dict[tuple[str, tuple[str, ...], Mode], PolicyContext] = field(default_factory=dict)
     _specs: Mapping[str, ToolSpec] = field(default_factory=lambda: {spec.name: spec for spec in tool_specs()})
 
-    def judge(self, past: Judged) -> Changed | None:
+    def judge(self, past: PastCall) -> ChangedDecision | None:
         """Judge one call anew; gives it if the verdict is another one."""
         self.calls += 1
         self.sessions.add(past.session)
@@ -155,7 +155,7 @@ class Replay:
         )
         if decision.verdict is past.decision.verdict:
             return None
-        return Changed(
+        return ChangedDecision(
             session=past.session,
             seq=past.seq,
             tool=past.call.name,
@@ -170,7 +170,7 @@ class Replay:
         """Sum up."""
         return Replayed(calls=self.calls, changed=changed, sessions=len(self.sessions), gone=tuple(sorted(self.gone)))
 
-    def spec_of(self, past: Judged) -> ToolSpec:
+    def spec_of(self, past: PastCall) -> ToolSpec:
         """Give the declaration of a call's tool; of one that is no more, what the past decision knew of it."""
         known = self._specs.get(past.call.name)
         if known is not None:
@@ -226,23 +226,23 @@ def _with(record: _T, **values: str) -> _T:
     return msgspec.structs.replace(record, **values)  # type: ignore[type-var]
 
 
-def what_of(past: Judged) -> str:
+def what_of(past: PastCall) -> str:
     """Say in one line what a call was about."""
-    told = []
+    parts = []
     for access in past.accesses:
         match access:
             case RunCommand(command=command):
-                told.append(command)
+                parts.append(command)
             case WritePath(path=path):
-                told.append(f"write {path}")
+                parts.append(f"write {path}")
             case ReadPath(path=path):
-                told.append(f"read {path}")
+                parts.append(f"read {path}")
             case FetchUrl(url=url, method=method):
-                told.append(f"{method} {url}")
-    return "; ".join(told) or past.call.name
+                parts.append(f"{method} {url}")
+    return "; ".join(parts) or past.call.name
 
 
-def approved_calls(row: SessionRow, events: Sequence[Event]) -> Iterator[Judged]:
+def approved_calls(row: SessionRow, events: Sequence[Event]) -> Iterator[PastCall]:
     """Find the calls of a session that the user was asked about and said yes to, with what they were asked."""
     by_id = {past.call.id: past for past in judged_calls(row, events)}
     state = State()
@@ -259,12 +259,12 @@ def approved_calls(row: SessionRow, events: Sequence[Event]) -> Iterator[Judged]
 Bind = Callable[[Sequence[Rule], str], Sequence[Rule]]
 
 
-def suggestions(calls: Iterable[Judged], replay: Replay, bind: Bind) -> list[tuple[Rule, Suggestion]]:
+def suggestions(calls: Iterable[PastCall], replay: Replay, bind: Bind) -> list[tuple[Rule, Suggestion]]:
     """Find the narrowest rules under which the approved calls would not have asked; the most used first.
 
     What the present rules allow by now is left out.
     """
-    seen: dict[Rule, list[Judged]] = {}
+    seen: dict[Rule, list[PastCall]] = {}
     for past in calls:
         context, spec = replay.context_of(past.workspace, Mode.ASK, past.roots), replay.spec_of(past)
         decision = decide(spec, past.call.arguments, past.accesses, context)

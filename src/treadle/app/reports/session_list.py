@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from treadle.app.compose import open_store
 from treadle.engine.core.history import last_state
-from treadle.engine.core.state import Turn
+from treadle.engine.core.state import TurnState
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt
@@ -29,7 +29,7 @@ class SessionState(StrEnum):
     STOPPED = "stopped"
 
 
-UNFINISHED = "unfinished"
+_UNFINISHED = "unfinished"
 """Why a session stopped whose program ended in mid-turn."""
 
 UNREADABLE = "unreadable"
@@ -151,7 +151,7 @@ def _followed(events: Iterable[Event]) -> _Digest:
             yield event
 
     state = last_state(noted())
-    turns: list[TurnOutcome | Turn] = [*ended, *([] if state.turn is None else [state.turn])]
+    turns: list[TurnOutcome | TurnState] = [*ended, *([] if state.turn is None else [state.turn])]
     known = [turn.cost for turn in turns if turn.cost is not None]
     changes = [change for turn in turns for change in turn.changes]
     return _Digest(
@@ -191,7 +191,7 @@ def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]
     if digest.active and live:
         return (SessionState.WAITING if digest.asking else SessionState.WORKING), None
     if digest.active or digest.stop is None:
-        return SessionState.STOPPED, UNFINISHED
+        return SessionState.STOPPED, _UNFINISHED
     if digest.stop == TurnStop.END_TURN:
         return SessionState.DONE, None
     return SessionState.STOPPED, digest.stop

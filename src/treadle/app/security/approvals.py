@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from treadle.app.security.policy_files import Places, usual_places
+from treadle.app.security.policy_files import RuleFilePlaces, usual_places
 from treadle.policy.allowances import rule_of
 from treadle.policy.rulefile import RuleFile, RuleFileError, read_rules
 from treadle.policy.rules import Rule, Scope
@@ -49,7 +49,7 @@ def write_rules(rules: Sequence[Rule], file: Path, *, note: str = "") -> tuple[s
     return tuple(rule.id for rule in added)
 
 
-def revoke_rule(rule_id: str, places: Places | None = None) -> tuple[Path, ...]:
+def revoke_rule(rule_id: str, places: RuleFilePlaces | None = None) -> tuple[Path, ...]:
     """Take the user's rules with this id out of their files; gives the files. `ConfigError`: none has it."""
     with _locked():
         found = [file for file in _users_files(places or usual_places(None)) if _remove(file, rule_id)]
@@ -77,7 +77,7 @@ def _remove(file: Path, rule_id: str) -> bool:
     return bool(going)
 
 
-def _users_files(places: Places) -> Iterator[Path]:
+def _users_files(places: RuleFilePlaces) -> Iterator[Path]:
     folder = places.user / "policy.d"
     files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
     yield from (file for file in (places.user / "policy.toml", *files) if file.is_file())

@@ -22,13 +22,13 @@ from treadle.workspace.copies import Hold, why_no_copy
 from treadle.workspace.sandbox import (
     Backend,
     Committed,
+    Installer,
     MadeFiles,
     Profile,
     SandboxState,
     Surroundings,
     Survey,
     Surveyor,
-    Tools,
     allow,
     find_denial,
     prepare,
@@ -40,7 +40,7 @@ from treadle.workspace.sandbox import (
 )
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.variables import HARDENED_GIT, path_outside
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CommandFolders:
     """Where the commands of a session run: `data` is Treadle's own folder, `private` the session's in there.
 
     `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
@@ -100,7 +100,9 @@ def is_secret(path: str) -> bool:
     return secret_name(path) is not None
 
 
-def confine(line: str, rights: Rights, place: Place, context: PolicyContext, *, background: bool = False) -> Setup:
+def confine(
+    line: str, rights: Rights, place: CommandFolders, context: PolicyContext, *, background: bool = False
+) -> Setup:
     """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`."""
     reads = only_reads(line, place.root, context)
     found = confine_as(
@@ -126,10 +128,10 @@ def why_held(path: str, context: PolicyContext) -> str:
 def confine_as(
     kind: Confinement,
     line: str,
-    place: Place,
+    place: CommandFolders,
     *,
     granted: Sequence[SandboxDenial] = (),
-    owned: AbstractSet[Tools] = frozenset(),
+    owned: AbstractSet[Installer] = frozenset(),
     hold: Hold | None = None,
 ) -> Setup:
     """Set up a run in one confinement, with rights that this run has besides; looks at the disk.
@@ -166,7 +168,7 @@ class _Settling:
     """Looks at what one command did: the control files that it made, and the secrets that read as `empty`."""
 
     line: str
-    place: Place
+    place: CommandFolders
     made: MadeFiles | None
     empty: Sequence[str]
 
@@ -192,7 +194,7 @@ def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
     return [path for found in surveys for path in found.secrets if path in profile.masked and path not in shown]
 
 
-def recover(data: Path) -> tuple[str, ...]:
+def recover_control_files(data: Path) -> tuple[str, ...]:
     """Move away the control files of commands whose Treadle was killed, and say so."""
     return recover_made(data, is_control=is_control, is_secret=is_secret)
 
@@ -209,13 +211,13 @@ def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
     return right.target not in kept and any(is_within(right.target, entry) for entry in kept)
 
 
-def confine_server(mode: Mode, place: Place) -> Wrapping:
+def confine_server(mode: Mode, place: CommandFolders) -> Wrapping:
     """Give what goes around a program that stays while commands come and go; it changes nothing in the workspace.
 
     Looks at the disk. Raises `ToolError`.
     """
     if mode is Mode.FULL or probe().backend is None:
-        return PLAIN
+        return UNWRAPPED
     surveys = [surveyor.look() for surveyor in place.surveyors]
     return prepare(profile_of(Confinement.LOOK, place, surveys, frozenset()), probe())
 
@@ -228,7 +230,9 @@ def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> S
     return None if denial is not None and is_within(denial.target, str(data)) else denial
 
 
-def profile_of(kind: Confinement, place: Place, surveys: Sequence[Survey], owned: AbstractSet[Tools]) -> Profile:
+def profile_of(
+    kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], owned: AbstractSet[Installer]
+) -> Profile:
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     around = Surroundings(
         home=os.path.realpath(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ

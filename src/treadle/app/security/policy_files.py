@@ -33,7 +33,7 @@ class FileState(StrEnum):
     BROKEN = "broken"
 
 
-class Places(Struct, frozen=True, kw_only=True):
+class RuleFilePlaces(Struct, frozen=True, kw_only=True):
     """Where rule files are looked for, and where their last good texts are `kept`."""
 
     admin: Path
@@ -71,9 +71,9 @@ class _Candidate(Struct, frozen=True):
     signature: _Signature
 
 
-def usual_places(workspace: Path | None) -> Places:
+def usual_places(workspace: Path | None) -> RuleFilePlaces:
     """Give the places that count for this user."""
-    return Places(admin=ADMIN, user=config_file().parent, kept=data_directory() / "policy", workspace=workspace)
+    return RuleFilePlaces(admin=ADMIN, user=config_file().parent, kept=data_directory() / "policy", workspace=workspace)
 
 
 class PolicyFiles:
@@ -84,7 +84,7 @@ class PolicyFiles:
     """
 
     def __init__(
-        self, places: Places, *, keep: bool = True, admin_problem: "Callable[[Path], str] | None" = None
+        self, places: RuleFilePlaces, *, keep: bool = True, admin_problem: "Callable[[Path], str] | None" = None
     ) -> None:
         self._places = places
         self._keep = keep

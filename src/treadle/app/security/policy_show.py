@@ -118,12 +118,12 @@ def policy_lines(policy: Policy) -> Iterator[str]:
     for file in policy.files:
         rules = f"{file.rules} rule{'' if file.rules == 1 else 's'}"
         if file.state is FileState.BROKEN:
-            told = (
+            shown = (
                 f"BROKEN: {file.why}; {f'its last valid version ({rules})' if file.rules else 'none of it'} is in force"
             )
         else:
-            told = rules
-        yield visible(f"  {file.scope:<8} {file.path}  {told}")
+            shown = rules
+        yield visible(f"  {file.scope:<8} {file.path}  {shown}")
     if policy.problems:
         yield "automatic approval is off until this is fixed: nothing runs without asking"
     yield "rules:" if policy.rules else "rules: only the built-in ones"
@@ -131,5 +131,5 @@ def policy_lines(policy: Policy) -> Iterator[str]:
         mark = "" if rule.in_force else f"  NOT IN FORCE: {rule.why}"
         examples = len(rule.match) + len(rule.not_match)
         hold = f"{examples} example{'s hold' if examples != 1 else ' holds'}"
-        told = f"{rule.matches}  [{rule.scope}, {rule.source}]  {hold}{mark}"
-        yield visible(f"  {rule.verdict:<6} {rule.id}: {told}")
+        shown = f"{rule.matches}  [{rule.scope}, {rule.source}]  {hold}{mark}"
+        yield visible(f"  {rule.verdict:<6} {rule.id}: {shown}")

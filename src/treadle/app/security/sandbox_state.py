@@ -15,7 +15,7 @@ FIX = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confining:
+class SandboxSummary:
     """What confines commands, in words; `whole` when nothing is lacking, `there` when there is something."""
 
     text: str
@@ -23,17 +23,17 @@ class Confining:
     whole: bool
 
 
-def describe(state: SandboxState) -> Confining:
+def describe_sandbox(state: SandboxState) -> SandboxSummary:
     """Say what confines commands here, or why nothing does."""
     match state.backend:
         case Backend.BUBBLEWRAP:
-            return Confining(text=f"bubblewrap ({state.program})", there=True, whole=True)
+            return SandboxSummary(text=f"bubblewrap ({state.program})", there=True, whole=True)
         case Backend.LANDLOCK:
-            return Confining(text=f"Landlock: {state.reason}", there=True, whole=False)
+            return SandboxSummary(text=f"Landlock: {state.reason}", there=True, whole=False)
         case Backend.SEATBELT:
-            return Confining(text=f"the system's sandbox ({state.program})", there=True, whole=False)
+            return SandboxSummary(text=f"the system's sandbox ({state.program})", there=True, whole=False)
         case None:
-            return Confining(text=f"none: {state.reason}", there=False, whole=False)
+            return SandboxSummary(text=f"none: {state.reason}", there=False, whole=False)
         case _:
             assert_never(state.backend)
 

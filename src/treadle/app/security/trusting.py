@@ -12,7 +12,7 @@ from treadle.app.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
-from treadle.store.activation import Item, ItemKind, changes
+from treadle.store.activation import ActiveFile, ActiveKind, changes
 from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
 from treadle.workspace.names import shown_name
 from treadle.workspace.text import visible
@@ -50,7 +50,7 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         return not self.problem and (self.once or self.trust.state is TrustState.TRUSTED)
 
     @property
-    def items(self) -> Sequence[Item]:
+    def items(self) -> Sequence[ActiveFile]:
         """What would act, with the digests that the word is about."""
         return self.trust.items
 
@@ -128,10 +128,10 @@ def trust_command(workspace: Path) -> str:
     """Write the command that trusts a folder."""
     import shlex
 
-    return f"treadle trust {shown(shlex.quote(str(workspace)))}"
+    return f"treadle trust {shown_path(shlex.quote(str(workspace)))}"
 
 
-def shown(path: str) -> str:
+def shown_path(path: str) -> str:
     """Write a path in one harmless line."""
     line = shown_name(path)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]}…{line[-(_LONGEST // 2 - 1) :]}"
@@ -142,18 +142,18 @@ def trust_report(trust: SessionTrust) -> str:
     state = "trusted for this session" if trust.once else "trusted" if trust.trusted else "not trusted"
     from treadle.app.security.trusted_rules import allow_lines
 
-    lines = [f"{shown(str(trust.workspace))} is {state}.", *item_lines(trust.trust), *allow_lines(trust.trust)]
+    lines = [f"{shown_path(str(trust.workspace))} is {state}.", *trust_lines(trust.trust), *allow_lines(trust.trust)]
     if not trust.items:
         lines.append("  It has no rules, settings, servers or hooks.")
     changed = changes(trust.items, session_trust(trust.workspace).items)
     if changed:
-        lines.append(f"Changed since the session opened, and not used in it: {', '.join(map(shown, changed))}")
+        lines.append(f"Changed since the session opened, and not used in it: {', '.join(map(shown_path, changed))}")
     if not trust.trusted or changed:
         lines.append(f"To trust it, run `{trust_command(trust.workspace)}` and start a new session.")
     return "\n".join(lines)
 
 
-def item_lines(trust: Trust) -> Iterator[str]:
+def trust_lines(trust: Trust) -> Iterator[str]:
     """List what would act: its kind, the beginning of its digest, its path, and how that differs from before.
 
     What is new or changed comes first, then the kinds that are few.
@@ -161,25 +161,25 @@ def item_lines(trust: Trust) -> Iterator[str]:
     width = max((len(item.kind) for item in trust.items), default=len("gone"))
     present = {item.path for item in trust.items}
 
-    def many(item: Item) -> bool:
-        return item.kind is ItemKind.SETTINGS
+    def many(item: ActiveFile) -> bool:
+        return item.kind is ActiveKind.SETTINGS
 
     for item in sorted(trust.items, key=lambda item: (item.path not in trust.changed, many(item), item)):
         mark = "" if item.path not in trust.changed else "  (changed)" if item.path in trust.known else "  (new)"
-        yield f"  {item.kind:<{width}}  {item.digest[:16]:<16}  {shown(item.path)}{_target(trust, item)}{mark}"
+        yield f"  {item.kind:<{width}}  {item.digest[:16]:<16}  {shown_path(item.path)}{_target(trust, item)}{mark}"
     for path in sorted(set(trust.changed) - present):
-        yield f"  {'gone':<{width}}  {'':<16}  {shown(path)}"
+        yield f"  {'gone':<{width}}  {'':<16}  {shown_path(path)}"
 
 
-def _target(trust: Trust, item: Item) -> str:
+def _target(trust: Trust, item: ActiveFile) -> str:
     try:
-        return f" -> {shown(str((trust.workspace / item.path).readlink()))}"
+        return f" -> {shown_path(str((trust.workspace / item.path).readlink()))}"
     except OSError:
         return ""
 
 
 def _named(trust: Trust) -> str:
-    names = [shown(item.path) for item in trust.items] or ["what it held"]
+    names = [shown_path(item.path) for item in trust.items] or ["what it held"]
     more = len(names) - _MOST_NAMED
     listed = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     return ", ".join(listed)

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.places import data_directory
-from treadle.context.focus import parse, render, rewrite, summary
+from treadle.context.focus import checklist_summary, parse_checklist, render_checklist, rewrite
 from treadle.protocol.events import EditChecklist, Event
 from treadle.protocol.sealed import ChecklistUpdated
 from treadle.workspace.private_file import write_private
@@ -55,12 +55,12 @@ class Todo(Struct, frozen=True):
 
 def todo_of(markdown: str) -> tuple[Todo, ...]:
     """Read a checklist."""
-    return tuple(Todo(item.text, item.done, item.depth) for item in parse(markdown))
+    return tuple(Todo(item.text, item.done, item.depth) for item in parse_checklist(markdown))
 
 
 def summary_of(markdown: str) -> str:
     """Say how far a checklist is, and what comes next."""
-    return summary(parse(markdown))
+    return checklist_summary(parse_checklist(markdown))
 
 
 def _users_version(file: Path) -> str | None:
@@ -72,10 +72,10 @@ def _users_version(file: Path) -> str | None:
 def _write(file: Path, checklist: str) -> None:
     """Put the list into the file and leave the user's other lines; a file that cannot be written breaks no turn."""
     found = _read(file)
-    if found is not None and render(parse(found)) == checklist:
+    if found is not None and render_checklist(parse_checklist(found)) == checklist:
         text = found
     else:
-        text = rewrite(found or _TITLE, parse(checklist))
+        text = rewrite(found or _TITLE, parse_checklist(checklist))
     with suppress(OSError):
         if text != found:
             write_private(file, text.encode())

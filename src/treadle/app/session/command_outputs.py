@@ -8,13 +8,13 @@ from treadle.app.session.own_shell import Ended
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Message, Text, ToolResult, ToolUse
 from treadle.tools.declarations import EXECUTE_COMMAND
-from treadle.workspace.text import Decoder, settle
-from treadle.workspace.workspace import Commands
+from treadle.workspace.text import Decoder, as_displayed
+from treadle.workspace.workspace import OpenCommands
 
 _LAST = 3
 
 
-def terminal_text(conversation: Sequence[Message], own: Sequence[Ended], commands: Commands, room: int) -> str:
+def terminal_text(conversation: Sequence[Message], own: Sequence[Ended], commands: OpenCommands, room: int) -> str:
     """Show the last commands of the model and of the person, and those that run. Looks at files.
 
     Raises `ToolError` where there are none. What it gives is not redacted.
@@ -41,7 +41,7 @@ def _of_model(conversation: Sequence[Message]) -> Iterator[str]:
                     pass
 
 
-def _running(commands: Commands, room: int) -> Iterator[str]:
+def _running(commands: OpenCommands, room: int) -> Iterator[str]:
     for number, command in commands.all():
         text = _end_of(command.output_file, room) if command.output_file else "(no output was kept yet)"
         yield f"[command {number}, in the background]\n$ {command.line}\n{text.rstrip()}\n{command.describe()}"
@@ -53,7 +53,7 @@ def _end_of(path: str, size: int) -> str:
         with Path(path).open("rb") as file:
             length = file.seek(0, 2)
             file.seek(max(0, length - size))
-            text = settle(Decoder().feed(file.read(size), final=True))
+            text = as_displayed(Decoder().feed(file.read(size), final=True))
     except OSError:
         return "(its output cannot be read)"
     return f"[... {length - size:,} bytes before this are in {path} ...]\n{text}" if length > size else text

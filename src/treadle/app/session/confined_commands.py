@@ -13,7 +13,7 @@ from treadle.protocol.tools import CallResult, Rights
 from treadle.workspace.confinement import Setup
 
 if TYPE_CHECKING:
-    from treadle.app.security.confinement import Place
+    from treadle.app.security.confinement import CommandFolders
     from treadle.policy.rules import Ruleset
 
 
@@ -38,11 +38,11 @@ class ConfinedCommands:
         self._rules = rules
 
     @cached_property
-    def _place(self) -> "Place":
-        from treadle.app.security.confinement import Place, recover
+    def _place(self) -> "CommandFolders":
+        from treadle.app.security.confinement import CommandFolders, recover_control_files
 
-        found = Place(root=self._root, roots=self._roots.folders, data=data_directory(), private=self._private)
-        found.known.notes += recover(found.data)
+        found = CommandFolders(root=self._root, roots=self._roots.folders, data=data_directory(), private=self._private)
+        found.known.notes += recover_control_files(found.data)
         return found
 
     def set_up(self, line: str, rights: Rights, *, background: bool = False) -> Setup:

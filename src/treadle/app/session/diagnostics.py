@@ -9,18 +9,18 @@ from pathlib import Path
 
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.places import data_directory
-from treadle.app.security.confinement import Place, confine_server
+from treadle.app.security.confinement import CommandFolders, confine_server
 from treadle.engine.ports import Tool
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Confinement, Rights, ToolKind
 from treadle.tools.diagnosed import with_diagnostics
 from treadle.workspace.confinement import OPEN, Setup
-from treadle.workspace.diagnostics.checks import Diagnostics, Source
+from treadle.workspace.diagnostics.checks import Diagnostics, DiagnosticSource
 from treadle.workspace.diagnostics.language_server import LanguageServer, ServerCommand, ServerConfinement
-from treadle.workspace.diagnostics.linter import FILES, Linter
+from treadle.workspace.diagnostics.linter import FILES_PLACEHOLDER, Linter
 from treadle.workspace.diagnostics.problems import PATTERN
-from treadle.workspace.process import Bounds, Command
+from treadle.workspace.process import Bounds, CommandProcess
 from treadle.workspace.sandbox import probe
 from treadle.workspace.variables import child_variables
 from treadle.workspace.workspace import Workspace
@@ -30,7 +30,7 @@ _LOOKS = Rights(confinement=Confinement.LOOK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class CheckerFolders:
     """Where checkers run: in the sandbox of the mode, like commands. `private` is the session's own folder."""
 
     workspace: Workspace
@@ -38,7 +38,7 @@ class Around:
     mode: Callable[[], Mode]
 
 
-def open_diagnostics(settings: Mapping[str, DiagnosticSettings], around: Around) -> Diagnostics:
+def open_diagnostics(settings: Mapping[str, DiagnosticSettings], around: CheckerFolders) -> Diagnostics:
     """Set every source up; none starts before the first edit. Raises `ConfigError` for one that cannot be."""
     sources = [_source(name, wanted, around) for name, wanted in settings.items()]
     return Diagnostics(sources, elsewhere=around.workspace.roots)
@@ -54,7 +54,7 @@ def diagnosed(tools: Mapping[str, Tool], diagnostics: Diagnostics, workspace: Wo
     }
 
 
-def _source(name: str, wanted: DiagnosticSettings, around: Around) -> Source:
+def _source(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> DiagnosticSource:
     if bool(wanted.command) == bool(wanted.server):
         raise _wrong(
             name, "It needs either `command`, a linter's shell line, or `server`, a language server's program."
@@ -66,7 +66,7 @@ def _source(name: str, wanted: DiagnosticSettings, around: Around) -> Source:
     return _linter(name, wanted, around)
 
 
-def _linter(name: str, wanted: DiagnosticSettings, around: Around) -> Linter:
+def _linter(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> Linter:
     if unused := [key for key in ("language", "options", "settings") if getattr(wanted, key)]:
         raise _wrong(name, f"A linter has no {' or '.join(unused)}.")
     workspace = around.workspace
@@ -75,7 +75,7 @@ def _linter(name: str, wanted: DiagnosticSettings, around: Around) -> Linter:
         rights = OPEN if around.mode() is Mode.FULL or probe().backend is None else _LOOKS
         return workspace.confine(line, rights, background=True)
 
-    async def start(line: str, bounds: Bounds) -> Command:
+    async def start(line: str, bounds: Bounds) -> CommandProcess:
         return workspace.launcher.start(line, bounds, await asyncio.to_thread(confine, line))
 
     return Linter(
@@ -89,11 +89,11 @@ def _linter(name: str, wanted: DiagnosticSettings, around: Around) -> Linter:
     )
 
 
-def _server(name: str, wanted: DiagnosticSettings, around: Around) -> LanguageServer:
+def _server(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> LanguageServer:
     if wanted.pattern:
         raise _wrong(name, "A language server has no `pattern`.")
-    if any(FILES in word for word in wanted.server):
-        raise _wrong(name, f"{FILES} is for linters. A language server is notified of the files.")
+    if any(FILES_PLACEHOLDER in word for word in wanted.server):
+        raise _wrong(name, f"{FILES_PLACEHOLDER} is for linters. A language server is notified of the files.")
     command = ServerCommand(
         name=name,
         argv=wanted.server,
@@ -105,7 +105,7 @@ def _server(name: str, wanted: DiagnosticSettings, around: Around) -> LanguageSe
         options=wanted.options,
         settings=wanted.settings,
     )
-    place = Place(
+    place = CommandFolders(
         root=around.workspace.root, roots=around.workspace.roots, data=data_directory(), private=around.private
     )
     return LanguageServer(

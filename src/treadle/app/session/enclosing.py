@@ -11,10 +11,10 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent
 from treadle.protocol.patterns import regex
 from treadle.tools.images import image_of, is_image
-from treadle.workspace.diffs import numbered
+from treadle.workspace.diffs import number_lines
 from treadle.workspace.documents import document_text, is_document, is_text_itself
 from treadle.workspace.files import MAX_WHOLE, TextFile, read_bytes, read_text
-from treadle.workspace.judged import Judged
+from treadle.workspace.judged import JudgedPath
 from treadle.workspace.pages import Page, PageLimits, page_of, read_page
 from treadle.workspace.text import HeadTail, size_of, visible
 
@@ -53,7 +53,7 @@ def head_and_tail(text: str, room: int, hint: str = "") -> str:
     return kept.take(f"; {hint}" if hint else "", room)
 
 
-async def read_mentioned(place: Judged, name: str, named: Named, room: int) -> ReadFileText:
+async def read_mentioned(place: JudgedPath, name: str, named: Named, room: int) -> ReadFileText:
     """Read a file that was judged, at most `room` bytes of its text. Raises `ToolError`."""
     if is_image(name):
         return ReadFileText(content=(image_of(await asyncio.to_thread(read_bytes, place, name), name),))
@@ -67,7 +67,7 @@ async def read_mentioned(place: Judged, name: str, named: Named, room: int) -> R
     return await asyncio.to_thread(_read, place, name, named, room)
 
 
-def _read(place: Judged, name: str, named: Named, room: int) -> ReadFileText:
+def _read(place: JudgedPath, name: str, named: Named, room: int) -> ReadFileText:
     try:
         large = Path(place.resolved).stat().st_size > MAX_WHOLE
     except OSError:
@@ -77,7 +77,7 @@ def _read(place: Judged, name: str, named: Named, room: int) -> ReadFileText:
     page = read_page(place, name, first=max(1, named.first), limits=PageLimits(lines=_LINES, size=room))
     lines = page.lines if named.last is None else page.lines[: named.last - page.first + 1]
     more = f"[the file has more than {MAX_WHOLE:,} bytes; read on with read_file, start_line={page.first + len(lines)}]"
-    return ReadFileText(content=(_block(name, named, [*numbered(lines, page.first), more]),))
+    return ReadFileText(content=(_block(name, named, [*number_lines(lines, page.first), more]),))
 
 
 def _shown(file: TextFile, named: Named, room: int) -> ReadFileText:
@@ -93,7 +93,7 @@ def _shown(file: TextFile, named: Named, room: int) -> ReadFileText:
         rows = [*_both_ends(text, total, room), *notes]
         return ReadFileText(content=(_block(name, named, rows),), digest=file.digest)
     whole = max(map(len, text.split("\n"))) <= PageLimits().width
-    rows = [*numbered(head.lines, 1), *notes]
+    rows = [*number_lines(head.lines, 1), *notes]
     return ReadFileText(content=(_block(name, named, rows),), digest=file.digest, whole=whole)
 
 
@@ -105,7 +105,7 @@ def _both_ends(text: str, total: int, room: int) -> list[str]:
     gap = (
         f"[lines {head.last + 1}-{tail.first - 1} of {total} are not shown; read_file with start_line={head.last + 1}]"
     )
-    return [*numbered(head.lines, 1), gap, *numbered(tail.lines, tail.first)]
+    return [*number_lines(head.lines, 1), gap, *number_lines(tail.lines, tail.first)]
 
 
 def _last_page(text: str, total: int, head: Page, room: int) -> Page:
@@ -124,7 +124,7 @@ def _range(text: str, name: str, named: Named, room: int) -> Sequence[str]:
     total = page.total or 0
     if not page.lines:
         raise ToolError(f"{name} has only {total:,} lines.")
-    rows = numbered(page.lines, page.first)
+    rows = number_lines(page.lines, page.first)
     wanted = total if last is None else min(last, total)
     if page.last < wanted:
         rows.append(f"[lines {page.last + 1}-{wanted} are not shown; read_file with start_line={page.last + 1}]")

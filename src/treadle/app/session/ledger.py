@@ -25,7 +25,7 @@ _TRAINED_ON_PATCHES = ("gpt-5", "gpt-4.1", "codex", "o3", "o4-mini")
 _IDLE = frozenset({"no_change", "already_applied", "changed_since"})
 """What says nothing of how a model writes a format: there was nothing to do, or the file was another one by then."""
 
-WINDOW = timedelta(days=30)
+_WINDOW = timedelta(days=30)
 """What is longer ago has no part in the choice, so a format that was given up is tried again."""
 
 _ENOUGH = 30
@@ -90,7 +90,7 @@ def choose_edit_tool(model: str, counts: Sequence[EditCount], today: date) -> st
 
 def first_tries(counts: Sequence[EditCount], form: str, today: date) -> FirstTries:
     """Sum up the first tries of a format that are evidence."""
-    since = (today - WINDOW).isoformat()
+    since = (today - _WINDOW).isoformat()
     telling = [
         one for one in counts if one.format == form and not one.repair and one.code not in _IDLE and one.day > since
     ]

@@ -93,7 +93,7 @@ class LiveSession:
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
-        self._failure_told = False
+        self._failure_shown = False
         self._opening: Sequence[Notification] = ()
         self._untouched = False
 
@@ -214,7 +214,7 @@ class LiveSession:
         try:
             await asyncio.shield(self._tasks[0])
         except TreadleError:
-            self._failure_told = True
+            self._failure_shown = True
             raise
 
     async def __aenter__(self) -> Self:
@@ -248,7 +248,7 @@ class LiveSession:
             await loop
         except TreadleError:
             # A refusal is then only what the end of the loop looks like from outside.
-            if not self._failure_told and (error is None or isinstance(error, RefusedError)):
+            if not self._failure_shown and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
             await self.own_shell.close()

@@ -18,7 +18,7 @@ from treadle.workspace.launcher import Launcher
 from treadle.workspace.text import erased
 
 if TYPE_CHECKING:
-    from treadle.workspace.process import Command
+    from treadle.workspace.process import CommandProcess
 
 _FENCE = regex(r"^ {0,3}(`{3,})", re.MULTILINE)
 _BYTES = 16_000
@@ -56,7 +56,7 @@ class OwnShell:
 
     def __init__(self, *, shell: str, directory: str, spool: Path, hide: Hide = as_it_is) -> None:
         self._launcher = Launcher(shell=shell, directory=directory, variables=os.environ, spool=spool, hide=hide)
-        self._commands: list[Command] = []
+        self._commands: list[CommandProcess] = []
         self.last: deque[Ended] = deque(maxlen=_REMEMBERED)
 
     async def run(self, line: str, output: Callable[[str], None], stop: asyncio.Event) -> Ended:
@@ -88,7 +88,7 @@ class OwnShell:
             await command.close()
         return ended
 
-    async def _wait(self, command: "Command", stop: asyncio.Event) -> None:
+    async def _wait(self, command: "CommandProcess", stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             ends = group.create_task(command.finish(_FOREVER))
             asked = group.create_task(stop.wait())

@@ -20,7 +20,7 @@ from treadle.protocol.events import (
 from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.tools import Outcome, ReadPath, WritePath
 from treadle.workspace.names import existing_path, logged_path
-from treadle.workspace.seen import Seen
+from treadle.workspace.seen import SeenFiles
 
 
 class PastFiles:
@@ -61,7 +61,7 @@ class PastFiles:
             case _:
                 pass
 
-    def note(self, seen: Seen) -> None:
+    def note(self, seen: SeenFiles) -> None:
         """Tell which files were seen as they are; looks at the times of those that were read."""
         _note(self._known, seen)
 
@@ -87,7 +87,7 @@ def recall(events: Iterable[Event]) -> Recalled:
     return Recalled(past=read_past(noted()), files=files, ledger=ledger)
 
 
-def _note(known: Mapping[str, int | str], seen: Seen) -> None:
+def _note(known: Mapping[str, int | str], seen: SeenFiles) -> None:
     """Take for each file the time when it was read, or the hash that it was written with."""
     for path, last in known.items():
         if isinstance(last, str):

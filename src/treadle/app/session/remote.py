@@ -15,7 +15,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import checklist_file
 from treadle.app.session.live import ModelFinder
 from treadle.app.session.own_shell import OwnShell
-from treadle.app.session.wire import VERSION, Address, receive, send
+from treadle.app.session.wire import WIRE_VERSION, Address, receive, send_message
 from treadle.context.notified import notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
@@ -23,7 +23,8 @@ from treadle.protocol.attach import (
     Attached,
     Behind,
     Closed,
-    Cursor,
+    FeedCursor,
+    Notified,
     Numbered,
     Post,
     Refused,
@@ -31,7 +32,6 @@ from treadle.protocol.attach import (
     Snapshot,
     Taken,
     ToClient,
-    Told,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Op, SetModel, Source
@@ -59,7 +59,7 @@ _PAUSE = 0.2
 """Seconds between them."""
 
 
-class Line:
+class SessionConnection:
     """The connection to a live session, made anew when it is lost; `attached` is what the session said first."""
 
     def __init__(self, session_id: str) -> None:
@@ -68,12 +68,12 @@ class Line:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def open(self, cursor: Cursor | None = None) -> Attached:
+    async def open(self, cursor: FeedCursor | None = None) -> Attached:
         """Attach; raises `SessionError` where the session does not run, or does not let this client in."""
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN):
                 self._reader, self._writer, key = await self._address.connect()
-                await send(self._writer, Attach(key=key, version=VERSION, cursor=cursor))
+                await send_message(self._writer, Attach(key=key, version=WIRE_VERSION, cursor=cursor))
                 answer = await receive(self._reader, _decoder)
         except TimeoutError as error:
             await self.close()
@@ -110,7 +110,7 @@ class Line:
         """Send a message; raises `OSError`."""
         if self._writer is None:
             raise OSError("not connected")
-        await send(self._writer, message)
+        await send_message(self._writer, message)
 
     async def close(self) -> None:
         """Leave."""
@@ -127,7 +127,14 @@ class RemoteSession:
     continues = True
 
     def __init__(
-        self, *, line: Line, attached: Attached, trust: SessionTrust, store: Store, models: ModelFinder, shell: OwnShell
+        self,
+        *,
+        line: SessionConnection,
+        attached: Attached,
+        trust: SessionTrust,
+        store: Store,
+        models: ModelFinder,
+        shell: OwnShell,
     ) -> None:
         self.id = attached.session_id
         self.workspace = Path(attached.workspace)
@@ -140,7 +147,7 @@ class RemoteSession:
         self._line = line
         self._attached = attached
         self._status = attached.status
-        self._cursor = Cursor(run=attached.run, number=attached.number)
+        self._cursor = FeedCursor(run=attached.run, number=attached.number)
         self._store = store
         self._models = models
         self._numbers = count(1)
@@ -262,10 +269,10 @@ class RemoteSession:
         """Hear what comes; gives whether to attach again."""
         while True:
             match await self._line.hear():
-                case Told(number=number, told=told, status=status):
-                    self._cursor = Cursor(run=self._cursor.run, number=number)
+                case Notified(number=number, notification=notification, status=status):
+                    self._cursor = FeedCursor(run=self._cursor.run, number=number)
                     self._status = status or self._status
-                    self._feed.put(Numbered(number=number, told=told))
+                    self._feed.put(Numbered(number=number, notification=notification))
                 case Taken(number=number):
                     self._answer(number, None)
                 case Refused() as refused:
@@ -311,9 +318,9 @@ class RemoteSession:
         """Go on; where too much was missed for the session to remember it, from where it is now."""
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
-            for told in _started_over(self.id, before, attached.status, attached.snapshot):
-                self._feed.put(Numbered(number=attached.number, told=told))
-        self._cursor = Cursor(run=attached.run, number=attached.number)
+            for notification in _started_over(self.id, before, attached.status, attached.snapshot):
+                self._feed.put(Numbered(number=attached.number, notification=notification))
+        self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
 
 def _started_over(

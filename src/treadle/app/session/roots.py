@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.places import config_file, data_directory
-from treadle.app.security.trusting import session_trust, shown
+from treadle.app.security.trusting import session_trust, shown_path
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Event, SessionStarted
 
@@ -42,7 +42,7 @@ def past_roots(workspace: Path, history: Iterable[Event], wanted: Sequence[str] 
         if str(folder) not in had and folder != workspace:
             raise ConfigError(
                 "add-dir-late",
-                f"{shown(str(folder))} cannot be added to an existing session.",
+                f"{shown_path(str(folder))} cannot be added to an existing session.",
                 why="A session keeps the folders that it started with.",
                 fix="Start a new session with --add-dir, or continue without it.",
             )
@@ -57,7 +57,7 @@ def past_roots(workspace: Path, history: Iterable[Event], wanted: Sequence[str] 
         if str(folder) == path:
             kept.append(folder)
         else:
-            gone.append(f"left out: {shown(path)} now points to {shown(str(folder))}.")
+            gone.append(f"left out: {shown_path(path)} now points to {shown_path(str(folder))}.")
     return _settled(workspace, kept, gone)
 
 
@@ -70,9 +70,11 @@ def _settled(workspace: Path, folders: Sequence[Path], notices: Sequence[str]) -
             continue
         around = next((one for one in (workspace, *folders) if one != folder and folder.is_relative_to(one)), None)
         if around is not None:
-            said.append(f"{shown(str(folder))} is in {shown(str(around))}, which already includes it.")
+            said.append(f"{shown_path(str(folder))} is in {shown_path(str(around))}, which already includes it.")
         elif workspace.is_relative_to(folder):
-            said.append(f"left out: {shown(str(folder))} contains the workspace. Start there to work in all of it.")
+            said.append(
+                f"left out: {shown_path(str(folder))} contains the workspace. Start there to work in all of it."
+            )
         else:
             kept.append(folder)
     untrusted = tuple(str(folder) for folder in kept if not session_trust(folder).trusted)
@@ -97,7 +99,7 @@ def _checked(path: str) -> Path:
 def _refused(folder: Path, why: str) -> ConfigError:
     return ConfigError(
         "add-dir",
-        f"{shown(str(folder))} cannot be a folder of the workspace.",
+        f"{shown_path(str(folder))} cannot be a folder of the workspace.",
         why=why,
         fix="Name another with --add-dir, or correct add_dirs in your settings file.",
     )

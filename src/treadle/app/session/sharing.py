@@ -8,18 +8,18 @@ from itertools import count
 import msgspec
 from msgspec import Struct
 
-from treadle.app.session.wire import LONGEST, VERSION, Address, receive, same_key, send
+from treadle.app.session.wire import MOST_MESSAGE_BYTES, WIRE_VERSION, Address, receive, same_key, send_message
 from treadle.engine.runtime.session import Attachment
 from treadle.protocol.attach import (
     Attach,
     Attached,
     Behind,
     Closed,
+    Notified,
     Post,
     Refused,
     SessionStatus,
     Taken,
-    Told,
     ToSession,
 )
 from treadle.protocol.errors import RefusedError, TreadleError
@@ -69,7 +69,7 @@ async def share(session: Shared) -> None:
         clients.add(client)
         client.add_done_callback(clients.discard)
 
-    server = await asyncio.start_unix_server(welcome, sock=listening, limit=LONGEST)
+    server = await asyncio.start_unix_server(welcome, sock=listening, limit=MOST_MESSAGE_BYTES)
     try:
         await server.serve_forever()
     finally:
@@ -99,7 +99,7 @@ class _Client:
         if not isinstance(hello, Attach) or not same_key(hello.key, key):
             await self._send(_refusal("attach-key", "This is not the key of the session.", "Attach again."))
             return
-        if hello.version != VERSION:
+        if hello.version != WIRE_VERSION:
             await self._send(_refusal("attach-version", "The session runs in another version of Treadle.", ""))
             return
         source = Source(kind="tui", id=f"terminal {next(numbers)}")
@@ -124,22 +124,22 @@ class _Client:
             self._session.leave(attachment)
 
     async def _talk(self, attachment: Attachment, source: Source) -> None:
-        telling = asyncio.create_task(self._tell(attachment))
+        delivering = asyncio.create_task(self._deliver(attachment))
         taking = asyncio.create_task(self._take(source))
         try:
-            done, _ = await asyncio.wait({telling, taking}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({delivering, taking}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            for task in (telling, taking):
+            for task in (delivering, taking):
                 task.cancel()
-            await asyncio.gather(telling, taking, return_exceptions=True)
+            await asyncio.gather(delivering, taking, return_exceptions=True)
 
-    async def _tell(self, attachment: Attachment) -> None:
+    async def _deliver(self, attachment: Attachment) -> None:
         feed = attachment.feed
         async for one in feed.numbered():
-            status = None if isinstance(one.told, _STATUS_STAYS) else self._session.status()
-            await self._send(Told(number=one.number, told=one.told, status=status))
+            status = None if isinstance(one.notification, _STATUS_STAYS) else self._session.status()
+            await self._send(Notified(number=one.number, notification=one.notification, status=status))
         await self._send(Behind() if feed.behind else Closed())
 
     async def _take(self, source: Source) -> None:
@@ -159,7 +159,7 @@ class _Client:
 
     async def _send(self, message: object) -> None:
         async with self._sending:
-            await send(self._writer, message)
+            await send_message(self._writer, message)
 
 
 def _refusal(code: str, what: str, fix: str) -> Refused:

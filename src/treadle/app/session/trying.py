@@ -11,7 +11,7 @@ from msgspec import Struct
 from treadle.app.places import data_directory, outputs
 from treadle.app.presentation.copies import changes_of
 from treadle.app.presentation.words import counted
-from treadle.app.security.confinement import Place, profile_of, why_held
+from treadle.app.security.confinement import CommandFolders, profile_of, why_held
 from treadle.app.session.judging import policy_context
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, Standing
@@ -22,7 +22,7 @@ from treadle.workspace.copies import (
     apply_changes,
     make_copy,
     read_changes,
-    recover,
+    recover_copies,
     run_on_copy,
     throw_away,
     why_no_copy,
@@ -62,9 +62,9 @@ def try_command(
 ) -> Tried:
     """Run a program, or one word as a shell line, on a copy of a folder (resolved). Raises `ConfigError`."""
     data = data_directory()
-    recover(data)
+    recover_copies(data)
     private = outputs() / f"try-{os.getpid()}"
-    place = Place(root=str(folder), data=data, private=private)
+    place = CommandFolders(root=str(folder), data=data, private=private)
     try:
         surveys = [surveyor.look() for surveyor in place.surveyors]
         profile = profile_of(Confinement.LOOK, place, surveys, frozenset())

@@ -16,13 +16,13 @@ from treadle.app.places import data_directory
 from treadle.protocol.codec import encode
 from treadle.workspace.private_file import write_private
 
-VERSION = 1
+WIRE_VERSION = 1
 """Of the messages; both sides must have the same."""
 
-LONGEST = 256 * 1024 * 1024
+MOST_MESSAGE_BYTES = 256 * 1024 * 1024
 """Bytes of one message; an image in a prompt is the longest part of one."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Address:
@@ -58,7 +58,7 @@ class Address:
         """Reach the session; raises `OSError` where it does not listen."""
         key = self._key.read_text()
         with _short(self._folder, self._socket) as path:
-            reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST)
+            reader, writer = await asyncio.open_unix_connection(path, limit=MOST_MESSAGE_BYTES)
         return reader, writer, key
 
     def remove(self) -> None:
@@ -68,7 +68,7 @@ class Address:
                 file.unlink()
 
 
-def tidy(open_sessions: Collection[str]) -> None:
+def remove_stale_sockets(open_sessions: Collection[str]) -> None:
     """Take away what killed processes left: sockets and keys of sessions that are not open."""
     with suppress(OSError):
         for file in (data_directory() / "live").iterdir():
@@ -96,13 +96,13 @@ def same_key(given: str, key: str) -> bool:
     return hmac.compare_digest(given.encode(errors="replace"), key.encode())
 
 
-async def send(writer: asyncio.StreamWriter, message: object) -> None:
+async def send_message(writer: asyncio.StreamWriter, message: object) -> None:
     """Send a message, as fast as the other side reads."""
     writer.write(encode(message) + b"\n")
     await writer.drain()
 
 
-async def receive(reader: asyncio.StreamReader, decoder: msgspec.json.Decoder[T]) -> T | None:
+async def receive(reader: asyncio.StreamReader, decoder: msgspec.json.Decoder[_T]) -> _T | None:
     """Receive a message; None at the end. Raises `OSError` for what is no message."""
     try:
         line = await reader.readuntil(b"\n")

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from treadle.engine.core import answers, calls, checklist, interruptions, replies, sealing, turns
+from treadle.engine.core import answers, calls, checklist, compaction, interruptions, replies, room, sealing, turns
 from treadle.engine.core.effects import (
     Assemble,
     Cancel,
-    Compact,
     Effect,
     Notify,
     Seal,
@@ -42,6 +41,7 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     EditChecklist,
@@ -50,6 +50,7 @@ from treadle.protocol.events import (
     Interrupt,
     Noted,
     OfferChanged,
+    Pin,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -62,6 +63,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
     Source,
+    SummaryWritten,
     TimerFired,
 )
 from treadle.protocol.models import ModelChoice
@@ -158,6 +160,10 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return checklist.from_user(state, text)
         case Noted(notes=notes):
             return with_notes(state, notes), []
+        case CompactNow() as data:
+            return room.compact_now(state, data)
+        case Pin() as data:
+            return room.pin(state, data), []
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:
@@ -169,9 +175,11 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case ContextReady() as data:
             return replies.context_ready(state, data)
         case ContextExceeded() as data:
-            return replies.context_exceeded(state, data)
+            return compaction.context_exceeded(state, data)
+        case SummaryWritten() as data:
+            return compaction.summary_written(state, data)
         case Compacted() as data:
-            return replies.compacted(state, data)
+            return compaction.compacted(state, data)
         case CallProposed() as data:
             state, effects = calls.propose(state, data)
             state, more = checklist.from_model(state, data.progress)
@@ -257,11 +265,13 @@ def _answer(state: State, data: Answer) -> Transition:
     state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
-        return answers.answered(state, question, data)
+        return answers.call_answered(state, question, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
         case AwaitingBudget() as held:
             state, effects = replies.budget_answered(state, held, data)
+        case Compacting():
+            state, effects = compaction.summary_answered(state, question, data)
         case _ if question.kind is QuestionKind.BUDGET:
             state, effects = turns.steps_answered(state, data.option)
         case _:
@@ -295,7 +305,7 @@ def _interrupt(state: State) -> Transition:
             pass
     state, more = interruptions.interrupt(state)
     closed = [Notify(notification=QuestionClosed(question_id=question.id)) for question in state.questions]
-    return replace(state, cancelling=True, questions=()), [*effects, *more, *closed]
+    return replace(state, cancelling=state.turn is not None, questions=()), [*effects, *more, *closed]
 
 
 def _finish_reply(state: State, data: ReplyFinished) -> Transition:
@@ -322,7 +332,10 @@ def _withdraw_questions(state: State) -> Transition:
     if any(question.kind is QuestionKind.GUIDANCE for question in state.questions):
         state, more = turns.end_unguided(state)
         effects += more
-    if isinstance(state.activity, AwaitingBudget):
+    if isinstance(state.activity, Compacting) and state.questions:
+        state, more = compaction.take_up(state, state.activity)
+        effects += more
+    elif isinstance(state.activity, AwaitingBudget):
         state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is here to agree to what it costs")
         effects += more
     elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
@@ -350,8 +363,8 @@ def _take_up(state: State, data: Resumed) -> Transition:
             return state, effects + more
         case Retrying():
             return replies.retry_now(state)
-        case Compacting(step=step):
-            return state, [Compact(step=step)]
+        case Compacting() as activity:
+            return compaction.take_up(state, activity)
         case AwaitingBudget() if not data.user_present:
             return _withdraw_questions(state)
         case AwaitingBudget():

@@ -5,10 +5,10 @@ from typing import Any
 from treadle.engine.core import texts
 from treadle.engine.core.calls import (
     close_questions,
-    discarded,
     find,
     finish,
     finish_presented,
+    mark_discarded,
     presents,
     put,
     rights_of,
@@ -25,13 +25,13 @@ from treadle.protocol.permissions import Allowance, AllowScope, Decision, Option
 from treadle.protocol.tools import CallResult, Confinement, Outcome, Right, Rights, SandboxDenial, result_text
 
 
-def answered(state: State, question: Question, data: Answer) -> Transition:
+def call_answered(state: State, question: Question, data: Answer) -> Transition:
     """Act on the user's answer to a question about a call."""
     call = find(state, question.call_id)
     if call is None:
         return close_questions(state, question.call_id, data)
     state, effects = close_questions(state, question.call_id, data)
-    state = guarded(state, unasked=0)
+    state = guarded(state, auto_approved=0)
     if call.result is not None and call.decision is not None:
         state, more = _answered_after_a_run(state, question, call, call.decision, call.result, data)
     else:
@@ -51,7 +51,7 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
         case OptionKind.ALLOW_ONCE | OptionKind.RUN_FOR_REAL:
             return start(state, replace(call, rights=_wider(decision, question.denial), result=None), decision)
         case _ if question.copy is not None:
-            return finish(state, call, discarded(result, texts.discarded_by_user(data.text)))
+            return finish(state, call, mark_discarded(result, texts.discarded_by_user(data.text)))
         case _:
             if data.text:
                 state = _with_comment(state, call, data)

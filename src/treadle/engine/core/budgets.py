@@ -43,7 +43,7 @@ class Stop(Struct, frozen=True):
     why: str
 
 
-Room: TypeAlias = Send | Ask | Stop
+BudgetCheck: TypeAlias = Send | Ask | Stop
 
 
 def bounded(limits: Limits) -> bool:
@@ -51,7 +51,7 @@ def bounded(limits: Limits) -> bool:
     return Budget() != limits.turn or Budget() != limits.session or Budget() != limits.day
 
 
-def room_for(state: State, terms: Terms) -> Room:
+def check_budgets(state: State, terms: Terms) -> BudgetCheck:
     """Say whether the next call may be sent: what it can cost at worst has to fit into every budget."""
     every = list(_budgets(state, terms))
     if any(budget.cost is not None for _, budget, _ in every) and (unknown := _unpriced(state, terms)) is not None:
@@ -78,18 +78,18 @@ def spent_by(usage: Usage, cost: float | None) -> Spent:
     return Spent(cost=cost or 0.0, tokens=usage.context_tokens)
 
 
-def bill(state: State, usage: Usage, cost: float | None, *, told: bool = True) -> State:
+def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) -> State:
     """Count the use of a model; a call of which the provider did not tell what it used counts as its worst case."""
     turn = state.turn
     if turn is None:
         return state
     total = None if cost is None or turn.cost is None else turn.cost + cost
     terms = state.money.terms
-    used = spent_by(usage, cost) if told or terms is None else worst_of(terms, state.money.reply_tokens)
+    used = spent_by(usage, cost) if known or terms is None else worst_of(terms, state.money.reply_tokens)
     if terms is not None:
-        terms = replace(terms, day=add(terms.day, used))
+        terms = replace(terms, day=_add(terms.day, used))
     turn = replace(turn, usage=turn.usage + usage, cost=total)
-    return replace(state, turn=turn, money=replace(state.money, spent=add(state.money.spent, used), terms=terms))
+    return replace(state, turn=turn, money=replace(state.money, spent=_add(state.money.spent, used), terms=terms))
 
 
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
@@ -99,7 +99,7 @@ def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
     return Spent(cost=prices / _PRICED_TOKENS + (terms.search_cost or 0.0), tokens=terms.input_tokens + longest)
 
 
-def add(one: Spent, other: Spent) -> Spent:
+def _add(one: Spent, other: Spent) -> Spent:
     """Sum up."""
     return Spent(cost=one.cost + other.cost, tokens=one.tokens + other.tokens)
 

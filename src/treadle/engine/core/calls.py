@@ -51,10 +51,10 @@ def find(state: State, call_id: str) -> CallState | None:
 def put(state: State, changed: CallState) -> Transition:
     """Replace a call by its next self and tell the surfaces."""
     calls = tuple(changed if call.call.id == changed.call.id else call for call in state.calls)
-    return replace(state, calls=calls), [tell(changed)]
+    return replace(state, calls=calls), [_call_notice(changed)]
 
 
-def tell(call: CallState) -> Notify:
+def _call_notice(call: CallState) -> Notify:
     """Say where a call is."""
     return Notify(
         notification=CallChanged(
@@ -72,8 +72,8 @@ def tell(call: CallState) -> Notify:
 def finish(state: State, call: CallState, result: CallResult) -> Transition:
     """Give a call its result, and note what the turn learns from it."""
     if call.amended:
-        told = Text(text=texts.amended(call.call.arguments))
-        result = replace(result, content=(told, *result.content))
+        added = Text(text=texts.amended(call.call.arguments))
+        result = replace(result, content=(added, *result.content))
     state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=result))
     state, closed = close_questions(state, call.call.id)
     return _count(state, call, result), effects + closed
@@ -92,8 +92,8 @@ def close_questions(state: State, call_id: str, answer: Answer | None = None) ->
     """Close the questions about a call."""
     gone = [question for question in state.questions if question.call_id == call_id]
     kept = tuple(question for question in state.questions if question.call_id != call_id)
-    told: list[Effect] = [Notify(notification=_closing(question, answer)) for question in gone]
-    return replace(state, questions=kept), told
+    added: list[Effect] = [Notify(notification=_closing(question, answer)) for question in gone]
+    return replace(state, questions=kept), added
 
 
 def _closing(question: Question, answer: Answer | None) -> QuestionClosed:
@@ -163,7 +163,7 @@ def propose(state: State, data: CallProposed) -> Transition:
         return put(
             state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))
         )
-    return state, [tell(call)]
+    return state, [_call_notice(call)]
 
 
 def schedule(state: State) -> Transition:
@@ -212,7 +212,7 @@ def _decided(state: State, call: CallState, decision: Decision) -> Transition:
         case Verdict.DENY:
             return finish(state, call, result_text(Outcome.DENIED, texts.denied(decision, no_user=False)))
         case Verdict.ALLOW:
-            return _unasked(state, call, decision)
+            return _auto_approve(state, call, decision)
         case Verdict.REQUIRE_USER_CONFIRMATION:
             if call.amended:
                 return _allowed(state, call, decision)
@@ -239,16 +239,16 @@ def finish_presented(state: State, call: CallState, why: str = "") -> Transition
     return finish(state, call, result_text(Outcome.OK, f"{shown}\n\n{why}" if why else shown))
 
 
-def _unasked(state: State, call: CallState, decision: Decision) -> Transition:
+def _auto_approve(state: State, call: CallState, decision: Decision) -> Transition:
     """Let a call run unasked, unless too many did so in a row."""
     if decision.risk in _HARMLESS:
         return _allowed(state, call, decision)
-    most = state.limits.max_unasked
-    if most is not None and state.guard.unasked >= most:
-        reason = Reason(rule="unasked-cap", text=f"{state.guard.unasked} calls in a row ran without asking")
+    most = state.limits.max_auto_approved
+    if most is not None and state.guard.auto_approved >= most:
+        reason = Reason(rule="unasked-cap", text=f"{state.guard.auto_approved} calls in a row ran without asking")
         decision = replace(decision, reasons=(reason, *decision.reasons))
         return _needs_yes(state, replace(call, decision=decision), decision)
-    return _allowed(guarded(state, unasked=state.guard.unasked + 1), call, decision)
+    return _allowed(guarded(state, auto_approved=state.guard.auto_approved + 1), call, decision)
 
 
 def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
@@ -355,20 +355,20 @@ def real_changes(result: CallResult) -> CopyChanges | None:
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
-        return finish(state, call, discarded(result, texts.IN_PLAN_MODE))
+        return finish(state, call, mark_discarded(result, texts.IN_PLAN_MODE))
     if state.turn is not None:
         state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
-    return finish(state, call, discarded(result, texts.NOBODY_TO_KEEP))
+    return finish(state, call, mark_discarded(result, texts.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present:
-        return finish(state, call, discarded(result, texts.BEFORE_KEPT))
+        return finish(state, call, mark_discarded(result, texts.BEFORE_KEPT))
     return _discard(state, call, result) if real_changes(result) else finish(state, call, result)
 
 
-def discarded(result: CallResult, why: str) -> CallResult:
+def mark_discarded(result: CallResult, why: str) -> CallResult:
     """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
     copy = real_changes(result)
     return result if copy is None else with_remark(result, texts.discarded(why, copy))

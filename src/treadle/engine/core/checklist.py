@@ -11,37 +11,39 @@ from treadle.protocol.notifications import ChecklistChanged
 
 def from_model(state: State, markdown: str) -> Transition:
     """Take the list that came with a call; what the user changed since the model last saw it stays."""
-    wanted = focus.parse(markdown)
+    wanted = focus.parse_checklist(markdown)
     if not wanted:
         return state, []
-    merged = focus.merge(focus.parse(state.checklist.read), wanted, focus.parse(state.checklist.text))
-    return _changed(_with(state, age=0, read=focus.render(merged)), focus.render(merged))
+    merged = focus.merge_checklists(
+        focus.parse_checklist(state.checklist.read), wanted, focus.parse_checklist(state.checklist.text)
+    )
+    return _changed(_with(state, age=0, read=focus.render_checklist(merged)), focus.render_checklist(merged))
 
 
 def from_user(state: State, markdown: str) -> Transition:
     """Take the user's version, and tell the model of it with the next step."""
-    before, now = focus.parse(state.checklist.text), focus.parse(markdown)
+    before, now = focus.parse_checklist(state.checklist.text), focus.parse_checklist(markdown)
     note = focus.edited(before, now)
     if note:
         state = with_note(state, note)
-    return _changed(state, focus.render(now))
+    return _changed(state, focus.render_checklist(now))
 
 
-def begin_step(state: State) -> State:
+def count_step(state: State) -> State:
     """Count the model calls since the last update, and remind the model when it is due."""
     if not state.checklist.text:
         return state
     state = _with(state, age=state.checklist.age + 1)
-    note = focus.reminder(focus.parse(state.checklist.text), state.checklist.age)
+    note = focus.reminder(focus.parse_checklist(state.checklist.text), state.checklist.age)
     return with_note(state, note) if note else state
 
 
 def is_open(state: State) -> bool:
     """Whether something on the list is not done."""
-    return any(not item.done for item in focus.parse(state.checklist.text))
+    return any(not item.done for item in focus.parse_checklist(state.checklist.text))
 
 
-def told(state: State) -> State:
+def mark_read(state: State) -> State:
     """What the model was told of the list is now all of it."""
     return _with(state, read=state.checklist.text) if state.checklist.read != state.checklist.text else state
 

@@ -23,10 +23,18 @@ class CallModel(Tagged, frozen=True, kw_only=True, tag="call_model"):
     attempt: int
 
 
-class Compact(Tagged, frozen=True, kw_only=True, tag="compact"):
-    """Choose what leaves the prompt."""
+class MakeRoom(Tagged, frozen=True, kw_only=True, tag="make_room"):
+    """Choose what leaves the prompt.
+
+    `wanted`: the user asked for it. With `write` the model is asked for a summary first, with the user's `focus`, where
+    the settings say so; else `summary` is what it wrote, if anything.
+    """
 
     step: int
+    wanted: bool = False
+    write: bool = False
+    focus: str = ""
+    summary: str = ""
 
 
 class JudgeCall(Tagged, frozen=True, kw_only=True, tag="judge_call"):
@@ -88,7 +96,7 @@ class Seal(Tagged, frozen=True, kw_only=True, tag="seal"):
 
 
 Effect: TypeAlias = (
-    Assemble | CallModel | Compact | JudgeCall | RunTool | Remember | StartTimer | Cancel | Notify | Respond | Seal
+    Assemble | CallModel | MakeRoom | JudgeCall | RunTool | Remember | StartTimer | Cancel | Notify | Respond | Seal
 )
 
 

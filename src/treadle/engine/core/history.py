@@ -15,11 +15,11 @@ from treadle.protocol.sealed import StateSealed, TurnSettled
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What a log tells of a session, and `told`, what surfaces were. Who takes it up goes on with the `reader`."""
+    """What a log tells of a session, and `notifications`, what surfaces were. Who takes it up goes on with the `reader`."""
 
     state: State
     reader: TranscriptReader
-    told: tuple[Notification, ...] = ()
+    notifications: tuple[Notification, ...] = ()
 
     @property
     def transcript(self) -> Transcript:
@@ -38,7 +38,7 @@ def read_past(events: Iterable[Event]) -> Past:
             yield event
 
     state = last_state(taken())
-    return Past(state=state, reader=reader, told=tuple(notified.told()))
+    return Past(state=state, reader=reader, notifications=tuple(notified.notifications()))
 
 
 def last_state(events: Iterable[Event]) -> State:

@@ -49,7 +49,7 @@ def abandon(state: State) -> Transition:
         if not call.finished:
             ran = call.status is CallStatus.RUNNING and not call.pure
             result = (
-                result_text(Outcome.UNKNOWN, texts.UNKNOWN)
+                result_text(Outcome.UNKNOWN, texts.OUTCOME_UNKNOWN)
                 if ran
                 else result_text(Outcome.INTERRUPTED, texts.NOT_STARTED)
             )
@@ -121,5 +121,5 @@ def _run_again(state: State, call: CallState) -> Transition:
     if call.status is CallStatus.STARTING or call.keep:
         return state, [run_of(call, call.decision)]
     if call.traits.effect is ToolEffect.ONCE:
-        return finish(state, call, result_text(Outcome.UNKNOWN, texts.UNKNOWN))
+        return finish(state, call, result_text(Outcome.UNKNOWN, texts.OUTCOME_UNKNOWN))
     return start(state, replace(call, rerun=True), call.decision)

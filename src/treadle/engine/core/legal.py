@@ -11,6 +11,7 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     EditChecklist,
@@ -20,6 +21,7 @@ from treadle.protocol.events import (
     Interrupt,
     Noted,
     OfferChanged,
+    Pin,
     Prompt,
     ReplyFailed,
     ReplyFinished,
@@ -31,6 +33,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    SummaryWritten,
     TimerFired,
 )
 from treadle.protocol.notifications import CallStatus
@@ -76,13 +79,18 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case Answer():
             return _answer(state, data)
         case Interrupt():
-            if state.turn is None:
+            if state.turn is None and not isinstance(state.activity, Compacting):
                 return "nothing is running"
             return "it is being interrupted already" if state.cancelling else ""
         case (
             SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Noted() | Resumed()
         ):
             return ""
+        case CompactNow():
+            return _room(state)
+        case Pin(id=pin_id, text=text):
+            known = text or any(one.id == pin_id for one in state.space.pins)
+            return "" if known else "nothing with this id is pinned"
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)
             return "" if known else "nothing with this id is allowed for this session"
@@ -91,8 +99,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return "" if fits else "no request of this step is being made"
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
-        case Compacted(step=step):
-            fits = isinstance(state.activity, Compacting) and state.activity.step == step
+        case SummaryWritten(step=step) | Compacted(step=step):
+            fits = isinstance(state.activity, Compacting) and state.activity.step == step and not state.questions
             return "" if fits else "this step is not being compacted"
         case CallProposed():
             return _reply(state, data.step, data.attempt) or _new_call(state, data.call.id)
@@ -116,6 +124,12 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return ""
         case SessionStarted():
             return "the session has already started"
+
+
+def _room(state: State) -> str:
+    if state.turns == 0:
+        return "nothing was said yet"
+    return "room is being made already" if isinstance(state.activity, Compacting) else ""
 
 
 def _timer_runs(state: State, timer: str) -> bool:

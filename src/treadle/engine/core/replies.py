@@ -1,17 +1,12 @@
 """The model's side: context, request, reply, failure, retry, overflow."""
 
-from collections.abc import Mapping
-
-from treadle.engine.core import checklist, texts
-from treadle.engine.core.budgets import Ask, Send, Stop, bill, room_for
-from treadle.engine.core.effects import Assemble, CallModel, Compact, Effect, Notify, StartTimer
+from treadle.engine.core import checklist, room, texts
+from treadle.engine.core.budgets import Ask, Send, Stop, bill, check_budgets
+from treadle.engine.core.effects import CallModel, Effect, Notify, StartTimer
 from treadle.engine.core.interruptions import drop_unfinished_reply
 from treadle.engine.core.state import (
-    Assembling,
     AwaitingBudget,
     AwaitingReply,
-    CallState,
-    Compacting,
     Idle,
     Retrying,
     State,
@@ -20,11 +15,10 @@ from treadle.engine.core.state import (
 )
 from treadle.engine.core.transition import Transition
 from treadle.engine.core.turns import end_turn, mistaken
-from treadle.protocol.events import Answer, Compacted, ContextExceeded, ContextReady, ReplyFailed, ReplyFinished
-from treadle.protocol.messages import ResultContent, Thinking, text_of
+from treadle.protocol.events import Answer, ContextReady, ReplyFailed, ReplyFinished
+from treadle.protocol.messages import Thinking, text_of
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent
 from treadle.protocol.notifications import (
-    ContextCompacted,
     MessageDone,
     ModelChanged,
     QuestionAsked,
@@ -33,9 +27,6 @@ from treadle.protocol.notifications import (
     TurnStop,
 )
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
-
-MOST_COMPACTIONS = 3
-"""Times that room is made for one step."""
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
@@ -49,15 +40,15 @@ _LONGEST_WAIT = 10.0
 
 def context_ready(state: State, data: ContextReady) -> Transition:
     """The user message is sealed: send the request."""
-    state = replace(checklist.told(state), calls=(), unread=(), delivering=(), notes=())
+    state = replace(checklist.mark_read(state), calls=(), unread=(), delivering=(), notes=())
     state = replace(state, money=replace(state.money, terms=data.terms))
     return send(state, data.step, attempt=1)
 
 
 def send(state: State, step: int, attempt: int, failures: int = 0) -> Transition:
     """Send the request if what it can cost at worst fits into the budgets; else ask, or end the turn resumably."""
-    room = Send(None, Spent()) if state.money.terms is None else room_for(state, state.money.terms)
-    match room:
+    fits = Send(None, Spent()) if state.money.terms is None else check_budgets(state, state.money.terms)
+    match fits:
         case Send(reply_tokens=reply_tokens):
             activity = AwaitingReply(step=step, attempt=attempt, failures=failures)
             state = replace(state, activity=activity, money=replace(state.money, reply_tokens=reply_tokens))
@@ -80,57 +71,9 @@ def budget_answered(state: State, held: AwaitingBudget, data: Answer) -> Transit
     return send(state, held.step, held.attempt, held.failures)
 
 
-def context_exceeded(state: State, data: ContextExceeded) -> Transition:
-    """The conversation does not fit: make room."""
-    if state.space.compactions < MOST_COMPACTIONS:
-        state = replace(state, space=replace(state.space, exceeded=data.tokens))
-        return _make_room(state, data.step, attempt=0)
-    why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
-    return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
-
-
-def _make_room(state: State, step: int, attempt: int) -> Transition:
-    activity = Compacting(step=step, attempt=attempt)
-    space = replace(state.space, compactions=state.space.compactions + 1)
-    return replace(state, activity=activity, space=space), [Compact(step=step)]
-
-
-def compacted(state: State, data: Compacted) -> Transition:
-    """Room was made, or there was none to make."""
-    assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
-    attempt = state.activity.attempt
-    shorter = {one.call_id: one.content for one in data.shortened}
-    state = bill(state, data.usage, data.cost)
-    state = replace(state, space=replace(state.space, largest=data.largest))
-    state = replace(state, calls=tuple(_shortened(call, shorter) for call in state.calls))
-    if data.dropped == 0 and not shorter:
-        why = "The conversation is too long for the model, and nothing more can be left out."
-        return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
-    told: list[Effect] = [Notify(notification=ContextCompacted(dropped=data.dropped))]
-    if attempt == 0:
-        return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
-    state, effects = send(state, data.step, attempt + 1)
-    return state, told + effects
-
-
-def _shortened(call: CallState, contents: Mapping[str, tuple[ResultContent, ...]]) -> CallState:
-    if call.result is None or call.call.id not in contents:
-        return call
-    return replace(call, result=replace(call.result, content=contents[call.call.id]))
-
-
-def _too_long(state: State, why: str) -> ModelError:
-    return ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message=_with_largest(state, why))
-
-
-def _with_largest(state: State, why: str) -> str:
-    """Say what fills the window; what a person can do is the surface's to say."""
-    return f"{why} The largest part of it is {state.space.largest}." if state.space.largest else why
-
-
 def reply_finished(state: State, data: ReplyFinished) -> Transition:
     """The reply counts from here on."""
-    state = bill(state, data.usage, data.cost, told=data.usage.context_tokens > 0)
+    state = bill(state, data.usage, data.cost, known=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
     turn = replace(state.turn, text=text) if text.strip() else state.turn
@@ -152,16 +95,16 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
     if state.cancelling:
         return state, effects
     error = data.error
-    if error.kind is ErrorKind.CONTEXT_TOO_LONG and state.space.compactions < MOST_COMPACTIONS:
+    if error.kind is ErrorKind.CONTEXT_TOO_LONG and room.can_begin(state):
         state = replace(
             state,
             space=replace(state.space, exceeded=0),
             model=replace(state.model, window=error.window or state.model.window),
         )
-        state, more = _make_room(state, data.step, attempt=data.attempt)
+        state, more = room.begin(state, data.step, attempt=data.attempt)
         return state, effects + more
-    if state.model.fallback is not None and _should_stand_in(state, error, failures):
-        state, more = _stand_in(state, state.model.fallback, error)
+    if state.model.fallback is not None and _should_fall_back(state, error, failures):
+        state, more = _use_fallback(state, state.model.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
         return state, [*effects, *more, *sent]
     if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
@@ -170,12 +113,12 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
     if error.retryable and failures <= state.limits.max_retries:
         return _retry(state, data, failures, effects)
     if error.kind is ErrorKind.CONTEXT_TOO_LONG:
-        error = replace(error, message=_with_largest(state, f"{error.message} Making room did not help."))
+        error = replace(error, message=room.with_largest(state, f"{error.message} Making room did not help."))
     state, more = end_turn(state, TurnStop.ERROR, error=error)
     return state, effects + more
 
 
-def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
+def _should_fall_back(state: State, error: ModelError, failures: int) -> bool:
     """Whether the chosen model's provider is to be left alone for the rest of the turn."""
     if state.model.replaced is not None:
         return False
@@ -184,23 +127,23 @@ def _should_stand_in(state: State, error: ModelError, failures: int) -> bool:
     return error.retryable and (failures >= _BEFORE_FALLBACK or (error.retry_after or 0.0) > _LONGEST_WAIT)
 
 
-def _stand_in(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
+def _use_fallback(state: State, fallback: ModelChoice, error: ModelError) -> Transition:
     chosen = state.choice
-    told = ModelChanged(
+    notice = ModelChanged(
         model=fallback.model, why=f"{chosen.model} keeps failing ({error.message}); {fallback.model} takes over"
     )
     state = with_model(state, fallback)
-    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=told)]
+    return replace(state, model=replace(state.model, replaced=chosen)), [Notify(notification=notice)]
 
 
 def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]) -> Transition:
     seconds = _delay(failures, data.error.retry_after, data.jitter)
     timer = f"retry-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=failures, timer=timer)
-    told = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
+    notice = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
     return replace(state, activity=activity), [
         *effects,
-        Notify(notification=told),
+        Notify(notification=notice),
         StartTimer(timer=timer, seconds=seconds),
     ]
 

@@ -58,8 +58,8 @@ def sealed(before: State, event: Event, after: State, effects: Sequence[Effect])
                 yield QuestionPut(question=_without_call(question, _judged(before, event, question.call_id)))
             case TurnEnded(outcome=outcome):
                 yield TurnSettled(turn=turn, outcome=outcome, state=written(after))
-            case told:
-                yield from _of_call_or_model(told, brought)
+            case notification:
+                yield from _of_call_or_model(notification, brought)
     yield from _state_within_turn(event, after)
 
 
@@ -69,10 +69,10 @@ def _state_within_turn(event: Event, after: State) -> Iterator[Sealed]:
         yield StateSealed(state=written(after))
 
 
-def _of_call_or_model(told: Notification, brought: CallResult | None) -> Iterator[Sealed]:
-    match told:
+def _of_call_or_model(notification: Notification, brought: CallResult | None) -> Iterator[Sealed]:
+    match notification:
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) if result is not brought:
-            yield ResultMade(call_id=told.call.id, result=result)
+            yield ResultMade(call_id=notification.call.id, result=result)
         case RetryScheduled(attempt=attempt, seconds=seconds, most=most):
             yield RetryPlanned(attempt=attempt, seconds=seconds, most=most)
         case ModelChanged(model=model, why=why) if why:
@@ -93,6 +93,8 @@ def _judged(before: State, event: Event, call_id: str) -> Decision | None:
 
 def _without_call(question: Question, known: Decision | None) -> Question:
     """Leave out what the events of the question's call say already."""
+    if not question.call_id:
+        return question
     return replace(
         question,
         preview=None,

@@ -7,7 +7,7 @@ import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Prompt, Source, Terms
+from treadle.protocol.events import Limits, Pin, Prompt, Source, Terms
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
@@ -54,10 +54,18 @@ class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
 
 
 class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
-    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent."""
+    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent.
+
+    `wanted`: the user asked for it, with this `focus` for the summary. `written`: the model wrote `summary`, or could
+    not.
+    """
 
     step: int
     attempt: int
+    wanted: bool = False
+    focus: str = ""
+    written: bool = False
+    summary: str = ""
 
 
 class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
@@ -102,7 +110,7 @@ class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
         return self.status is CallStatus.FINISHED
 
 
-class Turn(Record, frozen=True, kw_only=True, omit_defaults=False):
+class TurnState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What is counted from a user's request to its end. `tainted`: it read text from outside; `fetched`: these URLs.
 
     `worked`: it changed a file or ran a command. `reminders` were given before its end, the last one after the answer
@@ -169,10 +177,10 @@ class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     recent: tuple[str, ...] = ()
     polls: int = 0
     looping: bool = False
-    unasked: int = 0
+    auto_approved: int = 0
 
 
-class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The task's checklist, as the model last `read` it, and the model calls since it last wrote it."""
 
     text: str = ""
@@ -181,11 +189,16 @@ class Checklist(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window."""
+    """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
+
+    `wanted` is the focus of a compaction that the user asked for and that waits. `pins` never leave the prompt.
+    """
 
     compactions: int = 0
     exceeded: int = 0
     largest: str = ""
+    wanted: str | None = None
+    pins: tuple[Pin, ...] = ()
 
 
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -206,7 +219,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     activity: Activity = Idle()
     step: int = 0
     turns: int = 0
-    turn: Turn | None = None
+    turn: TurnState | None = None
     reply: ReplyStop | None = None
     hint: str = ""
     calls: tuple[CallState, ...] = ()
@@ -218,7 +231,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     allowances: tuple[Allowance, ...] = ()
     money: Money = Money()
     guard: Guard = Guard()
-    checklist: Checklist = Checklist()
+    checklist: ChecklistState = ChecklistState()
     space: Space = Space()
     changed: tuple[FileChange, ...] = ()
     runs: tuple[Ran, ...] = ()

@@ -14,7 +14,7 @@ INTERRUPTED = (
     "you continue."
 )
 NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still needed."
-UNKNOWN = (
+OUTCOME_UNKNOWN = (
     "Outcome unknown: this was running when the program stopped. It may have taken effect completely, partly or not at "
     "all. Check what it did before you run it again."
 )
@@ -119,12 +119,12 @@ def amended(arguments: dict[str, Any]) -> str:
 def stopped_by_sandbox(denial: SandboxDenial) -> str:
     """Ask whether a command may run once more with the right that it lacked."""
     seen = f" ({denial.text})" if denial.text else ""
-    stopped = f"The sandbox stopped this command. It needs {_lacked(denial)}{seen}."
+    stopped = f"The sandbox stopped this command. It needs {_missing_right(denial)}{seen}."
     opened = " The command can then read the secrets there." if denial.right is Right.READ else ""
     return f"{stopped} Run it once more with that access?{opened}"
 
 
-def _lacked(denial: SandboxDenial) -> str:
+def _missing_right(denial: SandboxDenial) -> str:
     match denial.right:
         case Right.READ:
             return f"to read {denial.target or 'something'}, which is kept secret from commands"
@@ -135,6 +135,12 @@ def _lacked(denial: SandboxDenial) -> str:
         case Right.UNSANDBOXED:
             return "to run outside the sandbox"
 
+
+REVIEW_SUMMARY = "Older messages are about to leave the conversation. Use this summary of them?"
+USE_SUMMARY = "Use it"
+WITHOUT_SUMMARY = "Leave them out without it"
+SUMMARY_TITLE = "Summary"
+"""A summary that the model wrote is shown with these words; any other answer says what to change in it."""
 
 KEEP_CHANGES = "Keep these changes?"
 """Asked about what a command changed in its throw-away copy of the workspace."""

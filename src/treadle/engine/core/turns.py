@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.engine.core import checklist, guards, texts
+from treadle.engine.core import checklist, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
 from treadle.engine.core.state import (
@@ -11,7 +11,7 @@ from treadle.engine.core.state import (
     Guard,
     Idle,
     State,
-    Turn,
+    TurnState,
     Waiting,
     guarded,
     replace,
@@ -53,7 +53,10 @@ def settle(state: State) -> Transition:
     if state.turn is not None:
         state, more = _go_on(state)
         effects += more
-    if state.turn is None and state.queue:
+    if state.turn is None and state.space.wanted is not None and isinstance(state.activity, Idle):
+        state, more = room.begin_wanted(state)
+        effects += more
+    if state.turn is None and state.queue and isinstance(state.activity, Idle):
         state, more = _start_turn(state)
         effects += more
     return state, effects
@@ -165,7 +168,7 @@ def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Trans
 
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
-    turn = Turn(number=state.turns + 1, sources=(first.source,))
+    turn = TurnState(number=state.turns + 1, sources=(first.source,))
     state = replace(state, turn=turn, turns=turn.number, guard=Guard())
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
@@ -194,7 +197,7 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
     state = tainted_by(state, (enclosure for waiting in taken for enclosure in waiting.prompt.enclosed))
-    told: list[Effect] = [
+    notices: list[Effect] = [
         Notify(
             notification=PromptDelivered(
                 prompt_id=waiting.prompt.id,
@@ -204,7 +207,7 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         )
         for waiting in taken
     ]
-    return state, [*told, queue_changed(state)]
+    return state, [*notices, queue_changed(state)]
 
 
 def queue_changed(state: State) -> Notify:
@@ -229,7 +232,7 @@ def begin_step(state: State) -> Transition:
     assert state.turn is not None  # noqa: S101
     step = state.step + 1
     state = replace(
-        checklist.begin_step(state),
+        checklist.count_step(state),
         step=step,
         reply=None,
         hint="",
@@ -240,7 +243,10 @@ def begin_step(state: State) -> Transition:
     )
     if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
         state = with_note(state, texts.steps_left(left))
-    return state, [*effects, Assemble(step=step)]
+    if state.space.wanted is None:
+        return state, [*effects, Assemble(step=step)]
+    state, more = room.begin_wanted(state)
+    return state, effects + more
 
 
 def _steps_left(state: State) -> int | None:

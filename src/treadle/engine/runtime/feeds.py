@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from msgspec.structs import replace
 
-from treadle.context.transcript import size_of_block
+from treadle.context.sizes import size_of_block
 from treadle.protocol.attach import Numbered
 from treadle.protocol.notifications import (
     CallChanged,
@@ -48,12 +48,12 @@ class Feed:
         """Add a notification."""
         if self.closed:
             return
-        joined = _joined(self._waiting[-1].told, numbered.told) if self._waiting else None
+        joined = _joined(self._waiting[-1].notification, numbered.notification) if self._waiting else None
         if joined is not None:
-            self._waiting[-1] = Numbered(number=numbered.number, told=joined)
+            self._waiting[-1] = Numbered(number=numbered.number, notification=joined)
         else:
             self._waiting.append(numbered)
-        self._bytes += weight(numbered.told)
+        self._bytes += weight(numbered.notification)
         if self._most is not None and self._bytes > self._most:
             self._waiting.clear()
             self.behind = True
@@ -67,7 +67,7 @@ class Feed:
 
     def taken(self) -> tuple[Notification, ...]:
         """Take what waits in it now."""
-        waiting = tuple(one.told for one in self._waiting)
+        waiting = tuple(one.notification for one in self._waiting)
         self._waiting.clear()
         self._bytes = 0
         return waiting
@@ -77,7 +77,7 @@ class Feed:
         while True:
             while self._waiting:
                 one = self._waiting.popleft()
-                self._bytes = self._bytes - weight(one.told) if self._waiting else 0
+                self._bytes = self._bytes - weight(one.notification) if self._waiting else 0
                 yield one
             if self.closed:
                 return
@@ -86,7 +86,7 @@ class Feed:
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
         async for one in self.numbered():
-            yield one.told
+            yield one.notification
 
 
 class Feeds:
@@ -101,12 +101,12 @@ class Feeds:
         self._reply: list[Notification] = []
         self._output: dict[str, str] = {}
 
-    def publish(self, told: Notification) -> None:
+    def publish(self, notification: Notification) -> None:
         """Tell every surface."""
         self.number += 1
-        numbered = Numbered(number=self.number, told=told)
+        numbered = Numbered(number=self.number, notification=notification)
         self._remember(numbered)
-        self._follow(told)
+        self._follow(notification)
         for feed in self._feeds:
             feed.put(numbered)
 
@@ -148,16 +148,16 @@ class Feeds:
 
     def _remember(self, numbered: Numbered) -> None:
         self._recent.append(numbered)
-        self._recent_bytes += weight(numbered.told)
+        self._recent_bytes += weight(numbered.notification)
         while len(self._recent) > RECENT or self._recent_bytes > _RECENT_BYTES:
-            self._recent_bytes -= weight(self._recent.popleft().told)
+            self._recent_bytes -= weight(self._recent.popleft().notification)
 
-    def _follow(self, told: Notification) -> None:
-        match told:
+    def _follow(self, notification: Notification) -> None:
+        match notification:
             case TextDelta() | ThinkingDelta() | CallDelta():
-                joined = _joined(self._reply[-1], told) if self._reply else None
+                joined = _joined(self._reply[-1], notification) if self._reply else None
                 if joined is None:
-                    self._reply.append(told)
+                    self._reply.append(notification)
                 else:
                     self._reply[-1] = joined
             case MessageDone():
@@ -169,7 +169,7 @@ class Feeds:
                 self._calls.pop(call.id, None)
                 self._output.pop(call.id, None)
             case CallChanged(call=call):
-                self._calls[call.id] = told
+                self._calls[call.id] = notification
             case CallOutput(call_id=call_id, text=text):
                 self._output[call_id] = (self._output.get(call_id, "") + text)[-_KEPT_OUTPUT:]
             case _:
@@ -179,9 +179,9 @@ class Feeds:
 _LEAST_WEIGHT = 200
 
 
-def weight(told: Notification) -> int:
+def weight(notification: Notification) -> int:
     """Say about how many bytes a notification takes."""
-    match told:
+    match notification:
         case TextDelta(text=text) | ThinkingDelta(text=text) | CallDelta(text=text) | CallOutput(text=text):
             return _LEAST_WEIGHT + len(text)
         case CallChanged(preview=preview, result=result):

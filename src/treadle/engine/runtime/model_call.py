@@ -28,7 +28,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     request: ModelRequest
     reader: "Callable[[], ReplyReader]"
     price: Callable[[Usage], float | None]
-    chance: Callable[[], float]
+    jitter: Callable[[], float]
     redact: Callable[[str], str]
 
 
@@ -102,5 +102,5 @@ def _failed(call: ModelCall, error: ModelError, usage: Usage) -> ReplyFailed:
         error=msgspec.structs.replace(error, message=call.redact(error.message)),
         usage=usage,
         cost=call.price(usage) if usage.context_tokens else 0.0,
-        jitter=call.chance(),
+        jitter=call.jitter(),
     )

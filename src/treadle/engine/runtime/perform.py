@@ -1,20 +1,18 @@
 """Performing effects as owned tasks; what happened comes back as events."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from treadle.context.reader import TranscriptReader
-from treadle.engine.core.budgets import Send, bounded, room_for
 from treadle.engine.core.calls import find
 from treadle.engine.core.effects import (
     Assemble,
     CallModel,
     Cancel,
-    Compact,
     Effect,
     JudgeCall,
+    MakeRoom,
     Notify,
     Remember,
     Respond,
@@ -26,85 +24,41 @@ from treadle.engine.core.effects import (
     step_work,
     timer_work,
 )
-from treadle.engine.core.state import State, replace, standing
+from treadle.engine.core.state import replace, standing
 from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.runtime import tool_call
+from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
 from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.runtime.requests import (
-    Tools,
     build_request,
     cost,
-    known_tools,
-    offer_bytes,
     offer_now,
     same_offer,
-    situation_of,
-    terms_of,
 )
 from treadle.engine.runtime.window import (
     bounded_content,
-    bytes_of,
-    in_force,
-    make_room,
     most_of_one_result,
-    most_room,
-    next_message,
-    room,
-    shorten_environment,
-    tokens_of,
 )
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
-    ENGINE,
-    FILES,
-    Budget,
     CallFinished,
     CallStarted,
-    ContextExceeded,
     EventData,
     ReplyFailed,
-    Source,
-    Terms,
     TimerFired,
 )
-from treadle.protocol.models import ErrorKind, ModelError, ModelSpec
-from treadle.protocol.notifications import CallOutput, Notice, Notification
-from treadle.protocol.permissions import Allowance, Situation
-from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolSpec, result_text
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import CallOutput, Notice
+from treadle.protocol.permissions import Allowance
+from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
 
 if TYPE_CHECKING:
     from treadle.engine.runtime.reader import ReplyReader
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
-
-
-class SessionPort(Protocol):
-    """What performing needs of the session: its state, its queue, its surfaces."""
-
-    @property
-    def state(self) -> State:
-        """The state after the last event."""
-        ...
-
-    @property
-    def reader(self) -> TranscriptReader:
-        """The conversation so far, as the log tells it."""
-        ...
-
-    def post_soon(self, data: EventData) -> None:
-        """Queue an event of the engine; a refusal is of no interest any more."""
-        ...
-
-    async def post(self, data: EventData, source: Source = ENGINE, /) -> None:
-        """Queue an event and wait until it is in the log; raises `RefusedError`."""
-        ...
-
-    def publish(self, notification: Notification) -> None:
-        """Tell every surface."""
-        ...
 
 
 class Performer:
@@ -116,16 +70,13 @@ class Performer:
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
-        self._specs: tuple[ToolSpec, ...] = ()
-        self._known: Tools = {}
-        self._offered: dict[tuple[str, ...], Tools] = {}
-        self._told: Situation | None = None
+        self._assembler = Assembler(ports, session)
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
         match effect:
             case Assemble(step=step):
-                self._own(step_work(step), lambda: self._assemble(step))
+                self._own(step_work(step), lambda: self._assembler.assemble(step))
             case CallModel(step=step, attempt=attempt):
                 self._own(
                     model_work(step, attempt),
@@ -133,8 +84,8 @@ class Performer:
                     broken=lambda error: _broken_reply(step, attempt, self._redact(error)),
                     cut=lambda: cancelled_reply(step, attempt),
                 )
-            case Compact(step=step):
-                self._own(step_work(step), lambda: self._compact(step))
+            case MakeRoom(step=step) as wanted:
+                self._own(step_work(step), lambda: self._assembler.make_room(wanted))
             case JudgeCall(call=call):
                 self._own(
                     call_work(call.id),
@@ -200,64 +151,20 @@ class Performer:
         self._tasks[work] = task
         task.add_done_callback(done)
 
-    @property
-    def _spec(self) -> ModelSpec:
-        return in_force(self._ports.model(self._session.state.choice.model), self._session.state)
-
-    async def _compact(self, step: int) -> None:
-        self._told = None  # what leaves may be where it was said
-        await self._session.post(make_room(self._session.state, self._session.reader, self._spec, step))
-
-    async def _assemble(self, step: int) -> None:
-        session = self._session
-        for look in self._ports.before_step:
-            if (op := await look()) is not None:
-                await session.post(op, FILES)
-        situation = situation_of(session.state)
-        described = await self._ports.environment.describe(
-            first=session.reader.transcript.is_empty, situation=None if situation == self._told else situation
-        )
-        state, transcript = session.state, session.reader.transcript
-        spec = self._spec
-        environment = shorten_environment(described, spec)
-        message = next_message(state, session.reader, environment)
-        new = bytes_of(message, session.reader)
-        if not transcript.is_measured:
-            new += offer_bytes(offer_now(self._ports, state, self._tools()))
-        tokens = transcript.tokens + tokens_of(new)
-        window = most_room(spec) if state.space.compactions else room(spec)
-        if window is not None and tokens > window:
-            await session.post(ContextExceeded(step=step, tokens=tokens, window=window))
-        else:
-            terms = await self._terms(new)
-            await session.post(replace(message, tokens=tokens, terms=terms))
-            self._told = situation
-
-    async def _terms(self, new: int) -> Terms | None:
-        """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
-        state = self._session.state
-        if not bounded(state.limits):
-            return None
-        terms = terms_of(self._ports, state, self._session.reader.transcript, new)
-        room = room_for(state, terms)
-        if state.limits.day == Budget() or not isinstance(room, Send):
-            return terms
-        return replace(terms, day=await self._ports.purse.reserve(room.worst))
-
     async def _call_model(self, step: int, attempt: int) -> None:
         state, ports = self._session.state, self._ports
         self._prepared.clear()
         spec = ports.model(state.choice.model)
-        offer = offer_now(ports, state, self._tools())
+        offer = offer_now(ports, state, self._assembler.tools())
         if not same_offer(offer, self._session.reader.offer):
             await self._session.post(offer)
-        refused = self._refused()
+        refused, known = self._assembler.refused(), self._assembler.known
 
         @cache
         def reader() -> "ReplyReader":
             from treadle.engine.runtime.reader import ReplyReader  # with all of the parsers: no request waits for that
 
-            return ReplyReader(self._known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
+            return ReplyReader(known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
 
         call = ModelCall(
             step=step,
@@ -266,27 +173,10 @@ class Performer:
             request=build_request(ports, state, self._session.reader),
             reader=reader,
             price=lambda usage: cost(spec, usage),
-            chance=ports.chance,
+            jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
         )
         await call_model(call, self._session.post_soon, self._session.publish)
-
-    def _left_out(self) -> Mapping[str, str]:
-        return self._ports.left_out(self._session.state.choice.model, situation_of(self._session.state))
-
-    def _tools(self) -> Tools:
-        """Give the tools that the model is told of; the same names are the same object, whose wire bytes are kept."""
-        specs = tuple(tool.spec for tool in self._ports.tools.values())
-        if specs != self._specs:
-            self._specs, self._known, self._offered = specs, known_tools(self._ports), {}
-        left_out = self._left_out()
-        names = tuple(name for name in self._known if name not in left_out)
-        return self._offered.setdefault(names, {name: self._known[name] for name in names})
-
-    def _refused(self) -> Mapping[str, str]:
-        """Name the tools whose calls get the reason as their result; a question to nobody has a result of its own."""
-        asks = {name for name, spec in self._known.items() if spec.traits.flow is Flow.ASK}
-        return {name: why for name, why in self._left_out().items() if name not in asks}
 
     async def _judge(self, call: ToolCall) -> None:
         event, prepared = await tool_call.judge_call(self._ports, call, standing(self._session.state))
@@ -363,7 +253,7 @@ class Performer:
             self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
         output.finish()
-        most = most_of_one_result(self._spec)
+        most = most_of_one_result(self._assembler.spec)
         result = tool_call.redacted(replace(result, content=bounded_content(result.content, most)), redactor)
         return tool_call.mark_rerun(result) if effect.rerun else result
 

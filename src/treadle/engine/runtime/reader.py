@@ -9,13 +9,14 @@ import msgspec
 
 from treadle.context.focus import PROGRESS, has_progress
 from treadle.parsing import (
-    Block,
     CallComplete,
-    CallStarted,
+    CallOpened,
+    ContentDelta,
     InventedResults,
     Malformation,
     NativeReader,
     ParameterDelta,
+    ParserEvent,
     ReasoningDelta,
     ReasoningSplitter,
     XmlReader,
@@ -26,9 +27,6 @@ from treadle.parsing import (
     near_tool,
     own_parameters,
     validate_arguments,
-)
-from treadle.parsing import (
-    TextDelta as ParsedText,
 )
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import (
@@ -54,8 +52,8 @@ from treadle.protocol.models import (
 from treadle.protocol.notifications import CallDelta, TextDelta, ThinkingDelta
 from treadle.protocol.tools import ToolCall, ToolSpec, ToolTraits
 
-Delta: TypeAlias = TextDelta | ThinkingDelta | CallDelta
-Piece: TypeAlias = (
+LiveDelta: TypeAlias = TextDelta | ThinkingDelta | CallDelta
+ReplyPiece: TypeAlias = (
     StreamText | StreamThinking | StreamThinkingDone | StreamCallStart | StreamCallArguments | StreamCallDone
 )
 
@@ -100,7 +98,7 @@ class ReplyReader:
         self._ended = False
         """Whether the model went on with a result that it invented: nothing from there on is part of the reply."""
 
-    def feed(self, piece: Piece) -> list[Delta | CallProposed]:
+    def feed(self, piece: ReplyPiece) -> list[LiveDelta | CallProposed]:
         """Take the next piece of the stream."""
         match piece:
             case StreamText(text=text):
@@ -121,7 +119,7 @@ class ReplyReader:
             case StreamCallDone(index=index, wire=wire):
                 return self._end_native(self._first_native + index, wire)
 
-    def finish(self) -> list[Delta | CallProposed]:
+    def finish(self) -> list[LiveDelta | CallProposed]:
         """Take the end of the stream."""
         found = self._take(self._xml.finish() if self._xml else self._splitter.finish())
         found += self._take(self._native.finish())
@@ -144,13 +142,13 @@ class ReplyReader:
         texts = tuple(block for block in self._content if isinstance(block, Text))
         return Message(role=Role.ASSISTANT, content=texts) if texts else None
 
-    def _take(self, blocks: Sequence[Block]) -> list[Delta | CallProposed]:
-        found: list[Delta | CallProposed] = []
+    def _take(self, blocks: Sequence[ParserEvent]) -> list[LiveDelta | CallProposed]:
+        found: list[LiveDelta | CallProposed] = []
         for block in blocks:
-            if self._ended and (isinstance(block, ParsedText | ReasoningDelta) or block.index not in self._positions):
+            if self._ended and (isinstance(block, ContentDelta | ReasoningDelta) or block.index not in self._positions):
                 continue
             match block:
-                case ParsedText(text=text):
+                case ContentDelta(text=text):
                     self._end_thinking("", "", None)
                     self._text.append(text)
                     if self._calls or self._positions:
@@ -160,7 +158,7 @@ class ReplyReader:
                     self._end_text()
                     self._thinking.append(text)
                     found.append(ThinkingDelta(text=text))
-                case CallStarted(index=index, name=name):
+                case CallOpened(index=index, name=name):
                     self._names[index] = name
                     found.append(CallDelta(index=index, name=name))
                 case ParameterDelta(index=index, name=name, text=text):
@@ -195,14 +193,14 @@ class ReplyReader:
         elif text or signature or wire:
             self._content.append(Thinking(text=text, signature=signature, wire=wire, searched=searched))
 
-    def _start_native(self, index: int, name: str, wire_id: str) -> list[Delta | CallProposed]:
+    def _start_native(self, index: int, name: str, wire_id: str) -> list[LiveDelta | CallProposed]:
         self._end_thinking("", "", None)
         self._end_text()
         self._positions[index] = len(self._content)
         self._content.append(ToolUse(id="", name=name, arguments={}, wire_id=wire_id))
         return self._take(self._native.start(index, wire_id, name))
 
-    def _end_native(self, index: int, wire: WireData | None) -> list[Delta | CallProposed]:
+    def _end_native(self, index: int, wire: WireData | None) -> list[LiveDelta | CallProposed]:
         found = self._take(self._native.end(index))
         position = self._positions.get(index)
         use = self._content[position] if position is not None else None

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
@@ -23,7 +21,7 @@ _TOKENS_IN_PRICE = 1_000_000
 _SEARCHES_IN_PRICE = 1_000
 
 
-Tools = Mapping[str, ToolSpec]
+OfferedTools = Mapping[str, ToolSpec]
 """What a model is told of, by name and in its order."""
 
 
@@ -78,7 +76,7 @@ def _most_for_searches(spec: ModelSpec) -> float | None:
     )
 
 
-def offer_now(ports: Ports, state: State, tools: Tools) -> OfferChanged:
+def offer_now(ports: Ports, state: State, tools: OfferedTools) -> OfferChanged:
     """Give what the model would be sent besides the conversation now."""
     native = state.choice.tool_protocol is ToolProtocol.NATIVE
     return OfferChanged(
@@ -93,12 +91,7 @@ def same_offer(one: OfferChanged, other: OfferChanged) -> bool:
     return (one.system, one.tools) == (other.system, other.tools)
 
 
-def offer_bytes(offer: OfferChanged) -> int:
-    """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(joined(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
-
-
-def known_tools(ports: Ports) -> Tools:
+def known_tools(ports: Ports) -> OfferedTools:
     """Give every tool of the session; with a checklist, any call may carry it."""
     specs = {name: tool.spec for name, tool in ports.tools.items()}
     return {name: with_progress(spec) for name, spec in specs.items()} if ports.checklist else specs

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from treadle.engine.core.effects import RunTool
 from treadle.engine.core.state import replace
 from treadle.engine.core.texts import INTERRUPTED
-from treadle.engine.ports import Ports, Prepared, Redactor
+from treadle.engine.ports import Ports, Prepared, TextRedactor
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.messages import Text
@@ -76,12 +76,12 @@ async def judge_call(
     return judged, prepared
 
 
-def _redacted_preview(preview: Preview, redactor: Redactor) -> Preview:
+def _redacted_preview(preview: Preview, redactor: TextRedactor) -> Preview:
     title, text, result = map(redactor.redact, (preview.title, preview.text, preview.result))
     return replace(preview, title=title, text=text, result=result)
 
 
-def redacted(result: CallResult, redactor: Redactor) -> CallResult:
+def redacted(result: CallResult, redactor: TextRedactor) -> CallResult:
     """Hide the secrets in what the model and the user will read."""
     content = tuple(
         replace(block, text=redactor.redact(block.text)) if isinstance(block, Text) else block

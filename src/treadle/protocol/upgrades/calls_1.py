@@ -3,24 +3,24 @@
 from typing import Any
 
 from treadle.protocol.upgrades import words_1 as words
-from treadle.protocol.upgrades.old_session import OldSession, result, text_of
-from treadle.protocol.upgrades.shapes_1 import Data
+from treadle.protocol.upgrades.old_session import OldSession, joined_text, result
+from treadle.protocol.upgrades.shapes_1 import JsonObject
 
 _ONCE = ["allow_once", "reject_once"]
 _ALWAYS = ["allow_once", "allow_always", "reject_once"]
 _RAN = ("ok", "failed", "interrupted")
 
 
-def flow(call: Data) -> str:
+def flow_1(call: JsonObject) -> str:
     """Say what a call means for the loop."""
     return str(call["traits"].get("flow", "run"))
 
 
-def finish(old: OldSession, call: Data, outcome: Data, *, brought: bool = False) -> None:
+def finish_1(old: OldSession, call: JsonObject, outcome: JsonObject, *, brought: bool = False) -> None:
     """Give a call its result; what the call itself `brought` is in the log already."""
     if call["amended"]:
-        told = {"type": "text", "text": words.amended(call["call"]["arguments"])}
-        outcome, brought = {**outcome, "content": [told, *outcome.get("content", ())]}, False
+        note = {"type": "text", "text": words.amended_1(call["call"]["arguments"])}
+        outcome, brought = {**outcome, "content": [note, *outcome.get("content", ())]}, False
     _end(old, call, outcome, brought=brought)
     old.close(call["call"]["id"])
     turn = old.state["turn"]
@@ -28,15 +28,15 @@ def finish(old: OldSession, call: Data, outcome: Data, *, brought: bool = False)
         turn["worked"] = True
         turn["changes"] = _merge(turn["changes"], changes)
         old.state["changed"] = _merge(old.state["changed"], changes)
-    if call["traits"].get("kind", "other") == "execute" and flow(call) == "run" and outcome["outcome"] in _RAN:
+    if call["traits"].get("kind", "other") == "execute" and flow_1(call) == "run" and outcome["outcome"] in _RAN:
         turn["worked"] = True
         lines = (access["command"] for access in call["accesses"] if access["type"] == "run_command")
         if (line := next(lines, None)) is not None:
-            said, full = text_of(outcome.get("content", [])), outcome.get("full_output", "")
-            old.state["runs"] = words.with_run(old.state["runs"], line, said, full)
+            said, full = joined_text(outcome.get("content", [])), outcome.get("full_output", "")
+            old.state["runs"] = words.with_run_1(old.state["runs"], line, said, full)
 
 
-def _end(old: OldSession, call: Data, outcome: Data, *, brought: bool = False) -> None:
+def _end(old: OldSession, call: JsonObject, outcome: JsonObject, *, brought: bool = False) -> None:
     call["status"], call["result"] = "finished", outcome
     if not outcome.get("content"):
         old.empty.add(call["call"]["id"])
@@ -44,7 +44,7 @@ def _end(old: OldSession, call: Data, outcome: Data, *, brought: bool = False) -
         old.say("result_made", call_id=call["call"]["id"], result=outcome)
 
 
-def _merge(known: list[Data], new: list[Data]) -> list[Data]:
+def _merge(known: list[JsonObject], new: list[JsonObject]) -> list[JsonObject]:
     merged = {change["path"]: change for change in known}
     for change in new:
         earlier = merged.get(change["path"])
@@ -55,42 +55,42 @@ def _merge(known: list[Data], new: list[Data]) -> list[Data]:
     return list(merged.values())
 
 
-def propose(old: OldSession, data: Data) -> None:
+def propose_1(old: OldSession, data: JsonObject) -> None:
     """Take a whole call from the reply."""
     call = {"call": data["call"], "traits": data["traits"], "status": "proposed", "decision": None, "preview": None}
     call |= {"accesses": [], "result": None, "amended": False, "granted": False}
     old.state["calls"].append(call)
     if old.state["cancelling"]:
-        _end(old, call, result("interrupted", words.NOT_STARTED))
+        _end(old, call, result("interrupted", words.NOT_STARTED_1))
     elif problem := data["call"].get("problem"):
         _end(old, call, result("invalid", problem))
 
 
-def schedule(old: OldSession) -> None:
+def schedule_1(old: OldSession) -> None:
     """Judge every call whose turn it is."""
     calls = old.state["calls"]
     for index, call in enumerate(calls):
         if call["status"] != "proposed":
             continue
         before = calls[:index]
-        if pure(call):
-            ready = all(earlier["status"] == "finished" or pure(earlier) for earlier in before)
+        if pure_1(call):
+            ready = all(earlier["status"] == "finished" or pure_1(earlier) for earlier in before)
         else:
             ready = old.state["reply"] is not None and all(earlier["status"] == "finished" for earlier in before)
         if not ready:
             break
-        if flow(call) == "end_turn" and any(one["result"] and one["result"]["outcome"] != "ok" for one in before):
-            finish(old, call, result("skipped", words.PRESENTED_TOO_EARLY))
+        if flow_1(call) == "end_turn" and any(one["result"] and one["result"]["outcome"] != "ok" for one in before):
+            finish_1(old, call, result("skipped", words.PRESENTED_TOO_EARLY_1))
         else:
             call["status"] = "judging"
 
 
-def pure(call: Data) -> bool:
+def pure_1(call: JsonObject) -> bool:
     """Whether a call only reads."""
     return bool(call["traits"].get("effect", "once") == "pure")
 
 
-def judged(old: OldSession, data: Data) -> None:
+def judged_1(old: OldSession, data: JsonObject) -> None:
     """Act on the security layer's answer."""
     call, decision = old.call(data["call_id"], "judging"), data["decision"]
     call |= {"decision": decision, "preview": data["preview"], "accesses": data.get("accesses", [])}
@@ -98,27 +98,27 @@ def judged(old: OldSession, data: Data) -> None:
         old.state["turn"]["presented"] = call["preview"]["result"]
     match decision["verdict"]:
         case "DENY" if _presents(call):
-            _finish_presented(old, call, words.COMMAND_DENIED)
+            _finish_presented(old, call, words.COMMAND_DENIED_1)
         case "DENY":
-            finish(old, call, result("denied", words.denied(decision, no_user=False)))
+            finish_1(old, call, result("denied", words.denied_1(decision, no_user=False)))
         case "ALLOW":
-            _unasked(old, call, decision)
+            _auto_approve(old, call, decision)
         case _ if call["amended"]:
             _allowed(old, call)
         case _:
             _needs_yes(old, call, decision)
 
 
-def _presents(call: Data) -> bool:
-    return flow(call) == "end_turn" and bool(call["preview"] and call["preview"].get("result"))
+def _presents(call: JsonObject) -> bool:
+    return flow_1(call) == "end_turn" and bool(call["preview"] and call["preview"].get("result"))
 
 
-def _finish_presented(old: OldSession, call: Data, why: str = "") -> None:
+def _finish_presented(old: OldSession, call: JsonObject, why: str = "") -> None:
     shown = call["preview"]["result"]
-    finish(old, call, result("ok", f"{shown}\n\n{why}" if why else shown))
+    finish_1(old, call, result("ok", f"{shown}\n\n{why}" if why else shown))
 
 
-def _unasked(old: OldSession, call: Data, decision: Data) -> None:
+def _auto_approve(old: OldSession, call: JsonObject, decision: JsonObject) -> None:
     guard, most = old.state["guard"], old.state["limits"]["max_unasked"]
     if decision["risk"] in ("none", "read"):
         _allowed(old, call)
@@ -131,11 +131,11 @@ def _unasked(old: OldSession, call: Data, decision: Data) -> None:
         _allowed(old, call)
 
 
-def _allowed(old: OldSession, call: Data) -> None:
-    if flow(call) != "ask":
+def _allowed(old: OldSession, call: JsonObject) -> None:
+    if flow_1(call) != "ask":
         call["status"] = "starting"
     elif not old.state["user_present"]:
-        finish(old, call, result("invalid", words.NO_USER_TO_ASK))
+        finish_1(old, call, result("invalid", words.NO_USER_TO_ASK_1))
     else:
         arguments = call["call"]["arguments"]
         options = arguments.get("options", ())
@@ -143,53 +143,53 @@ def _allowed(old: OldSession, call: Data) -> None:
         _ask(old, call, "followup", str(arguments.get("question", "")), options)
 
 
-def _needs_yes(old: OldSession, call: Data, judged_as: Data, **shown: Data) -> None:
+def _needs_yes(old: OldSession, call: JsonObject, judged_as: JsonObject, **shown: JsonObject) -> None:
     if not old.state["user_present"]:
         _deny_for_no_user(old, call)
         return
     title = call["preview"]["title"]
     always = judged_as.get("offers") and judged_as["risk"] != "critical"
-    _ask(old, call, "permission", words.asked(title, judged_as), _ALWAYS if always else _ONCE, **shown)
+    _ask(old, call, "permission", words.asked_1(title, judged_as), _ALWAYS if always else _ONCE, **shown)
 
 
-def _deny_for_no_user(old: OldSession, call: Data) -> None:
+def _deny_for_no_user(old: OldSession, call: JsonObject) -> None:
     if _presents(call):
-        _finish_presented(old, call, words.COMMAND_NEEDS_A_YES)
+        _finish_presented(old, call, words.COMMAND_NEEDS_A_YES_1)
         return
     old.state["turn"]["denied"] += 1
-    finish(old, call, result("denied", words.denied(call["decision"], no_user=True)))
+    finish_1(old, call, result("denied", words.denied_1(call["decision"], no_user=True)))
 
 
-def _ask(old: OldSession, call: Data, kind: str, text: str, options: list[str], **shown: Any) -> None:  # noqa: PLR0917
+def _ask(old: OldSession, call: JsonObject, kind: str, text: str, options: list[str], **shown: Any) -> None:  # noqa: PLR0917
     call["status"] = "asking"
     old.ask(kind, text, options=options, call_id=call["call"]["id"], **shown)
 
 
-def finished(old: OldSession, data: Data) -> None:
+def finished_1(old: OldSession, data: JsonObject) -> None:
     """Take the outcome of a call; what the sandbox stopped may run once more."""
     call, outcome = old.call(data["call_id"], "running", "judging"), data["result"]
     denial = outcome.get("denial")
     if denial is None or call["granted"] or not old.state["user_present"] or old.state["cancelling"]:
-        finish(old, call, outcome, brought=True)
+        finish_1(old, call, outcome, brought=True)
         return
     call["result"] = outcome
-    _ask(old, call, "permission", words.stopped_by_sandbox(denial), _ONCE, denial=denial)
+    _ask(old, call, "permission", words.stopped_by_sandbox_1(denial), _ONCE, denial=denial)
 
 
-def answered(old: OldSession, question: Data, data: Data) -> None:
+def answered_1(old: OldSession, question: JsonObject, data: JsonObject) -> None:
     """Act on the user's answer to a question about a call."""
     call = old.call(question["call_id"], "asking")
     old.close(call["call"]["id"])
     old.state["guard"]["unasked"] = 0
     option, said = data["option"], data.get("text", "")
     if option == "answer":
-        finish(old, call, result("ok", said))
+        finish_1(old, call, result("ok", said))
         return
     if said and (option in ("allow_once", "allow_always") or question.get("denial")):
-        old.note(words.comment_on(call["call"]["name"], said))
+        old.note(words.comment_on_1(call["call"]["name"], said))
     if question.get("denial") and option != "allow_once":
-        refused = {"type": "text", "text": words.RIGHT_REFUSED}
-        finish(old, call, {**call["result"], "content": [*call["result"].get("content", ()), refused]})
+        refused = {"type": "text", "text": words.RIGHT_REFUSED_1}
+        finish_1(old, call, {**call["result"], "content": [*call["result"].get("content", ()), refused]})
     elif question.get("denial"):
         call |= {"granted": True, "result": None, "status": "starting"}
     elif option in ("allow_once", "allow_always"):
@@ -198,7 +198,7 @@ def answered(old: OldSession, question: Data, data: Data) -> None:
         _rejected(old, call, said)
 
 
-def _approved(old: OldSession, call: Data, data: Data) -> None:
+def _approved(old: OldSession, call: JsonObject, data: JsonObject) -> None:
     arguments, state = data.get("arguments"), old.state
     if arguments is not None and arguments != call["call"]["arguments"]:
         call |= {"call": {**call["call"], "arguments": arguments}, "amended": True, "status": "judging"}
@@ -208,75 +208,75 @@ def _approved(old: OldSession, call: Data, data: Data) -> None:
         known = {allowance["id"] for allowance in state["allowances"]}
         state["allowances"] += [one for one in call["decision"].get("offers", ()) if one["id"] not in known]
         for other in state["calls"]:
-            if other["status"] == "asking" and other["result"] is None and flow(other) != "ask":
+            if other["status"] == "asking" and other["result"] is None and flow_1(other) != "ask":
                 _judge_again(old, other)
 
 
-def _judge_again(old: OldSession, call: Data) -> None:
+def _judge_again(old: OldSession, call: JsonObject) -> None:
     old.close(call["call"]["id"])
     call["status"] = "judging"
 
 
-def _rejected(old: OldSession, call: Data, comment: str) -> None:
+def _rejected(old: OldSession, call: JsonObject, comment: str) -> None:
     if _presents(call) and not comment:
         _finish_presented(old, call)
         return
-    finish(old, call, result("rejected", words.rejected(comment)))
+    finish_1(old, call, result("rejected", words.rejected_1(comment)))
     for later in old.state["calls"][old.state["calls"].index(call) + 1 :]:
         if later["status"] == "proposed":
-            finish(old, later, result("skipped", words.SKIPPED))
+            finish_1(old, later, result("skipped", words.SKIPPED_1))
 
 
-def interrupt(old: OldSession) -> None:
+def interrupt_1(old: OldSession) -> None:
     """End every call that does not run yet."""
     for call in old.state["calls"]:
         if call["status"] not in ("finished", "running"):
-            finish(old, call, call["result"] or result("interrupted", words.NOT_STARTED))
+            finish_1(old, call, call["result"] or result("interrupted", words.NOT_STARTED_1))
 
 
-def abandon(old: OldSession) -> None:
+def abandon_1(old: OldSession) -> None:
     """Give every open call its result after a restart in the middle of an interruption."""
     for call in old.state["calls"]:
         if call["status"] != "finished":
-            ran = call["status"] == "running" and not pure(call)
-            otherwise = result("unknown", words.UNKNOWN) if ran else result("interrupted", words.NOT_STARTED)
-            finish(old, call, call["result"] or otherwise)
+            ran = call["status"] == "running" and not pure_1(call)
+            otherwise = result("unknown", words.UNKNOWN_1) if ran else result("interrupted", words.NOT_STARTED_1)
+            finish_1(old, call, call["result"] or otherwise)
 
 
-def drop(old: OldSession) -> None:
+def drop_1(old: OldSession) -> None:
     """Forget the calls of a reply that broke."""
     for call in old.state["calls"]:
         old.close(call["call"]["id"])
     old.state["calls"] = []
 
 
-def resume(old: OldSession) -> None:
+def resume_1(old: OldSession) -> None:
     """Take open calls up again after a restart."""
     for call in old.state["calls"]:
         match call["status"]:
             case "asking" if _can_be_judged_again(old, call):
                 _judge_again(old, call)
             case "asking":
-                withdraw(old, call)
+                withdraw_1(old, call)
             case "running" if call["traits"].get("effect", "once") == "once":
-                finish(old, call, result("unknown", words.UNKNOWN))
+                finish_1(old, call, result("unknown", words.UNKNOWN_1))
             case "running":
                 call["status"] = "starting"
             case _:
                 pass
 
 
-def _can_be_judged_again(old: OldSession, call: Data) -> bool:
-    return not old.state["user_present"] and bool(call["decision"]) and call["result"] is None and flow(call) != "ask"
+def _can_be_judged_again(old: OldSession, call: JsonObject) -> bool:
+    return not old.state["user_present"] and bool(call["decision"]) and call["result"] is None and flow_1(call) != "ask"
 
 
-def withdraw(old: OldSession, call: Data) -> None:
+def withdraw_1(old: OldSession, call: JsonObject) -> None:
     """Give an open question the answer for nobody being there, unless somebody is."""
     if old.state["user_present"]:
         return
     if call["result"] is not None:
-        finish(old, call, call["result"])
-    elif flow(call) == "ask" or call["decision"] is None:
-        finish(old, call, result("invalid", words.NO_USER_TO_ASK))
+        finish_1(old, call, call["result"])
+    elif flow_1(call) == "ask" or call["decision"] is None:
+        finish_1(old, call, result("invalid", words.NO_USER_TO_ASK_1))
     else:
         _deny_for_no_user(old, call)

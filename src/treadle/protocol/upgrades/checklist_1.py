@@ -2,7 +2,7 @@
 
 import re
 
-Item = tuple[str, bool, int]
+Item1 = tuple[str, bool, int]
 """Its text, whether it is done, and its depth."""
 
 _Key = tuple[str, int]
@@ -10,12 +10,12 @@ _Key = tuple[str, int]
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,3}[.)])[ \t]+\[(?P<mark>[ xX]?)\](?:[ \t]+(?P<text>.*))?")
 
 
-def parse(markdown: str) -> list[Item]:
+def parse_1(markdown: str) -> list[Item1]:
     """Read the items."""
     return [item for line in markdown.splitlines() if (item := _read(line))][:100]
 
 
-def _read(line: str) -> Item | None:
+def _read(line: str) -> Item1 | None:
     found = _ITEM.fullmatch(line.rstrip())
     text = " ".join((found["text"] or "").split())[:300].rstrip() if found else ""
     if found is None or not text:
@@ -23,12 +23,12 @@ def _read(line: str) -> Item | None:
     return text, found["mark"] in ("x", "X"), min(len(found["indent"].expandtabs(4)) // 2, 5)
 
 
-def render(items: list[Item]) -> str:
+def render_1(items: list[Item1]) -> str:
     """Write the items."""
     return "\n".join(f"{'  ' * depth}- [{'x' if done else ' '}] {text}" for text, done, depth in items)
 
 
-def merge(base: list[Item], model: list[Item], user: list[Item]) -> list[Item]:
+def merge_1(base: list[Item1], model: list[Item1], user: list[Item1]) -> list[Item1]:
     """Join two changes of the list `base`; where they contradict each other the user's stays."""
     if model == base:
         return user
@@ -50,8 +50,8 @@ def merge(base: list[Item], model: list[Item], user: list[Item]) -> list[Item]:
     return [merged[key] for key in order][:100]
 
 
-def _keyed(items: list[Item]) -> dict[_Key, Item]:
-    keyed: dict[_Key, Item] = {}
+def _keyed(items: list[Item1]) -> dict[_Key, Item1]:
+    keyed: dict[_Key, Item1] = {}
     seen: dict[str, int] = {}
     for item in items:
         text = item[0].casefold()
@@ -60,7 +60,7 @@ def _keyed(items: list[Item]) -> dict[_Key, Item]:
     return keyed
 
 
-def _join(before: Item | None, model: Item, user: Item | None) -> Item:
+def _join(before: Item1 | None, model: Item1, user: Item1 | None) -> Item1:
     if user is None or user == before:
         return model
     text, done, depth = user
@@ -69,17 +69,17 @@ def _join(before: Item | None, model: Item, user: Item | None) -> Item:
     return text, done if done != before[1] else model[1], depth
 
 
-def reminder(items: list[Item], requests: int) -> str:
+def reminder_1(items: list[Item1], requests: int) -> str:
     """Give the note for the model when one is due."""
     if not items or requests % 6 or all(done for _, done, _ in items):
         return ""
     return (
         "The task's checklist was not updated for a while. It now says:\n"
-        f"{render(items)}\n"
+        f"{render_1(items)}\n"
         "Give the whole list, with finished items marked `[x]`, as `task_progress` with your next call."
     )
 
 
-def edited(before: list[Item], now: list[Item]) -> str:
+def edited_1(before: list[Item1], now: list[Item1]) -> str:
     """Give the note of the user's own change."""
-    return "" if before == now else f"The user changed the task's checklist. It now says:\n{render(now) or '(empty)'}"
+    return "" if before == now else f"The user changed the task's checklist. It now says:\n{render_1(now) or '(empty)'}"

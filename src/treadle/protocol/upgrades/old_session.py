@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treadle.protocol.upgrades.shapes_1 import Data, limits
+from treadle.protocol.upgrades.shapes_1 import JsonObject, limits_1
 
 
 class UnfitError(Exception):
@@ -16,14 +16,14 @@ class OldSession:
     """
 
     def __init__(self) -> None:
-        self.said: list[Data] = []
+        self.said: list[JsonObject] = []
         self.empty: set[str] = set()
-        self.state: Data = {
+        self.state: JsonObject = {
             "session_id": "",
             "seq": 0,
             "mode": "ask",
             "model": {"choice": None, "fallback": None, "replaced": None, "window": None},
-            "limits": limits({}),
+            "limits": limits_1({}),
             "user_present": False,
             "activity": {"type": "idle"},
             "step": 0,
@@ -60,16 +60,16 @@ class OldSession:
         """End the work on the model's side."""
         self.state["activity"] = {"type": "idle"}
 
-    def working(self, kind: str, step: int | None = None, attempt: int | None = None) -> Data:
+    def working(self, kind: str, step: int | None = None, attempt: int | None = None) -> JsonObject:
         """Give the activity, which has to be this one."""
-        activity: Data = self.state["activity"]
+        activity: JsonObject = self.state["activity"]
         if activity["type"] != kind or step not in (None, activity["step"]):
             raise UnfitError(f"the session is not {kind.replace('_', ' ')}")
         if attempt not in (None, activity.get("attempt")):
             raise UnfitError("no such reply is expected")
         return activity
 
-    def call(self, call_id: str, *wanted: str) -> Data:
+    def call(self, call_id: str, *wanted: str) -> JsonObject:
         """Give a call of the present step in one of these states."""
         for call in self.state["calls"]:
             if call["call"]["id"] == call_id and (not wanted or call["status"] in wanted):
@@ -87,11 +87,11 @@ class OldSession:
         self.state["questions"] = [one for one in self.state["questions"] if one.get("call_id", "") != call_id]
 
 
-def result(outcome: str, text: str) -> Data:
+def result(outcome: str, text: str) -> JsonObject:
     """Build a result of plain text."""
     return {"outcome": outcome, "content": [{"type": "text", "text": text}]}
 
 
-def text_of(content: list[Data]) -> str:
+def joined_text(content: list[JsonObject]) -> str:
     """Join the texts of a content."""
     return "".join(block["text"] for block in content if block["type"] == "text")

@@ -2,42 +2,42 @@
 
 from typing import Any
 
-Data = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def reshaped(data: Data) -> Data:
+def reshaped_1(data: JsonObject) -> JsonObject:
     """Give an event in its new shape, without what only the log before it tells."""
     match data["type"]:
         case "session_started":
             fallback = data.get("fallback")
             return {
                 **{name: data[name] for name in ("type", "session_id", "workspace", "mode")},
-                "choice": choice(data),
-                "limits": limits(data.get("limits", {})),
+                "choice": choice_1(data),
+                "limits": limits_1(data.get("limits", {})),
                 "roots": data.get("roots", []),
-                "fallback": None if fallback is None else choice(fallback),
+                "fallback": None if fallback is None else choice_1(fallback),
                 "parent": None,
             }
         case "set_model":
-            return {"type": "set_model", "choice": choice(data)}
+            return {"type": "set_model", "choice": choice_1(data)}
         case "set_fallback" if data.get("choice"):
-            return {"type": "set_fallback", "choice": choice(data["choice"])}
+            return {"type": "set_fallback", "choice": choice_1(data["choice"])}
         case "set_limits":
-            return {"type": "set_limits", "limits": limits(data["limits"])}
+            return {"type": "set_limits", "limits": limits_1(data["limits"])}
         case "context_ready":
             said = f"<environment>\n{data['environment']}\n</environment>" if data.get("environment") else ""
             kept = {name: value for name, value in data.items() if name != "environment"}
-            return {**kept, "content": [passage("environment", said)] if said else []}
+            return {**kept, "content": [passage_1("environment", said)] if said else []}
         case _:
             return data
 
 
-def passage(kind: str, text: str) -> Data:
+def passage_1(kind: str, text: str) -> JsonObject:
     """Build a text of a user message."""
     return {"type": "passage", "kind": kind, "text": text}
 
 
-def choice(data: Data) -> Data:
+def choice_1(data: JsonObject) -> JsonObject:
     """Write the choice of a model whole."""
     return {
         "model": data["model"],
@@ -46,7 +46,7 @@ def choice(data: Data) -> Data:
     }
 
 
-def limits(data: Data) -> Data:
+def limits_1(data: JsonObject) -> JsonObject:
     """Write limits whole, with the defaults of 0.1.0."""
     bounds = {
         "max_steps": None,
@@ -63,6 +63,6 @@ def limits(data: Data) -> Data:
     return {**bounds, **data, **{name: _budget(data.get(name, {})) for name in ("turn", "session", "day")}}
 
 
-def _budget(data: Data) -> Data:
+def _budget(data: JsonObject) -> JsonObject:
     cost = data.get("cost")
     return {"cost": None if cost is None else float(cost), "tokens": data.get("tokens")}

@@ -8,9 +8,9 @@ import msgspec
 from treadle.protocol.upgrades import calls_1 as calls
 from treadle.protocol.upgrades import checklist_1 as checklist
 from treadle.protocol.upgrades import words_1 as words
-from treadle.protocol.upgrades.budgets_1 import room_for
-from treadle.protocol.upgrades.old_session import OldSession, text_of
-from treadle.protocol.upgrades.shapes_1 import Data
+from treadle.protocol.upgrades.budgets_1 import room_for_1
+from treadle.protocol.upgrades.old_session import OldSession, joined_text
+from treadle.protocol.upgrades.shapes_1 import JsonObject
 
 _YES_OR_NO = ["allow_once", "reject_once"]
 _USAGE = (
@@ -23,7 +23,7 @@ _USAGE = (
 )
 
 
-def settle(old: OldSession) -> None:
+def settle_1(old: OldSession) -> None:
     """Go as far as the state allows without another event."""
     state = old.state
     if state["cancelling"]:
@@ -31,9 +31,9 @@ def settle(old: OldSession) -> None:
             return
         late = state["stopping"] == "time"
         why = f"the turn's limit of {state['limits']['max_seconds']:g} s" if late else ""
-        end_turn(old, state["stopping"] or "cancelled", why=why)
+        end_turn_1(old, state["stopping"] or "cancelled", why=why)
     if state["turn"] is not None and state["activity"]["type"] in ("idle", "awaiting_reply"):
-        calls.schedule(old)
+        calls.schedule_1(old)
         open_calls = any(call["status"] != "finished" for call in state["calls"])
         if state["reply"] is not None and not state["questions"] and not open_calls:
             _after_step(old, state["reply"])
@@ -43,8 +43,8 @@ def settle(old: OldSession) -> None:
 
 def _after_step(old: OldSession, reply: str) -> None:
     for call in old.state["calls"]:
-        if calls.flow(call) == "end_turn" and call["result"]["outcome"] == "ok":
-            end_turn(old, "end_turn", text=text_of(call["result"].get("content", [])), completed=True)
+        if calls.flow_1(call) == "end_turn" and call["result"]["outcome"] == "ok":
+            end_turn_1(old, "end_turn", text=joined_text(call["result"].get("content", [])), completed=True)
             return
     if old.state["calls"]:
         _guard(old)
@@ -55,26 +55,26 @@ def _after_step(old: OldSession, reply: str) -> None:
 
 def _after_plain_reply(old: OldSession, reply: str) -> None:
     state, turn = old.state, old.state["turn"]
-    worked = turn["worked"] or any(not done for _, done, _ in checklist.parse(state["checklist"]["text"]))
+    worked = turn["worked"] or any(not done for _, done, _ in checklist.parse_1(state["checklist"]["text"]))
     if reply == "refusal":
-        end_turn(old, "refusal")
+        end_turn_1(old, "refusal")
     elif reply == "max_tokens":
-        mistaken(old, words.CUT_REPLY)
+        mistaken_1(old, words.CUT_REPLY_1)
     elif state["hint"]:
-        mistaken(old, state["hint"])
+        mistaken_1(old, state["hint"])
     elif state["model"]["choice"]["tool_protocol"] == "xml":
-        mistaken(old, words.NO_TOOL_USED)
+        mistaken_1(old, words.NO_TOOL_USED_1)
     elif state["mode"] != "plan" and worked and turn["reminders"] < state["limits"]["reminders"]:
         turn["reminders"] += 1
         turn["held_back"] = turn["text"]
-        old.note(words.UNFINISHED)
-        begin_step(old)
+        old.note(words.UNFINISHED_1)
+        begin_step_1(old)
     else:
         held, text = turn["held_back"], turn["text"]
-        end_turn(old, "end_turn", text=text if held in text else f"{held}\n\n{text}")
+        end_turn_1(old, "end_turn", text=text if held in text else f"{held}\n\n{text}")
 
 
-def mistaken(old: OldSession, note: str) -> None:
+def mistaken_1(old: OldSession, note: str) -> None:
     """Tell the model what was wrong with its reply, and count it."""
     old.note(note)
     old.state["guard"]["mistakes"] += 1
@@ -92,21 +92,21 @@ def _go_on(old: OldSession) -> None:
         text = f"{count} replies of the model in a row could not be used. How should it continue?"
         _ask_guidance(old, "mistakes", text)
     else:
-        begin_step(old)
+        begin_step_1(old)
 
 
 def _ask_guidance(old: OldSession, stop: str, text: str) -> None:
     if old.state["user_present"]:
         old.ask("guidance", text)
     else:
-        end_turn(old, stop)
+        end_turn_1(old, stop)
 
 
-def guided(old: OldSession, text: str) -> None:
+def guided_1(old: OldSession, text: str) -> None:
     """Take the user's guidance to the model and count anew."""
     old.note(f"The user's guidance: {text}")
     old.state["guard"] |= {"mistakes": 0, "recent": [], "polls": 0, "looping": False}
-    begin_step(old)
+    begin_step_1(old)
 
 
 def _guard(old: OldSession) -> None:
@@ -137,7 +137,7 @@ def _count_polls(old: OldSession, fingerprint: str) -> None:
     if count >= 30:
         guard["looping"] = True
     elif count % 3 == 0:
-        old.note(words.polled(count))
+        old.note(words.polled_1(count))
 
 
 def _count_repeats(old: OldSession) -> None:
@@ -149,7 +149,7 @@ def _count_repeats(old: OldSession) -> None:
             return
         if count == limits["warn_repeats"] and _repetitions(recent[:-1], period) < count:
             names = ", ".join(dict.fromkeys(call["call"]["name"] for call in old.state["calls"]))
-            old.note(words.repeated(names, count))
+            old.note(words.repeated_1(names, count))
             return
 
 
@@ -187,10 +187,10 @@ def _start_turn(old: OldSession) -> None:
     }
     state["guard"] = {"mistakes": 0, "recent": [], "polls": 0, "looping": False, "unasked": 0}
     _deliver(old, state["queue"][:1])
-    begin_step(old)
+    begin_step_1(old)
 
 
-def _deliver(old: OldSession, taken: list[Data]) -> None:
+def _deliver(old: OldSession, taken: list[JsonObject]) -> None:
     state = old.state
     for waiting in taken:
         state["queue"].remove(waiting)
@@ -200,7 +200,7 @@ def _deliver(old: OldSession, taken: list[Data]) -> None:
         old.say("prompts_delivered", turn=state["turn"]["number"], prompt_ids=[waiting["prompt"]["id"]])
 
 
-def begin_step(old: OldSession) -> None:
+def begin_step_1(old: OldSession) -> None:
     """Start the next model call of the turn, unless the limit is reached."""
     state, turn, limit = old.state, old.state["turn"], old.state["limits"]["max_steps"]
     left = None if limit is None else max(0, limit + turn["more"] - turn["steps"])
@@ -210,7 +210,7 @@ def begin_step(old: OldSession) -> None:
     _deliver(old, [one for one in state["queue"] if one["prompt"].get("delivery") == "steer"])
     if state["checklist"]["text"]:
         state["checklist"]["age"] += 1
-        if note := checklist.reminder(checklist.parse(state["checklist"]["text"]), state["checklist"]["age"]):
+        if note := checklist.reminder_1(checklist.parse_1(state["checklist"]["text"]), state["checklist"]["age"]):
             old.note(note)
     state["step"] += 1
     state |= {"reply": None, "hint": "", "activity": {"type": "assembling", "step": state["step"]}}
@@ -219,30 +219,30 @@ def begin_step(old: OldSession) -> None:
     turn["steps"] += 1
     turn["presented"] = ""
     if left is not None and left == min(3, limit or left):
-        old.note(words.steps_left(left))
+        old.note(words.steps_left_1(left))
 
 
 def _ask_for_steps(old: OldSession, limit: int) -> None:
     if not old.state["user_present"]:
-        end_turn(old, "max_turn_requests")
+        end_turn_1(old, "max_turn_requests")
         return
     text = f"This turn has reached its limit of {old.state['turn']['steps']} steps. Go on?"
     old.ask("budget", text, options=_YES_OR_NO, more=f"{limit} more steps")
 
 
-def steps_answered(old: OldSession, option: str) -> None:
+def steps_answered_1(old: OldSession, option: str) -> None:
     """Go on beyond the limit of steps, or end the turn."""
     if option != "allow_once":
-        end_turn(old, "max_turn_requests")
+        end_turn_1(old, "max_turn_requests")
         return
     old.state["turn"]["more"] += old.state["limits"]["max_steps"] or 0
-    begin_step(old)
+    begin_step_1(old)
 
 
-def send(old: OldSession, step: int, attempt: int, failures: int = 0) -> None:
+def send_1(old: OldSession, step: int, attempt: int, failures: int = 0) -> None:
     """Send the request if it fits into the budgets; else ask, or end the turn."""
     state, terms = old.state, old.state["money"]["terms"]
-    room = room_for(state, terms) if terms is not None else None
+    room = room_for_1(state, terms) if terms is not None else None
     held = {"step": step, "attempt": attempt, "failures": failures}
     if room is None or not (room.text or room.why):
         state["money"]["reply_tokens"] = room.reply_tokens if room is not None else None
@@ -251,10 +251,10 @@ def send(old: OldSession, step: int, attempt: int, failures: int = 0) -> None:
         state["activity"] = {"type": "held", **held, "about": room.about}
         old.ask("budget", room.text, options=_YES_OR_NO, more=room.more)
     else:
-        end_turn(old, "budget", why=room.text or room.why)
+        end_turn_1(old, "budget", why=room.text or room.why)
 
 
-def use_model(old: OldSession, choice: Data) -> None:
+def use_model_1(old: OldSession, choice: JsonObject) -> None:
     """Call this model from the next request on."""
     model = old.state["model"]
     if model["choice"] is None or choice["model"] != model["choice"]["model"]:
@@ -262,20 +262,20 @@ def use_model(old: OldSession, choice: Data) -> None:
     model["choice"] = choice
 
 
-def usage_sum(one: Data, other: Data) -> Data:
+def usage_sum_1(one: JsonObject, other: JsonObject) -> JsonObject:
     """Sum up what two calls used."""
     return {name: one.get(name, 0) + other.get(name, 0) for name in _USAGE}
 
 
-def end_turn(old: OldSession, stop: str, *, text: str | None = None, **said: Any) -> None:
+def end_turn_1(old: OldSession, stop: str, *, text: str | None = None, **said: Any) -> None:
     """End the turn. Results that the model has not read yet stay."""
     state, turn, model = old.state, old.state["turn"], old.state["model"]
     kept = {name: turn[name] for name in ("steps", "usage", "cost", "changes", "denied")}
     text = (turn["presented"] or turn["text"]) if text is None else text
     if model["replaced"] is not None:
-        use_model(old, model["replaced"])
+        use_model_1(old, model["replaced"])
         model["replaced"] = None
-        old.say("model_replaced", model=model["choice"]["model"], why=words.NEXT_TURN)
+        old.say("model_replaced", model=model["choice"]["model"], why=words.NEXT_TURN_1)
     state["unread"] = [*state["unread"], *(call["call"]["id"] for call in state["calls"])]
     state |= {"turn": None, "reply": None, "cancelling": False, "stopping": None, "questions": [], "calls": []}
     state["money"]["terms"] = None

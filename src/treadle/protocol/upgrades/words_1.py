@@ -5,51 +5,51 @@ from typing import Any
 
 import msgspec
 
-NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still needed."
-UNKNOWN = (
+NOT_STARTED_1 = "Not run: it was interrupted before it started. Make the call again if it is still needed."
+UNKNOWN_1 = (
     "Outcome unknown: this was running when the program stopped. It may have taken effect completely, partly or not at "
     "all. Check what it did before you run it again."
 )
-SKIPPED = (
+SKIPPED_1 = (
     "Not run: the user rejected an earlier call of the same reply. Take that into account before you call it again."
 )
-NO_USER_TO_ASK = (
+NO_USER_TO_ASK_1 = (
     "Nobody is here to answer. Continue with the most sensible choice, and say in the result which one you made."
 )
-NO_TOOL_USED = (
+NO_TOOL_USED_1 = (
     "Your last reply used no tool. If the task is done, call attempt_completion. Otherwise call a tool for the next "
     "step of the task."
 )
-CUT_REPLY = (
+CUT_REPLY_1 = (
     "Your last reply was cut off at the output limit. Continue where it ended, in smaller pieces: write long files in "
     "several steps."
 )
-EMPTY_REPLY = (
+EMPTY_REPLY_1 = (
     "Your last replies had neither text nor a tool call. Call a tool to continue the task, or attempt_completion if it "
     "is done."
 )
-UNFINISHED = (
+UNFINISHED_1 = (
     "Your last reply called no tool, so the turn is about to end. If the task is done, call attempt_completion with "
     "the result. If not, call the next tool now."
 )
-PRESENTED_TOO_EARLY = (
+PRESENTED_TOO_EARLY_1 = (
     "Not shown to the user: an earlier call of the same reply failed. Read its result, fix what is wrong, and then "
     "finish."
 )
-COMMAND_DENIED = "[The command that shows the result was not run: the security policy denies it.]"
-COMMAND_NEEDS_A_YES = (
+COMMAND_DENIED_1 = "[The command that shows the result was not run: the security policy denies it.]"
+COMMAND_NEEDS_A_YES_1 = (
     "[The command that shows the result was not run: it needs approval, and nobody is here to give it.]"
 )
-RIGHT_REFUSED = (
+RIGHT_REFUSED_1 = (
     "[The sandbox stopped this command, and the user did not grant the access that it needs. Do not try to get around "
     "the sandbox. Find another way, or say what could not be done.]"
 )
-NEVER_PRESENTED = "Not shown to the user. Finish again when the work is done."
-LEFT_OUT = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
-NOBODY_FOR_MONEY = "nobody is here to agree to what it costs"
-NO_MORE_MONEY = "the user did not want to spend more"
-NEXT_TURN = "the next turn tries it again"
-NOTHING_LEFT = "The conversation is too long for the model, and nothing more can be left out."
+NEVER_PRESENTED_1 = "Not shown to the user. Finish again when the work is done."
+LEFT_OUT_1 = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
+NOBODY_FOR_MONEY_1 = "nobody is here to agree to what it costs"
+NO_MORE_MONEY_1 = "the user did not want to spend more"
+NEXT_TURN_1 = "the next turn tries it again"
+NOTHING_LEFT_1 = "The conversation is too long for the model, and nothing more can be left out."
 
 _RISK_CRITICAL = "critical"
 _CHECK = re.compile(
@@ -58,7 +58,7 @@ _CHECK = re.compile(
 )
 
 
-def denied(decision: dict[str, Any], *, no_user: bool) -> str:
+def denied_1(decision: dict[str, Any], *, no_user: bool) -> str:
     """Say why a call may not run."""
     way_on = "Find another way, or say what could not be done."
     if no_user:
@@ -88,31 +88,31 @@ def _short(line: str) -> str:
     return line if len(line) <= 100 else f"{line[:100]}..."
 
 
-def asked(title: str, decision: dict[str, Any]) -> str:
+def asked_1(title: str, decision: dict[str, Any]) -> str:
     """Name what is asked about."""
     granted = next((one["text"] for one in decision.get("reasons", ()) if one["rule"] == "grants"), "")
     return f"{title}; {granted}" if granted else title
 
 
-def rejected(comment: str) -> str:
+def rejected_1(comment: str) -> str:
     """Say that the user said no."""
     if comment:
         return f"The user rejected this call and said: {comment}"
     return "The user rejected this call. Ask what they would like instead if it is not clear."
 
 
-def comment_on(name: str, comment: str) -> str:
+def comment_on_1(name: str, comment: str) -> str:
     """Pass on what the user said while approving."""
     return f"While approving {name} the user said: {comment}"
 
 
-def amended(arguments: dict[str, Any]) -> str:
+def amended_1(arguments: dict[str, Any]) -> str:
     """Say that the user changed the call."""
     written = msgspec.json.encode(arguments, order="deterministic").decode()
     return f"The user changed this call before approving it. It ran with these arguments instead: {written}"
 
 
-def stopped_by_sandbox(denial: dict[str, Any]) -> str:
+def stopped_by_sandbox_1(denial: dict[str, Any]) -> str:
     """Ask whether a command may run once more."""
     right, target, text = denial["right"], denial.get("target", ""), denial.get("text", "")
     lacked = {
@@ -126,7 +126,7 @@ def stopped_by_sandbox(denial: dict[str, Any]) -> str:
     return f"The sandbox stopped this command. It needs {lacked}{seen}. Run it once more with that access?{opened}"
 
 
-def repeated(names: str, count: int) -> str:
+def repeated_1(names: str, count: int) -> str:
     """Warn that nothing new comes of repeating calls."""
     return (
         f"You have called {names} {count} times in a row with the same arguments and the same result. Calling again "
@@ -134,7 +134,7 @@ def repeated(names: str, count: int) -> str:
     )
 
 
-def polled(count: int) -> str:
+def polled_1(count: int) -> str:
     """Say how to wait for a command that still runs."""
     return (
         f"You looked at the running command {count} times in a row, and there was nothing new. Give `wait` (seconds) "
@@ -142,18 +142,18 @@ def polled(count: int) -> str:
     )
 
 
-def steps_left(count: int) -> str:
+def steps_left_1(count: int) -> str:
     """Say that the turn is about to reach its limit."""
     few = "This is the last reply" if count == 1 else f"{count} replies are left"
     return f"{few} in this turn, including this one. Finish what you can and say what is left to do."
 
 
-def dollars(amount: float) -> str:
+def dollars_1(amount: float) -> str:
     """Write an amount of US dollars."""
     return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
 
 
-def with_run(runs: list[dict[str, Any]], command: str, said: str, full_output: str) -> list[dict[str, Any]]:
+def with_run_1(runs: list[dict[str, Any]], command: str, said: str, full_output: str) -> list[dict[str, Any]]:
     """Keep the newest run of each command, the last four of them, and the newest check."""
     new = {"command": command, "said": _shorten(said), "full_output": full_output}
     every = [*(run for run in runs if run["command"] != command), new]

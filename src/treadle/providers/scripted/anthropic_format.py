@@ -19,13 +19,13 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import Seen, SeenMessage, see
+from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
     base_problems,
+    duplicates,
     joined,
-    repeated,
     schema_problems,
     sse,
     texts,
@@ -89,7 +89,7 @@ class AnthropicFormat:
             found.append(f"a maximum of {MAX_MARKERS} blocks with cache_control may be provided")
         return found
 
-    def see(self, body: Json) -> Seen:
+    def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         tools = tuple(tool["name"] for tool in body.get("tools", []))
         return see(body["model"], joined(body.get("system", [])), [_see(value) for value in body["messages"]], tools)
@@ -122,7 +122,7 @@ def _tool_problems(body: Json) -> list[str]:
     for tool in tools:
         if tool.get("type", "custom") == "custom":
             found += schema_problems(tool.get("name"), tool.get("input_schema"))
-    found += [f"tools: the name {name} is there twice" for name in repeated(str(tool.get("name")) for tool in tools)]
+    found += [f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)]
     used = any(
         block.get("type") in ("tool_use", "tool_result") for value in body["messages"] for block in _blocks(value)
     )
@@ -161,7 +161,7 @@ def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
         open_calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
         ids += open_calls
         previous = role
-    found += [f"tool_use ids must be unique: {call_id}" for call_id in repeated(ids)]
+    found += [f"tool_use ids must be unique: {call_id}" for call_id in duplicates(ids)]
     if open_calls:
         found.append(f"tool_use ids without tool_result directly after: {', '.join(open_calls)}")
     return found
@@ -175,7 +175,7 @@ def _result_problems(blocks: list[dict[str, Any]], open_calls: list[str]) -> lis
     found += [
         f"tool_result for no tool_use in the message before: {call}" for call in answered if call not in open_calls
     ]
-    found += [f"two tool_results for {call}" for call in repeated(answered)]
+    found += [f"two tool_results for {call}" for call in duplicates(answered)]
     if kinds != sorted(kinds, reverse=True):
         found.append("tool_result blocks must come first")
     return found

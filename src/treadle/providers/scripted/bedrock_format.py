@@ -20,8 +20,8 @@ from treadle.protocol.usage import Usage
 from treadle.providers.event_stream import frame
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import Seen, SeenMessage, see
-from treadle.providers.scripted.wire_format import Json, base_problems, joined, repeated, schema_problems
+from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
+from treadle.providers.scripted.wire_format import Json, base_problems, duplicates, joined, schema_problems
 from treadle.providers.wire import dump
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -62,7 +62,7 @@ class BedrockFormat:
             return found
         for tool in _tools(body):
             found += schema_problems(tool.get("name"), (tool.get("inputSchema") or {}).get("json"))
-        names = repeated(str(tool.get("name")) for tool in _tools(body))
+        names = duplicates(str(tool.get("name")) for tool in _tools(body))
         found += [f"toolConfig: the name {name} is there twice" for name in names]
         found += _message_problems(body["messages"])
         found += _budget_problems(body)
@@ -74,7 +74,7 @@ class BedrockFormat:
             found.append(f"a maximum of {MAX_CACHE_POINTS} cache points may be provided")
         return found
 
-    def see(self, body: Json) -> Seen:
+    def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         tools = tuple(tool["name"] for tool in _tools(body))
         return see(body["model"], joined(body.get("system", [])), [_see(value) for value in body["messages"]], tools)
@@ -137,8 +137,8 @@ def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
             found.append(f"{where}: a document needs a text block beside it")
         names += documents
         previous = role
-    found += [f"duplicate toolUseId {call_id}" for call_id in repeated(ids)]
-    return found + [f"duplicate document name {name}" for name in repeated(names)]
+    found += [f"duplicate toolUseId {call_id}" for call_id in duplicates(ids)]
+    return found + [f"duplicate document name {name}" for name in duplicates(names)]
 
 
 def _block_problems(block: dict[str, Any], role: str) -> list[str]:

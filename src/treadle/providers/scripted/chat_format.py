@@ -21,19 +21,19 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import Seen, SeenMessage, see
+from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
     base_problems,
+    duplicates,
     joined,
-    repeated,
     schema_problems,
     sse,
     texts,
 )
 
-ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _STOPS = {
     ReplyStop.END_TURN: "stop",
     ReplyStop.TOOL_USE: "tool_calls",
@@ -57,13 +57,13 @@ class ChatFormat:
         for tool in tools:
             found += schema_problems(tool.get("name"), tool.get("parameters"))
         found += [
-            f"tools: the name {name} is there twice" for name in repeated(str(tool.get("name")) for tool in tools)
+            f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)
         ]
         if "tools" in body and not tools:
             found.append("tools: must not be empty")
         return found + _message_problems(body["messages"])
 
-    def see(self, body: Json) -> Seen:
+    def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         messages = [message for message in body["messages"] if message["role"] not in ("system", "developer")]
         system = "\n".join(joined(value["content"]) for value in body["messages"] if value not in messages)
@@ -94,7 +94,7 @@ def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
     for number, message in enumerate(messages):
         role = str(message.get("role"))
         where = f"messages[{number}]"
-        if role not in ROLES:
+        if role not in _ROLES:
             found.append(f"{where}: unknown role {role!r}")
         if role in ("system", "developer") and number > 0:
             found.append(f"{where}: the system message must come first")
@@ -117,7 +117,7 @@ def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
         found.append(f"tool_call_ids without a response directly after: {', '.join(open_calls)}")
     if messages[-1].get("role") not in ("user", "tool"):
         found.append("messages: the last message must be the user's or a tool's")
-    return found + [f"tool call ids must be unique: {call_id}" for call_id in repeated(ids)]
+    return found + [f"tool call ids must be unique: {call_id}" for call_id in duplicates(ids)]
 
 
 def _content_problems(message: Json, role: str) -> list[str]:

@@ -21,8 +21,16 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import Seen, SeenMessage, see
-from treadle.providers.scripted.wire_format import SSE_TYPE, Json, base_problems, joined, repeated, schema_problems, sse
+from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
+from treadle.providers.scripted.wire_format import (
+    SSE_TYPE,
+    Json,
+    base_problems,
+    duplicates,
+    joined,
+    schema_problems,
+    sse,
+)
 from treadle.providers.wire import dump
 
 _PARTS = {
@@ -66,12 +74,12 @@ class GeminiFormat:
         functions = _functions(body)
         for function in functions:
             found += schema_problems(function.get("name"), function.get("parametersJsonSchema"))
-        names = repeated(str(function.get("name")) for function in functions)
+        names = duplicates(str(function.get("name")) for function in functions)
         return (
             found + [f"tools: the name {name} is there twice" for name in names] + _content_problems(body["contents"])
         )
 
-    def see(self, body: Json) -> Seen:
+    def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         system = joined((body.get("systemInstruction") or {}).get("parts"))
         tools = tuple(function["name"] for function in _functions(body))

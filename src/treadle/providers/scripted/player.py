@@ -23,17 +23,17 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import (
     BreakOff,
     Cut,
-    Item,
     MakeCall,
     Pace,
     Refuse,
     SayText,
     SayThinking,
     Script,
+    ScriptItem,
     Turn,
     Wait,
 )
-from treadle.providers.scripted.seen import Seen, misses
+from treadle.providers.scripted.seen import SeenRequest, misses
 from treadle.providers.wire import dump
 
 CHARACTERS_PER_TOKEN = 4
@@ -47,13 +47,13 @@ class Pause(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class Drop(Struct, frozen=True, kw_only=True):
+class Disconnect(Struct, frozen=True, kw_only=True):
     """The connection goes, after some more bytes."""
 
     after_bytes: int
 
 
-Step: TypeAlias = StreamEvent | Pause | Drop
+PlayStep: TypeAlias = StreamEvent | Pause | Disconnect
 
 
 class Performance(Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Performance(Struct, frozen=True, kw_only=True):
 
     number: int
     usage: Usage
-    steps: tuple[Step, ...]
+    steps: tuple[PlayStep, ...]
     refusal: Refuse | None = None
     problem: str = ""
 
@@ -77,7 +77,7 @@ class Plays(Protocol):
         """The name of the model."""
         ...
 
-    def play(self, seen: Seen) -> Performance:
+    def play(self, seen: SeenRequest) -> Performance:
         """Answer a request."""
         ...
 
@@ -90,7 +90,7 @@ class Player:
         self._script = script
         self._played: Counter[int] = Counter()
 
-    def play(self, seen: Seen) -> Performance:
+    def play(self, seen: SeenRequest) -> Performance:
         """Answer a request: the first turn whose condition holds, else the turn for this many assistant messages."""
         index = self._choose(seen)
         if index is None:
@@ -103,17 +103,17 @@ class Player:
             return self._refuse(seen, f"turn {index + 1} of the script expected something else: " + "; ".join(missing))
         return self._perform(turn, seen, index)
 
-    def _refuse(self, seen: Seen, problem: str) -> Performance:
+    def _refuse(self, seen: SeenRequest, problem: str) -> Performance:
         """Refuse a request, or answer it by the turn that is there for such ones."""
         if self._script.otherwise is None:
             return refused(seen, problem)
         return self._perform(self._script.otherwise, seen, _OTHERWISE)
 
-    def _perform(self, turn: Turn, seen: Seen, index: int) -> Performance:
+    def _perform(self, turn: Turn, seen: SeenRequest, index: int) -> Performance:
         self._played[index] += 1
         return perform(turn, seen, self._script.pace, self._played[index])
 
-    def _choose(self, seen: Seen) -> int | None:
+    def _choose(self, seen: SeenRequest) -> int | None:
         turns = list(enumerate(self._script.turns))
         chosen = next((i for i, turn in turns if turn.when is not None and not misses(turn.when, seen)), None)
         if chosen is not None:
@@ -122,10 +122,10 @@ class Player:
         return plain[seen.assistant_messages] if seen.assistant_messages < len(plain) else None
 
 
-def perform(turn: Turn, seen: Seen, pace: Pace, play: int = 1) -> Performance:
+def perform(turn: Turn, seen: SeenRequest, pace: Pace, play: int = 1) -> Performance:
     """Play a turn for the `play`-th time, at this pace unless it has one of its own."""
     items = [item for item in turn.items if _happens(item, play)]
-    steps: list[Step] = []
+    steps: list[PlayStep] = []
     calls = 0
     for item in items:
         if isinstance(item, Refuse):
@@ -140,13 +140,13 @@ def perform(turn: Turn, seen: Seen, pace: Pace, play: int = 1) -> Performance:
     return Performance(number=seen.assistant_messages, usage=usage, steps=paced)
 
 
-def refused(seen: Seen, problem: str) -> Performance:
+def refused(seen: SeenRequest, problem: str) -> Performance:
     """Refuse a request that was not expected."""
     refusal = Refuse(status=400, message=problem)
     return Performance(number=seen.assistant_messages, usage=Usage(), steps=(), refusal=refusal, problem=problem)
 
 
-def _happens(item: Item, play: int) -> bool:
+def _happens(item: ScriptItem, play: int) -> bool:
     """Whether an item takes part when its turn is played for the n-th time."""
     match item:
         case Refuse() | BreakOff() | Cut():
@@ -157,7 +157,7 @@ def _happens(item: Item, play: int) -> bool:
             assert_never(item)
 
 
-def _steps(item: Item, seen: Seen, calls: int) -> list[Step]:
+def _steps(item: ScriptItem, seen: SeenRequest, calls: int) -> list[PlayStep]:
     """Turn an item into the neutral stream; `calls` counts the calls before it in this reply."""
     match item:
         case SayText():
@@ -173,14 +173,14 @@ def _steps(item: Item, seen: Seen, calls: int) -> list[Step]:
         case BreakOff():
             return [StreamFailure(error=ModelError(kind=item.kind, message=item.message))]
         case Cut():
-            return [Drop(after_bytes=item.after_bytes)]
+            return [Disconnect(after_bytes=item.after_bytes)]
         case Refuse():
             return []
         case _:
             assert_never(item)
 
 
-def _call(item: MakeCall, seen: Seen, calls: int) -> list[Step]:
+def _call(item: MakeCall, seen: SeenRequest, calls: int) -> list[PlayStep]:
     """A native call where tools are offered, else the same call as XML in the text."""
     if not seen.tools:
         return [StreamText(text=xml_call(item))]
@@ -203,7 +203,7 @@ def xml_call(item: MakeCall) -> str:
     return "\n" + "\n".join([f"<{item.name}>", *lines, f"</{item.name}>"]) + "\n"
 
 
-def _estimate(items: list[Item], seen: Seen) -> Usage:
+def _estimate(items: list[ScriptItem], seen: SeenRequest) -> Usage:
     """Plausible figures where the script gives none: characters divided by a constant."""
     said = sum(len(item.text) if isinstance(item, SayText | SayThinking) else 0 for item in items)
     said += sum(len(dump(item.arguments)) for item in items if isinstance(item, MakeCall))
@@ -211,7 +211,7 @@ def _estimate(items: list[Item], seen: Seen) -> Usage:
     return Usage(input_tokens=1 + asked // CHARACTERS_PER_TOKEN, output_tokens=1 + said // CHARACTERS_PER_TOKEN)
 
 
-def _pace(step: Step, pace: Pace) -> Iterator[Step]:
+def _pace(step: PlayStep, pace: Pace) -> Iterator[PlayStep]:
     """Cut a step with text into the pieces that the pace asks for."""
     match step:
         case StreamText(text=text):
@@ -230,7 +230,7 @@ def _pieces(text: str, pace: Pace) -> list[str]:
     return [text[start : start + pace.chunk] for start in range(0, len(text), pace.chunk)]
 
 
-def _slow(steps: Iterator[StreamEvent], pace: Pace) -> Iterator[Step]:
+def _slow(steps: Iterator[StreamEvent], pace: Pace) -> Iterator[PlayStep]:
     for step in steps:
         if pace.delay > 0:
             yield Pause(seconds=pace.delay)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent, StreamFailure, StreamStop
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, from_response
-from treadle.providers.scripted.player import Drop, Pause, Player, Plays
+from treadle.providers.scripted.player import Disconnect, Pause, Player, Plays
 from treadle.providers.scripted.script import Refuse, Script
 from treadle.providers.scripted.seen import see_request
 from treadle.providers.wire import dump
@@ -36,7 +36,7 @@ class ScriptedProvider:
             match step:
                 case Pause():
                     await asyncio.sleep(step.seconds)
-                case Drop():
+                case Disconnect():
                     yield StreamFailure(error=failure(ENDPOINT, ErrorKind.NETWORK, "the connection was cut"))
                     return
                 case StreamStop() | StreamFailure():

@@ -21,19 +21,19 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import Seen, SeenMessage, see
+from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
     base_problems,
+    duplicates,
     joined,
-    repeated,
     schema_problems,
     sse,
     texts,
 )
 
-ROLES = frozenset({"system", "developer", "user", "assistant"})
+_ROLES = frozenset({"system", "developer", "user", "assistant"})
 _REASONS = {ReplyStop.MAX_TOKENS: "max_output_tokens", ReplyStop.REFUSAL: "content_filter"}
 
 
@@ -52,11 +52,11 @@ class ResponsesFormat:
         for tool in tools:
             found += schema_problems(tool.get("name"), tool.get("parameters"))
         found += [
-            f"tools: the name {name} is there twice" for name in repeated(str(tool.get("name")) for tool in tools)
+            f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)
         ]
         return found + _input_problems(body["input"])
 
-    def see(self, body: Json) -> Seen:
+    def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         tools = tuple(tool["name"] for tool in body.get("tools", []) if "name" in tool)
         return see(body["model"], body.get("instructions") or "", [_see(item) for item in body["input"]], tools)
@@ -104,14 +104,14 @@ def _input_problems(items: list[dict[str, Any]]) -> list[str]:
             open_calls.append(str(item.get("call_id")))
             ids.append(str(item.get("call_id")))
     found += [f"no tool output found for function call {call_id}" for call_id in open_calls]
-    return found + [f"call ids must be unique: {call_id}" for call_id in repeated(ids)]
+    return found + [f"call ids must be unique: {call_id}" for call_id in duplicates(ids)]
 
 
 def _item_problems(item: Json, kind: str) -> list[str]:
     match kind:
         case "message":
             content = item.get("content")
-            if item.get("role") not in ROLES:
+            if item.get("role") not in _ROLES:
                 return [f"unknown role {item.get('role')!r}"]
             if not content or any(not text for text in texts(content)):
                 return ["content must not be empty"]

@@ -73,7 +73,7 @@ class Cut(Tagged, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cu
     times: int = 0
 
 
-Item: TypeAlias = SayText | SayThinking | MakeCall | Wait | Refuse | BreakOff | Cut
+ScriptItem: TypeAlias = SayText | SayThinking | MakeCall | Wait | Refuse | BreakOff | Cut
 
 
 class Texts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,7 +83,7 @@ class Texts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     not_contains: tuple[str, ...] = ()
 
 
-class Match(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Expectation(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a request must look like; everything that is given must hold.
 
     `messages` counts messages, neighbours of one role as one. `last_result` is the text of the last results; where no
@@ -111,9 +111,9 @@ class Pace(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Turn(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One reply. Without `when` it answers the request that has as many assistant messages as turns stand before it."""
 
-    items: tuple[Item, ...] = ()
-    when: Match | None = None
-    expect: Match = Match()
+    items: tuple[ScriptItem, ...] = ()
+    when: Expectation | None = None
+    expect: Expectation = Expectation()
     stop: ReplyStop | None = None
     usage: Usage | None = None
     pace: Pace | None = None

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from treadle.protocol.messages import Message, Role, Text, ToolResult, text_of
 from treadle.protocol.models import ModelRequest
-from treadle.providers.scripted.script import Match, Texts
+from treadle.providers.scripted.script import Expectation, Texts
 
 
 class SeenMessage(Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class SeenMessage(Struct, frozen=True, kw_only=True):
     has_error: bool = False
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class SeenRequest(Struct, frozen=True, kw_only=True):
     """What a script can ask about a request. The counts take neighbours of one role as one message."""
 
     model: str
@@ -33,13 +33,13 @@ class Seen(Struct, frozen=True, kw_only=True):
     assistant_messages: int
 
 
-def see(model: str, system: str, messages: Sequence[SeenMessage], tools: tuple[str, ...]) -> Seen:
+def see(model: str, system: str, messages: Sequence[SeenMessage], tools: tuple[str, ...]) -> SeenRequest:
     """Sum up a request."""
     roles = [role for role, _ in groupby(messages, key=_role)]
     users = [message for message in messages if message.role is Role.USER]
     last_user = next((message.text for message in reversed(users) if message.text), "")
     results, failed = _last_results(messages)
-    return Seen(
+    return SeenRequest(
         model=model,
         system=system,
         conversation="\n".join("\n".join((*message.results, message.text)) for message in messages),
@@ -63,7 +63,7 @@ def _role(message: SeenMessage) -> Role:
     return message.role
 
 
-def see_request(request: ModelRequest) -> Seen:
+def see_request(request: ModelRequest) -> SeenRequest:
     """Sum up a request in the neutral form."""
     tools = tuple(tool.name for tool in request.tools)
     return see(request.model, request.system, [_see_message(message) for message in request.messages], tools)
@@ -79,7 +79,7 @@ def _see_message(message: Message) -> SeenMessage:
     )
 
 
-def misses(match: Match, seen: Seen) -> list[str]:
+def misses(match: Expectation, seen: SeenRequest) -> list[str]:
     """Say in which ways a request is not what is asked for; nothing where it is."""
     texts = {"last_user": seen.last_user, "last_result": seen.last_result, "system": seen.system}
     found: list[str] = []

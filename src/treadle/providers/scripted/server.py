@@ -17,13 +17,13 @@ from treadle.providers.scripted.bedrock_format import BedrockFormat
 from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.connection import Connection, Request
 from treadle.providers.scripted.gemini_format import GeminiFormat
-from treadle.providers.scripted.player import Drop, Pause, Performance, Player, Plays
+from treadle.providers.scripted.player import Disconnect, Pause, Performance, Player, Plays
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, Script
-from treadle.providers.scripted.wire_format import WireFormat, Writer
+from treadle.providers.scripted.wire_format import ReplyWriter, WireFormat
 from treadle.providers.wire import dump
 
-FORMATS: tuple[tuple[re.Pattern[str], WireFormat], ...] = (
+WIRE_FORMATS: tuple[tuple[re.Pattern[str], WireFormat], ...] = (
     (re.compile(r"/v1/messages"), AnthropicFormat()),
     (re.compile(r"/v1/chat/completions"), ChatFormat()),
     (re.compile(r"/v1/responses"), ResponsesFormat()),
@@ -108,7 +108,7 @@ class ScriptedServer:
             models = [{"id": self._player.model, "object": "model", "owned_by": "treadle", "type": "model"}]
             await connection.respond(200, JSON, dump({"object": "list", "data": models}))
             return
-        found = next(((match, wire) for pattern, wire in FORMATS if (match := pattern.fullmatch(path))), None)
+        found = next(((match, wire) for pattern, wire in WIRE_FORMATS if (match := pattern.fullmatch(path))), None)
         if found is None or request.method != "POST":
             await connection.respond(404, JSON, dump({"error": {"message": f"there is no {path} here"}}))
             return
@@ -145,7 +145,7 @@ class ScriptedServer:
         await _play(connection, wire.writer(body, performance), performance)
 
 
-async def _play(connection: Connection, writer: Writer, performance: Performance) -> None:
+async def _play(connection: Connection, writer: ReplyWriter, performance: Performance) -> None:
     """Write the steps of a reply until it ends, one way or the other."""
     room: int | None = None
     await connection.send(writer.begin())
@@ -153,7 +153,7 @@ async def _play(connection: Connection, writer: Writer, performance: Performance
         match step:
             case Pause():
                 await connection.pause(step.seconds)
-            case Drop():
+            case Disconnect():
                 room = step.after_bytes
             case _:
                 written = writer.write(step)

@@ -6,14 +6,14 @@ from typing import Any, Protocol
 from treadle.protocol.models import StreamEvent
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import Seen
+from treadle.providers.scripted.seen import SeenRequest
 from treadle.providers.wire import dump
 
 Json = Mapping[str, Any]
 SSE_TYPE = "text/event-stream; charset=utf-8"
 
 
-class Writer(Protocol):
+class ReplyWriter(Protocol):
     """Writes one reply as the events of its API."""
 
     def begin(self) -> bytes:
@@ -42,7 +42,7 @@ class WireFormat(Protocol):
         """Everything about a request that the real API would refuse."""
         ...
 
-    def see(self, body: Json) -> Seen:
+    def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         ...
 
@@ -50,7 +50,7 @@ class WireFormat(Protocol):
         """An error body in the provider's form."""
         ...
 
-    def writer(self, body: Json, performance: Performance) -> Writer:
+    def writer(self, body: Json, performance: Performance) -> ReplyWriter:
         """Begin a reply."""
         ...
 
@@ -74,7 +74,7 @@ def joined(content: object) -> str:
     return "\n".join(texts(content))
 
 
-def repeated(values: Iterable[str]) -> list[str]:
+def duplicates(values: Iterable[str]) -> list[str]:
     """The values that occur more than once."""
     seen: set[str] = set()
     return [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]

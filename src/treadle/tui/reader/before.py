@@ -13,18 +13,18 @@ from treadle.app.presentation.escape import printable
 from treadle.tui.chooser import Choosing, Chosen
 from treadle.tui.ending import Left, ends_on_signals
 from treadle.tui.reader.keyboard import Keyboard
-from treadle.tui.reader.listing import Listing, Taken, Word, listing_lines, take_row
+from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, listing_lines, take_row
 from treadle.tui.reader.numbered import QUIET, NotUnderstood
 from treadle.tui.reader.session_list import SessionList
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _FLAGS = 3
 _MOMENT = 2.0
 """Seconds that a list waits for what may change it: it is read out once."""
 
 
-def say(*lines: str) -> None:
+def write_lines(*lines: str) -> None:
     """Write lines, unless the terminal is gone."""
     text = "".join(f"{printable(line)}\n" for line in lines)
     encoding = sys.stdout.encoding or "ascii"
@@ -39,10 +39,10 @@ async def choose_by_number(choosing: Choosing, later: Awaitable[Choosing] | None
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
                 choosing = await later
-    taken = await _take(Listing(choosing=choosing))
+    taken = await _take(NumberedList(choosing=choosing))
     if isinstance(taken, Left):
         return taken
-    row = taken.row if isinstance(taken, Taken) else None
+    row = taken.row if isinstance(taken, TakenRow) else None
     return Chosen(row, "" if row is None else choosing.rows[row].label)
 
 
@@ -68,17 +68,17 @@ async def read_hidden(*lines: str) -> str | Left | None:
 
     with _unseen():
         ended = await entry.run(lines, take)
-    say("")
+    write_lines("")
     return ended
 
 
-async def skippable(text: str, work: Awaitable[T]) -> T | Left | None:
+async def skippable(text: str, work: Awaitable[_T]) -> _T | Left | None:
     """Say what is being done until it is; None where Ctrl-C skips it."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
     left: asyncio.Future[Left | None] = loop.create_future()
     with ends_on_signals(lambda code: _settle(left, Left(code)), lambda: _settle(left, None)):
-        say(f"{text}. Ctrl-C skips it.")
+        write_lines(f"{text}. Ctrl-C skips it.")
         await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         return task.result()
@@ -87,36 +87,36 @@ async def skippable(text: str, work: Awaitable[T]) -> T | Left | None:
     return left.result()
 
 
-class _Entry(Generic[T]):
+class _Entry(Generic[_T]):
     """Takes lines until there is a result."""
 
     def __init__(self) -> None:
-        self._result: asyncio.Future[T | Left] = asyncio.get_running_loop().create_future()
+        self._result: asyncio.Future[_T | Left] = asyncio.get_running_loop().create_future()
 
-    def end(self, result: T | Left) -> None:
+    def end(self, result: _T | Left) -> None:
         """End `run` with a result."""
         _settle(self._result, result)
 
-    async def run(self, lines: Sequence[str], take: Callable[[Sequence[str]], None]) -> T | Left:
+    async def run(self, lines: Sequence[str], take: Callable[[Sequence[str]], None]) -> _T | Left:
         """Say `lines`, and give lines that came together to `take`; Ctrl-C, Ctrl-D and signals end it."""
         keyboard = Keyboard(sys.stdin.fileno(), take=take, end=lambda: self.end(Left(Exit.DONE)))
         try:
             with ends_on_signals(lambda code: self.end(Left(code)), lambda: self.end(Left(Exit.INTERRUPTED))):
-                say(*lines)
+                write_lines(*lines)
                 return await self._result
         finally:
             keyboard.close()
 
 
-def _settle(future: "asyncio.Future[T]", result: T) -> None:
+def _settle(future: "asyncio.Future[_T]", result: _T) -> None:
     if not future.done():
         future.set_result(result)
 
 
-async def _take(listing: Listing) -> Taken | Word | Left:
+async def _take(listing: NumberedList) -> TakenRow | ListWord | Left:
     """Read a list out until a row is taken; what was typed before answers nothing, and pasted lines neither."""
     loop = asyncio.get_running_loop()
-    entry: _Entry[Taken | Word] = _Entry()
+    entry: _Entry[TakenRow | ListWord] = _Entry()
     with suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     shown_at = loop.time()
@@ -124,15 +124,15 @@ async def _take(listing: Listing) -> Taken | Word | Left:
     def take(lines: Sequence[str]) -> None:
         nonlocal listing, shown_at
         if len(lines) > 1 or loop.time() - shown_at < QUIET:
-            say("This came before the list was read, so it answers nothing.")
+            write_lines("This came before the list was read, so it answers nothing.")
             return
         taken = take_row(listing, lines[0])
         match taken:
-            case Listing():
+            case NumberedList():
                 listing, shown_at = taken, loop.time()
-                say(*listing_lines(listing))
+                write_lines(*listing_lines(listing))
             case NotUnderstood():
-                say("This is no number of the list.")
+                write_lines("This is no number of the list.")
             case _:
                 entry.end(taken)
 

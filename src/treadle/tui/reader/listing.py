@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.tui.chooser import Choosing, ListRow, fitting_rows
-from treadle.tui.picker import Row
+from treadle.tui.picker import PickerRow
 from treadle.tui.reader.numbered import NotUnderstood
 
 _MOST = 20
@@ -17,7 +17,7 @@ _DETAILS = "details"
 _LONGEST_NUMBER = 9
 
 
-class Listing(Struct, frozen=True, kw_only=True):
+class NumberedList(Struct, frozen=True, kw_only=True):
     """What is to be chosen, what is typed to filter it, and whether its details are wanted.
 
     `words` are lines that do something else, each with what it does; `after` may follow a number, as `hint` says.
@@ -31,20 +31,20 @@ class Listing(Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-class Taken(Struct, frozen=True):
+class TakenRow(Struct, frozen=True):
     """The place of the row that was taken, None for none, and the words that followed its number."""
 
     row: int | None
     words: tuple[str, ...] = ()
 
 
-class Word(Struct, frozen=True):
+class ListWord(Struct, frozen=True):
     """One of the lines that do something else."""
 
     text: str
 
 
-def list_rows(rows: Sequence[Row], wide: int) -> tuple[ListRow, ...]:
+def list_rows(rows: Sequence[PickerRow], wide: int) -> tuple[ListRow, ...]:
     """Give the rows of a picker with columns, of which the one at `wide` is the name."""
     return tuple(
         ListRow(
@@ -55,7 +55,7 @@ def list_rows(rows: Sequence[Row], wide: int) -> tuple[ListRow, ...]:
     )
 
 
-def listing_lines(listing: Listing) -> list[str]:
+def listing_lines(listing: NumberedList) -> list[str]:
     """Write what is asked, the rows with their numbers, and how to answer."""
     choosing = listing.choosing
     title = " ".join(filter(None, (choosing.title, choosing.about)))
@@ -74,22 +74,22 @@ def _line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def _fitting(listing: Listing) -> Sequence[int]:
+def _fitting(listing: NumberedList) -> Sequence[int]:
     return fitting_rows(listing.choosing, listing.typed)
 
 
-def _shown(listing: Listing) -> Sequence[int]:
+def _shown(listing: NumberedList) -> Sequence[int]:
     return _fitting(listing)[:_MOST]
 
 
-def _more(listing: Listing) -> list[str]:
+def _more(listing: NumberedList) -> list[str]:
     more = len(_fitting(listing)) - _MOST
     if more > 0:
         return [f"{more} more."]
     return [] if _shown(listing) else [f"Nothing fits {_line(listing.typed)}." if listing.typed else "Nothing."]
 
 
-def _how(listing: Listing) -> str:
+def _how(listing: NumberedList) -> str:
     choosing = listing.choosing
     said = ["Type a number and press Enter."] if _shown(listing) else []
     said += [listing.hint] if listing.hint and _shown(listing) else []
@@ -101,17 +101,17 @@ def _how(listing: Listing) -> str:
     return " ".join([*said, f"Enter alone: {'the whole list' if listing.typed else choosing.leaving}."])
 
 
-def take_row(listing: Listing, text: str) -> Listing | Taken | Word | NotUnderstood:
+def take_row(listing: NumberedList, text: str) -> NumberedList | TakenRow | ListWord | NotUnderstood:
     """Take a line; only a number that was read out takes a row."""
     first, *rest = text.split() or [""]
     if not first:
-        return replace(listing, typed="") if listing.typed else Taken(listing.choosing.escape)
+        return replace(listing, typed="") if listing.typed else TakenRow(listing.choosing.escape)
     if first.isascii() and first.isdecimal():
         number = int(first[:_LONGEST_NUMBER]) - 1
         taken = number in _shown(listing) and listing.after.issuperset(rest)
-        return Taken(number, tuple(rest)) if taken else NotUnderstood()
+        return TakenRow(number, tuple(rest)) if taken else NotUnderstood()
     if not rest and first == _DETAILS and listing.choosing.details:
         return replace(listing, opened=True)
     if not rest and first in listing.words:
-        return Word(first)
+        return ListWord(first)
     return replace(listing, typed=text.strip()) if listing.choosing.filters else NotUnderstood()

@@ -3,24 +3,24 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from treadle.app.models.offered import EFFORTS, OfferedModel
+from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.app.session.access import SessionAccess
 from treadle.tui.aside import Aside
 from treadle.tui.chooser import Choosing
-from treadle.tui.items import Notice, Tone
+from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.model_picker import TakenModel
 from treadle.tui.outbox import Outbox
-from treadle.tui.picker import Row
+from treadle.tui.picker import PickerRow
 from treadle.tui.picker_rows import MODELS, model_rows
 from treadle.tui.pickers import use_model
-from treadle.tui.reader.listing import Listing, Taken, Word, list_rows, listing_lines, take_row
+from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
 from treadle.tui.reader.numbered import NotUnderstood
 from treadle.tui.reader.session_list import SessionList
 from treadle.tui.view import View
 
 _DEFAULT = "default"
 _HINT = (
-    f"After the number you can add {', '.join(EFFORTS)} (how much the model thinks) and {_DEFAULT} (use it in new "
+    f"After the number you can add {', '.join(EFFORT_BUDGETS)} (how much the model thinks) and {_DEFAULT} (use it in new "
     "sessions too), as in: 2 high."
 )
 _BUSY = "Treadle is still working in this session. Stop it first: Ctrl-C."
@@ -48,10 +48,10 @@ class NumberedLists:
         self._shown = shown
         self._view = view
         self._switch = switch
-        self._listing: Listing | None = None
+        self._listing: NumberedList | None = None
         self._wanted: SessionList | None = None
         self._sessions: SessionList | None = None
-        self._models: Sequence[Row] = ()
+        self._models: Sequence[PickerRow] = ()
 
     @property
     def open(self) -> bool:
@@ -73,13 +73,13 @@ class NumberedLists:
         self._models = tuple(model_rows(models, self._view().model))
         rows = list_rows(self._models, MODELS.shape.wide)
         choosing = Choosing(title="Which model?", rows=rows, escape=None, leaving="as it is", filters=True)
-        self._open(Listing(choosing=choosing, after=frozenset({*EFFORTS, _DEFAULT}), hint=_HINT))
+        self._open(NumberedList(choosing=choosing, after=frozenset({*EFFORT_BUDGETS, _DEFAULT}), hint=_HINT))
 
     def choose_session(self, typed: str) -> None:
         """Read the sessions and list those that a text fits."""
         self.close()
         if self._switch is None:
-            self._show(Notice("Another session cannot be opened from here.", Tone.WARNING))
+            self._show(NoticeItem("Another session cannot be opened from here.", Tone.WARNING))
             return
         self._read(SessionList(self._live.workspace, without=self._live.id, typed=typed))
 
@@ -92,10 +92,10 @@ class NumberedLists:
             self._sessions = sessions
             self._open(sessions.listing)
 
-    def _open(self, listing: Listing) -> None:
+    def _open(self, listing: NumberedList) -> None:
         if self._view().questions:
             self.close()
-            self._show(Notice(_WAITS, Tone.WARNING))
+            self._show(NoticeItem(_WAITS, Tone.WARNING))
             return
         self._listing = listing
         self._shown(listing_lines(listing))
@@ -105,13 +105,13 @@ class NumberedLists:
         assert self._listing is not None  # noqa: S101 - `open` says so
         taken = take_row(self._listing, line)
         match taken:
-            case Listing():
+            case NumberedList():
                 self._open(taken)
             case NotUnderstood():
-                self._show(Notice("This is no number of the list.", Tone.WARNING))
+                self._show(NoticeItem("This is no number of the list.", Tone.WARNING))
             case _ if self._sessions is not None:
                 self._go_to(self._sessions, taken)
-            case Taken(row=row, words=words):
+            case TakenRow(row=row, words=words):
                 self.close()
                 if row is not None:
                     self._use(self._models[row].id, words)
@@ -119,16 +119,16 @@ class NumberedLists:
                 pass
 
     def _use(self, ref: str, words: Sequence[str]) -> None:
-        thinking = next((EFFORTS[word] for word in words if word in EFFORTS), None)
+        thinking = next((EFFORT_BUDGETS[word] for word in words if word in EFFORT_BUDGETS), None)
         model = TakenModel(ref=ref, thinking=thinking, default=_DEFAULT in words)
         self._outbox.put_made(partial(use_model, self._live, model, self._aside, self._show))
 
-    def _go_to(self, sessions: SessionList, taken: Taken | Word) -> None:
+    def _go_to(self, sessions: SessionList, taken: TakenRow | ListWord) -> None:
         self.close()
         chosen = sessions.taken(taken)
         if chosen is None:
             self._read(sessions)
         elif chosen and self._view().busy:
-            self._show(Notice(_BUSY, Tone.WARNING))
+            self._show(NoticeItem(_BUSY, Tone.WARNING))
         elif chosen and self._switch is not None:
             self._switch(chosen)

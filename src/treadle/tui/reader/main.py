@@ -10,7 +10,7 @@ from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.tui.ending import ends_on_signals
-from treadle.tui.items import Problem
+from treadle.tui.items import ProblemItem
 from treadle.tui.reader.keyboard import Keyboard
 from treadle.tui.reader.surface import Reader
 
@@ -59,12 +59,12 @@ async def run_reader(
 
 
 async def _listen(live: SessionAccess, feed: AsyncIterator[Notification], reader: Reader) -> None:
-    async for told in feed:
-        reader.hear(told)
+    async for notification in feed:
+        reader.hear(notification)
     try:
         await live.failure()
     except TreadleError as error:
-        reader.show(Problem(error.what, error.why, error.fix))
+        reader.show(ProblemItem(error.what, error.why, error.fix))
         reader.leave(Exit.FAILED)
     else:
         reader.leave(Exit.DONE)

@@ -19,9 +19,9 @@ from treadle.tui.asking import (
     confirm,
     move,
     restart,
-    say,
+    take_words,
 )
-from treadle.tui.lines import Line, text_of
+from treadle.tui.lines import Line, line_text
 from treadle.tui.question_lines import question_text
 
 QUIET = 0.8
@@ -45,7 +45,7 @@ _ASKS = {
 
 def spoken(row: Line) -> str:
     """Give the text of a row; what is at the right end of a screen follows after a dash."""
-    return _GAP.sub(" - ", text_of(row)).rstrip()
+    return _GAP.sub(" - ", line_text(row)).rstrip()
 
 
 class NotUnderstood(Struct, frozen=True):
@@ -76,7 +76,7 @@ def asked_lines(asking: Asking, roots: Sequence[str]) -> list[str]:
 def _question(asking: Asking, roots: Sequence[str]) -> list[str]:
     """Write what is asked about; below the title it is the exact text."""
     rows = question_text(asking, roots, _WIDTH)
-    return [f"Question. {spoken(rows[0])}", *map(text_of, rows[1:])] if rows else []
+    return [f"Question. {spoken(rows[0])}", *map(line_text, rows[1:])] if rows else []
 
 
 def take_line(asking: Asking, text: str) -> Answered | NotUnderstood:
@@ -85,7 +85,7 @@ def take_line(asking: Asking, text: str) -> Answered | NotUnderstood:
     if asking.stage is Stage.SURE and words.lower() != "yes":
         return restart(asking)
     if asking.stage in FIELDS:
-        return say(asking, words)
+        return take_words(asking, words)
     number = words.removesuffix("+")
     if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= len(choices(asking))):
         return NotUnderstood()

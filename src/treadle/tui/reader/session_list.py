@@ -5,9 +5,9 @@ from pathlib import Path
 
 from treadle.app.reports.session_list import listed_sessions
 from treadle.tui.chooser import Choosing
-from treadle.tui.picker import Row
+from treadle.tui.picker import PickerRow
 from treadle.tui.picker_rows import SESSIONS, session_rows
-from treadle.tui.reader.listing import Listing, Taken, Word, list_rows
+from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows
 
 _ALL = "all"
 
@@ -20,7 +20,7 @@ class SessionList:
         self._without = without
         self._typed = typed
         self._of_all = False
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[PickerRow, ...] = ()
         self._problem = ""
 
     def read(self) -> None:
@@ -29,7 +29,7 @@ class SessionList:
         self._rows = tuple(session_rows(sessions, time.time(), folders=self._of_all, without=self._without))
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> NumberedList:
         """The sessions that were read."""
         here = "No other session in this folder yet."
         choosing = Choosing(
@@ -41,12 +41,12 @@ class SessionList:
             filters=True,
         )
         other = "the sessions of this folder" if self._of_all else "the sessions of all folders"
-        return Listing(choosing=choosing, typed=self._typed, words={_ALL: other})
+        return NumberedList(choosing=choosing, typed=self._typed, words={_ALL: other})
 
-    def taken(self, taken: Taken | Word) -> str | None:
+    def taken(self, taken: TakenRow | ListWord) -> str | None:
         """Give the id of the session that was taken, empty for none; None: the list is to be read out again."""
         self._problem = self._typed = ""
-        if isinstance(taken, Word):
+        if isinstance(taken, ListWord):
             self._of_all = not self._of_all
             return None
         if taken.row is None:

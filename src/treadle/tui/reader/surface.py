@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import enclosed_line, name_of
+from treadle.app.presentation.words import describe_call, enclosed_line
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
@@ -22,13 +22,13 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Mode, QuestionKind
 from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
-from treadle.tui.asking import Asking, Given, ShowWhole, no
+from treadle.tui.asking import Asking, GivenAnswer, ShowWhole, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
 from treadle.tui.diffs import diff_lines
 from treadle.tui.greeting import branch_of, greeting, kept_line
-from treadle.tui.items import Diff, Item, Notice, OwnDone, Problem, Prose, Said, Tone
-from treadle.tui.lines import text_of
+from treadle.tui.items import DiffItem, NoticeItem, OwnDone, ProblemItem, Prose, Said, ScreenItem, Tone
+from treadle.tui.lines import line_text
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.past import first_view, new_view
@@ -37,7 +37,7 @@ from treadle.tui.question_lines import whole_question
 from treadle.tui.reader.lists import NumberedLists
 from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, spoken, take_line
 from treadle.tui.requests import Requests
-from treadle.tui.slash import Commands
+from treadle.tui.slash import SlashCommands
 from treadle.tui.theme import Signs
 from treadle.tui.view import answered, held_back, update
 
@@ -98,7 +98,7 @@ class Reader:
             switch=self._go_to if switch is not None else None,
         )
         self._switch = switch
-        self._commands = Commands(
+        self._commands = SlashCommands(
             live,
             screen=self,
             outbox=self.outbox,
@@ -108,14 +108,14 @@ class Reader:
             view=lambda: self._view,
         )
         begin = greeting(live, self._view, branch_of(live.workspace))
-        self.show(begin, *(Notice(text, Tone.WARNING) for text in live.notices), *past)
+        self.show(begin, *(NoticeItem(text, Tone.WARNING) for text in live.notices), *past)
         self._say("Type a message and press Enter. /help lists the commands. Ctrl-C stops, Ctrl-D quits.")
         self._follow()
 
     def _say(self, *lines: str) -> None:
         self._write("".join(f"{printable(line)}\n" for line in lines))
 
-    def show(self, *items: Item) -> None:
+    def show(self, *items: ScreenItem) -> None:
         """Write items as lines."""
         for item in items:
             if isinstance(item, Said) and item.quiet:
@@ -126,7 +126,7 @@ class Reader:
                 # There is no pager: what is asked about is read out whole.
                 rows = (
                     diff_lines(item.text, _WIDTH, _SIGNS, whole=True)
-                    if isinstance(item, Diff)
+                    if isinstance(item, DiffItem)
                     else item_lines(item, _WIDTH, _SIGNS)
                 )
                 self._say(*(_SIGNLESS.sub("", _KEY.sub(r"\1", spoken(row))) for row in rows))
@@ -135,13 +135,13 @@ class Reader:
 
     # What comes from the session
 
-    def hear(self, told: Notification) -> None:
+    def hear(self, notification: Notification) -> None:
         """Take a notification."""
         before = self._view
-        self._view, items = update(before, told, self._loop.time())
-        match told:
-            case CallChanged(status=CallStatus.RUNNING) if told.flow is Flow.RUN:
-                name = name_of(told)
+        self._view, items = update(before, notification, self._loop.time())
+        match notification:
+            case CallChanged(status=CallStatus.RUNNING) if notification.flow is Flow.RUN:
+                name = describe_call(notification)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
                 self._say(f"Mode is now {mode}: {MODE_TEXTS[mode]}.")
@@ -154,12 +154,13 @@ class Reader:
                 self._turns += 1
             case _:
                 pass
-        if isinstance(told, PromptDelivered):
+        if isinstance(notification, PromptDelivered):
             # It was just typed, but for one that has waited.
-            items = tuple(item for item in items if told.prompt_id in self._waited or not isinstance(item, Said))
-            if told.enclosed and told.prompt_id not in self._waited:
-                self._say(enclosed_line(told.enclosed))
-        self.show(*self.requests.as_written(told, items))
+            typed = notification.prompt_id not in self._waited
+            items = tuple(item for item in items if not typed or not isinstance(item, Said))
+            if notification.enclosed and typed:
+                self._say(enclosed_line(notification.enclosed))
+        self.show(*self.requests.as_written(notification, items))
         self._follow()
 
     def _follow(self) -> None:
@@ -250,17 +251,17 @@ class Reader:
             return
         taken = take_line(asking, line)
         match taken:
-            case Given():
+            case GivenAnswer():
                 self._give(asking, taken)
             case ShowWhole():
-                self._say(*(text_of(row) for row in whole_question(asking, self._view.roots, _WIDTH, _SIGNS)))
+                self._say(*(line_text(row) for row in whole_question(asking, self._view.roots, _WIDTH, _SIGNS)))
             case NotUnderstood():
                 self._keep(f"{line}\n")
                 self._say("A question is open. Type the number of a choice and press Enter.")
             case _:
                 self._ask(taken)
 
-    def _give(self, asking: Asking, given: Given) -> None:
+    def _give(self, asking: Asking, given: GivenAnswer) -> None:
         if given.edits:
             self.outbox.put(SetMode(mode=Mode.EDITS))
         self._view = answered(self._view, asking.question, given.answer)
@@ -305,4 +306,4 @@ class Reader:
             self._keep(self.requests.draft_of(op.id, op.content))
 
     def _failed(self, error: TreadleError) -> None:
-        self.show(Problem(error.what, error.why, error.fix))
+        self.show(ProblemItem(error.what, error.why, error.fix))

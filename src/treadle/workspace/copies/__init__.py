@@ -6,7 +6,7 @@ from treadle.workspace.copies.outcome import (
     TakenBack,
     apply_changes,
     read_changes,
-    recover,
+    recover_copies,
     show_difference,
     throw_away,
 )
@@ -21,7 +21,7 @@ __all__ = [
     "make_copy",
     "nothing_is_held",
     "read_changes",
-    "recover",
+    "recover_copies",
     "run_on_copy",
     "show_difference",
     "throw_away",

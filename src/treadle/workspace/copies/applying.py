@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.copies.staging import Contents, Difference, State
-from treadle.workspace.copies.tree import Place, Tree
+from treadle.workspace.copies.staging import Contents, Difference, EntryState
+from treadle.workspace.copies.tree import Tree, WriteTarget
 from treadle.workspace.private_file import write_private
 
 _MOST_SYNCED = 100
@@ -29,7 +29,7 @@ _STALE = (errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENOTEMPT
 _FOLDER_RIGHTS, _FILE_RIGHTS = 0o700, 0o400
 
 
-class Step(Struct, frozen=True, array_like=True):
+class ApplyStep(Struct, frozen=True, array_like=True):
     """One path: what it was and what it becomes. The old bytes of a file are `size` bytes from `offset` of `old`."""
 
     change: Difference
@@ -53,7 +53,7 @@ class Journal(Struct, frozen=True):
 
     token: str
     roots: tuple[str, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ApplyStep, ...] = ()
     opened: tuple[Opened, ...] = ()
 
 
@@ -110,18 +110,18 @@ class _Journaling:
         self.save(())
         tree.set_mode(root, path, found.st_mode & 0o777 | rights)
 
-    def as_it_was(self, change: Difference, state: State | None) -> State | None:
+    def as_it_was(self, change: Difference, state: EntryState | None) -> EntryState | None:
         """Give a state with the rights that were there before they were widened."""
         was = next((one.mode for one in self.opened if (one.root, one.name) == (change.root, change.name)), None)
         return state if state is None or was is None else structs.replace(state, mode=was)
 
-    def write(self, tree: Tree, changes: Sequence[Difference]) -> tuple[Step, ...]:
+    def write(self, tree: Tree, changes: Sequence[Difference]) -> tuple[ApplyStep, ...]:
         """Keep the old bytes, then the plan."""
-        steps: list[Step] = []
+        steps: list[ApplyStep] = []
         with (self.folder / "old").open("wb") as old:
             for change in changes:
                 if change.before is None or change.before.kind != "f":
-                    steps.append(Step(change))
+                    steps.append(ApplyStep(change))
                     continue
                 offset, digest = old.tell(), sha256()
                 with tree.parent(change.root, change.path) as (fd, name), tree.reading(fd, name) as file:
@@ -130,13 +130,13 @@ class _Journaling:
                         old.write(data)
                 if digest.hexdigest() != change.before.what:
                     raise StaleError(os.fsdecode(change.path))
-                steps.append(Step(change, offset, old.tell() - offset))
+                steps.append(ApplyStep(change, offset, old.tell() - offset))
             old.flush()
             os.fsync(old.fileno())
         self.save(tuple(steps))
         return tuple(steps)
 
-    def save(self, steps: tuple[Step, ...]) -> None:
+    def save(self, steps: tuple[ApplyStep, ...]) -> None:
         """Write the journal: whole or not at all."""
         write_private(
             self.folder / "journal", msgspec.json.encode(Journal(self.token, self.roots, steps, tuple(self.opened)))
@@ -233,7 +233,7 @@ class _Worker:
         over = was is not None and was.kind != "d"
         if over:
             self.expect(change)
-        at = Place(change.root, change.path, temporary_for(self.token, change))
+        at = WriteTarget(change.root, change.path, temporary_for(self.token, change))
         if new.kind == "l":
             self.tree.link(at, bytes.fromhex(new.what), over=over)
         elif was is not None and was.kind == "f" and was.what == new.what:
@@ -262,7 +262,7 @@ class _Worker:
                 raise
 
 
-def _kind(state: State | None) -> str:
+def _kind(state: EntryState | None) -> str:
     return state.kind if state is not None else ""
 
 
@@ -296,11 +296,11 @@ def take_back(folder: Path) -> tuple[str, ...]:
             with contextlib.suppress(OSError):
                 tree.set_mode(one.root, bytes.fromhex(one.name), one.mode | _FOLDER_RIGHTS)
         back: list[Difference] = []
-        places: dict[tuple[int, str], Step] = {}
+        places: dict[tuple[int, str], ApplyStep] = {}
         left: list[str] = []
         for step in journal.steps:
             change = step.change
-            tree.remove_temporary(Place(change.root, change.path, temporary_for(journal.token, change)))
+            tree.remove_temporary(WriteTarget(change.root, change.path, temporary_for(journal.token, change)))
             now = _state(tree, change)
             if not _is_ours(change, now):
                 left.append(os.fsdecode(change.path))
@@ -326,15 +326,15 @@ def _read(folder: Path) -> Journal | None:
         return None
 
 
-def _state(tree: Tree, change: Difference) -> State | None:
+def _state(tree: Tree, change: Difference) -> EntryState | None:
     """Look at a path; what cannot be read is something of its own."""
     try:
         return tree.state(change.root, change.path)
     except OSError:
-        return State("s", 0, "")
+        return EntryState("s", 0, "")
 
 
-def _is_ours(change: Difference, now: State | None) -> bool:
+def _is_ours(change: Difference, now: EntryState | None) -> bool:
     """Whether a path is as it was, as it was to become, or between the two."""
     was, new = change.before, change.after
     if now is None:
@@ -342,7 +342,7 @@ def _is_ours(change: Difference, now: State | None) -> bool:
     return any(state is not None and (state.kind, state.what) == (now.kind, now.what) for state in (was, new))
 
 
-def _old(folder: Path, step: Step) -> Iterator[bytes]:
+def _old(folder: Path, step: ApplyStep) -> Iterator[bytes]:
     """Read the old bytes of a file from the journal's other half."""
     with (folder / "old").open("rb") as file:
         file.seek(step.offset)

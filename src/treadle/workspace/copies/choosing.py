@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache
 from treadle.workspace.copies.git_index import Tracked
-from treadle.workspace.copies.staging import Difference, Manifest, State
+from treadle.workspace.copies.staging import Difference, EntryState, Manifest
 from treadle.workspace.copies.upper import CACHE, INDEX, LARGE, MASKED, REPOSITORY
 
 Hold = Callable[[str], str]
@@ -32,7 +32,7 @@ def nothing_is_held(path: str) -> str:  # noqa: ARG001 - as it comes
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChangeSelection:
     """The changes that can be applied, those that go with them without being shown, and the held ones with why.
 
     `ignored` counts files that are thrown away. `digest` names all of it.
@@ -45,7 +45,7 @@ class Choice:
     digest: str
 
 
-Key = tuple[int, bytes]
+_Key = tuple[int, bytes]
 
 
 class _Chooser:
@@ -55,18 +55,18 @@ class _Chooser:
         self.roots = roots
         self.judge = hold
         self.tracked = Tracked(roots)
-        self.all: Mapping[Key, Difference] = {(change.root, change.path): change for change in changes}
-        self.held: dict[Key, str] = {}
-        self.dropped: set[Key] = set()
-        self.beside: set[Key] = set()
+        self.all: Mapping[_Key, Difference] = {(change.root, change.path): change for change in changes}
+        self.held: dict[_Key, str] = {}
+        self.dropped: set[_Key] = set()
+        self.beside: set[_Key] = set()
         self.ignored = 0
 
-    def path_of(self, key: Key) -> str:
+    def path_of(self, key: _Key) -> str:
         """Give the absolute path."""
         root, path = key
         return self.roots[root] if path == b"." else posixpath.join(self.roots[root], os.fsdecode(path))
 
-    def ignore(self, new_rules: Mapping[Key, bytes]) -> None:
+    def ignore(self, new_rules: Mapping[_Key, bytes]) -> None:
         """Throw away what git ignores and what is in a cache, but for what goes with a removed folder."""
         for number, root in enumerate(self.roots):
             ignores = git_ignores(root)
@@ -75,7 +75,7 @@ class _Chooser:
                 if self.is_ignored(key, ignores, own):
                     self.throw_away(key)
 
-    def is_ignored(self, key: Key, ignores: Callable[[bytes, bool], bool], own: frozenset[bytes]) -> bool:
+    def is_ignored(self, key: _Key, ignores: Callable[[bytes, bool], bool], own: frozenset[bytes]) -> bool:
         """Whether a change is of no interest; a file that git has is, whatever its rules say."""
         change, path = self.all[key], key[1]
         if change.note in (MASKED, REPOSITORY, INDEX) or path == b".":
@@ -86,7 +86,7 @@ class _Chooser:
         hidden = ignores(path, either is not None and either.kind == "d")
         return hidden and not (change.before is not None and self.tracked.has(*key))
 
-    def throw_away(self, key: Key) -> None:
+    def throw_away(self, key: _Key) -> None:
         """Leave a change out, unless the folder that it is in is removed: then it goes too."""
         change = self.all[key]
         parent = self.parent(key)
@@ -102,7 +102,7 @@ class _Chooser:
         either = change.after or change.before
         self.ignored += either is not None and either.kind != "d"
 
-    def parent(self, key: Key) -> Key | None:
+    def parent(self, key: _Key) -> _Key | None:
         """Give the change of the folder that a path is in."""
         above = (key[0], key[1].rpartition(b"/")[0])
         return above if above in self.all else None
@@ -121,7 +121,7 @@ class _Chooser:
         for key in sorted(self.dropped, reverse=True):
             self.keep_above(key)
 
-    def reason(self, key: Key, change: Difference) -> str:
+    def reason(self, key: _Key, change: Difference) -> str:
         """Say why a change is held."""
         if change.note in _REASONS:
             return _REASONS[change.note]
@@ -133,7 +133,7 @@ class _Chooser:
             return _OUTSIDE
         return self.judge(self.path_of(key))
 
-    def keep_above(self, key: Key) -> None:
+    def keep_above(self, key: _Key) -> None:
         """Keep the folders above something that stays where it is."""
         if self.all[key].before is None:
             return
@@ -141,17 +141,17 @@ class _Chooser:
             if _no_folder_now(self.all[above]) and above not in self.held and above not in self.dropped:
                 self.held[above] = f"{self.name(key)} stays in it"
 
-    def ups(self, key: Key) -> list[Key]:
+    def ups(self, key: _Key) -> list[_Key]:
         """Give the changed folders above a path, the innermost first."""
         return [(key[0], path) for path in _above(key[1]) if (key[0], path) in self.all]
 
-    def name(self, key: Key) -> str:
+    def name(self, key: _Key) -> str:
         """Name a path in its root."""
         return os.fsdecode(key[1])
 
     def drop_empty(self) -> None:
         """Leave out new folders of which nothing else than left out things would be made."""
-        children: dict[Key, list[Key]] = {}
+        children: dict[_Key, list[_Key]] = {}
         for key in self.all:
             children.setdefault((key[0], key[1].rpartition(b"/")[0]), []).append(key)
         for key in sorted(self.all, reverse=True):
@@ -162,7 +162,7 @@ class _Chooser:
             if below and all(other in self.dropped or other in self.held for other in below):
                 self.dropped.add(key)
 
-    def stays_inside(self, key: Key, state: State) -> bool:
+    def stays_inside(self, key: _Key, state: EntryState) -> bool:
         """Whether a new link leads into the workspace, by the links as they would be then."""
         at = self.path_of(key).encode(errors="surrogateescape")
         rest = posixpath.join(posixpath.dirname(at), bytes.fromhex(state.what)).split(b"/")
@@ -215,7 +215,9 @@ def _no_folder_now(change: Difference) -> bool:
     return was and (change.after is None or change.after.kind != "d")
 
 
-def choose(roots: Sequence[str], manifest: Manifest, hold: Hold, new_rules: Mapping[Key, bytes]) -> Choice:
+def select_changes(
+    roots: Sequence[str], manifest: Manifest, hold: Hold, new_rules: Mapping[_Key, bytes]
+) -> ChangeSelection:
     """Sort the changes; `new_rules` are the ignore files among the new files, with what they say."""
     chooser = _Chooser(roots, manifest.changes, hold)
     chooser.ignore(new_rules)
@@ -223,7 +225,7 @@ def choose(roots: Sequence[str], manifest: Manifest, hold: Hold, new_rules: Mapp
     chooser.drop_empty()
     kept = [key for key in chooser.all if key not in chooser.dropped and key not in chooser.held]
     held = [(chooser.all[key], reason) for key, reason in sorted(chooser.held.items())]
-    return Choice(
+    return ChangeSelection(
         tuple(chooser.all[key] for key in kept if key not in chooser.beside),
         tuple(chooser.all[key] for key in kept if key in chooser.beside),
         tuple(pair for pair in held if (pair[0].root, pair[0].path) not in chooser.beside),

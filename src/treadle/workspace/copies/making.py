@@ -58,7 +58,7 @@ def make_copy(
     except BaseException:
         remove_folder(folder)
         raise
-    return Copy(folder, profile.folders, structs.replace(around, inner=(*frame(folder), *around.inner)))
+    return Copy(folder, profile.folders, structs.replace(around, inner=(*copy_command(folder), *around.inner)))
 
 
 def write_job(folder: Path, roots: Sequence[str], masks: Sequence[Masks], size: int = 0) -> None:
@@ -78,7 +78,7 @@ def write_job(folder: Path, roots: Sequence[str], masks: Sequence[Masks], size: 
         marshal.dump(job, file)
 
 
-def frame(folder: Path) -> tuple[str, ...]:
+def copy_command(folder: Path) -> tuple[str, ...]:
     """Give the beginning of the command line that makes a copy."""
     return sys.executable, "-I", "-S", overlay.__file__, str(folder), "--"
 

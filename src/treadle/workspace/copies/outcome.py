@@ -13,14 +13,14 @@ from msgspec import Struct, structs
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, FileChange
 from treadle.workspace.copies.applying import carry_out, take_back
-from treadle.workspace.copies.choosing import Choice, Hold, choose, new_ignore_files
+from treadle.workspace.copies.choosing import ChangeSelection, Hold, new_ignore_files, select_changes
 from treadle.workspace.copies.git_index import is_same_index, read_plain
 from treadle.workspace.copies.making import Copy
 from treadle.workspace.copies.staging import (
     Contents,
     Difference,
+    EntryState,
     Manifest,
-    State,
     read_manifest,
     remove_folder,
     take_abandoned,
@@ -115,7 +115,7 @@ def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:
     return next((text for found, text in _LIMITS if found.search(output)), "") if failed else ""
 
 
-def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> Choice:
+def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> ChangeSelection:
     with contextlib.closing(Contents(copy.folder)) as contents:
         rows = tuple(change for change in manifest.changes if not _is_refreshed_index(copy, change, contents))
         ignore_files = {
@@ -123,7 +123,7 @@ def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> Choice:
             for change in new_ignore_files(rows)
             if change.after is not None and change.after.kind == "f" and change.size < _LARGEST_TEXT
         }
-    return choose(copy.roots, structs.replace(manifest, changes=rows), hold, ignore_files)
+    return select_changes(copy.roots, structs.replace(manifest, changes=rows), hold, ignore_files)
 
 
 def _is_refreshed_index(copy: Copy, change: Difference, contents: Contents) -> bool:
@@ -258,15 +258,15 @@ def _facts(change: Difference, name: str) -> Iterator[str]:
         yield f"{name}: mode {was.mode:o} -> {new.mode:o}"
 
 
-def _named(state: State | None) -> str:
+def _named(state: EntryState | None) -> str:
     match state:
         case None:
             return "nothing"
-        case State(kind="l", what=target):
+        case EntryState(kind="l", what=target):
             return f"link to {os.fsdecode(bytes.fromhex(target))}"
-        case State(kind="d", mode=mode):
+        case EntryState(kind="d", mode=mode):
             return f"folder, mode {mode:o}"
-        case State(kind="f", mode=mode):
+        case EntryState(kind="f", mode=mode):
             return f"file, mode {mode:o}"
         case _:
             return "something else"
@@ -300,7 +300,7 @@ def _file_change(copy: Copy, change: Difference, texts: _Texts) -> FileChange:
     )
 
 
-def _hash(state: State | None) -> str:
+def _hash(state: EntryState | None) -> str:
     return state.what if state is not None and state.kind == "f" else ""
 
 
@@ -309,7 +309,7 @@ def throw_away(copy: Copy) -> None:
     remove_folder(copy.folder)
 
 
-def recover(data: Path) -> tuple[TakenBack, ...]:
+def recover_copies(data: Path) -> tuple[TakenBack, ...]:
     """Take back what killed processes were applying, and throw away the copies that they left."""
     found: list[TakenBack] = []
     for folder in take_abandoned(data):

@@ -25,7 +25,7 @@ _DEATH_SIGNAL, _DROP_BOUND, _SUBREAPER = 1, 24, 36  # of prctl(2)
 _MAPS_ROOT = 31  # a capability: root needs it to make the namespaces of the sandbox
 _DROPPED = [number for number in range(64) if number != _MAPS_ROOT]
 _COARSE_CLOCK = 5
-REFUSED = 126
+_REFUSED = 126
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _start(program: list[str]) -> int:
         try:
             _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
             if os.getppid() != parent:
-                os._exit(REFUSED)
+                os._exit(_REFUSED)
             for number in _DROPPED:
                 _libc.prctl(_DROP_BOUND, number, 0, 0, 0)
             os.chdir("/")
@@ -127,7 +127,7 @@ def _start(program: list[str]) -> int:
         except OSError as error:
             os.write(2, f"The sandbox could not be set up: {error}\n".encode())
         finally:
-            os._exit(REFUSED)
+            os._exit(_REFUSED)
     return pid
 
 
@@ -138,7 +138,7 @@ def _wait(pid: int) -> int:
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (1, 2):
         os.dup2(null, fd)
-    status = REFUSED
+    status = _REFUSED
     while True:
         try:
             ended, how = os.waitpid(-1, 0)
@@ -177,7 +177,7 @@ def main() -> None:
         pid = _start(sys.argv[end + 1 :])
     except (OSError, ValueError) as error:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())
-        os._exit(REFUSED)
+        os._exit(_REFUSED)
     status = _wait(pid)
     load_reader().keep(folder, job, start)
     os._exit(status if status >= 0 else 128 - status)

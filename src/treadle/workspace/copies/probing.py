@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.copies.making import frame, write_job
+from treadle.workspace.copies.making import copy_command, write_job
 from treadle.workspace.copies.staging import Manifest, new_folder, read_manifest, remove_folder
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, prepare
 from treadle.workspace.sandbox.profile import is_within
@@ -132,7 +132,16 @@ def _try_in(folder: Path, profile: Profile, state: SandboxState) -> str:
     around = prepare(replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state)
     changing = ("/bin/sh", "-c", _TRIAL, f"{folder}/mount/0/all")
     done = subprocess.run(
-        (*around.outer, *frame(folder), *changing, *around.inner, "/bin/sh", "-c", _MARK, f"{profile.root}/{_NEW}"),
+        (
+            *around.outer,
+            *copy_command(folder),
+            *changing,
+            *around.inner,
+            "/bin/sh",
+            "-c",
+            _MARK,
+            f"{profile.root}/{_NEW}",
+        ),
         capture_output=True,
         timeout=_PATIENCE,
         check=False,

@@ -11,12 +11,12 @@ from treadle.workspace.copies.making import Copy
 _CHUNK = 64 * 1024
 _REMEMBERED = 64 * 1024
 
-Pass = Callable[[bytes], None]
+_Sink = Callable[[bytes], None]
 """Takes output."""
 
 
 def run_on_copy(
-    copy: Copy, words: Sequence[str], variables: Mapping[str, str], *, out: Pass, err: Pass
+    copy: Copy, words: Sequence[str], variables: Mapping[str, str], *, out: _Sink, err: _Sink
 ) -> tuple[int, str]:
     """Run a program with empty input; gives its exit status and the end of what it printed.
 
@@ -42,7 +42,7 @@ def run_on_copy(
                 pipe.close()
 
 
-def _pass_on(sinks: Mapping[IO[bytes] | None, Pass]) -> bytes:
+def _pass_on(sinks: Mapping[IO[bytes] | None, _Sink]) -> bytes:
     """Hand on what comes until both pipes end; gives the end of it."""
     printed = b""
     with selectors.DefaultSelector() as selector:

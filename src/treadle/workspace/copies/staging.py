@@ -21,7 +21,7 @@ _CHUNK = 1024 * 1024
 _TRIES = 3
 
 
-class State(Struct, frozen=True, array_like=True):
+class EntryState(Struct, frozen=True, array_like=True):
     """What is at a path: `f` a file, `l` a link, `d` a folder, `s` something else.
 
     `what` is the SHA-256 of a file, empty where it is too large, or the target of a link in hex.
@@ -41,8 +41,8 @@ class Difference(Struct, frozen=True, array_like=True):
 
     root: int
     name: str
-    before: State | None
-    after: State | None
+    before: EntryState | None
+    after: EntryState | None
     offset: int
     size: int
     note: str

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from treadle.workspace.copies.staging import State
+from treadle.workspace.copies.staging import EntryState
 from treadle.workspace.saving import copy_facts
 
 _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -24,7 +24,7 @@ _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Place(NamedTuple):
+class WriteTarget(NamedTuple):
     """Where something is written, and the name that it has in its folder until then."""
 
     root: int
@@ -69,7 +69,7 @@ class Tree:
                 return None
             raise
 
-    def state(self, root: int, path: bytes) -> State | None:
+    def state(self, root: int, path: bytes) -> EntryState | None:
         """Look at a path, with the hash of a file."""
         found = self.status(root, path)
         if found is None:
@@ -79,11 +79,11 @@ class Tree:
                 digest = hashlib.sha256()
                 while data := os.read(file, _CHUNK):
                     digest.update(data)
-                return State("f", found.st_mode & _MODE, digest.hexdigest())
+                return EntryState("f", found.st_mode & _MODE, digest.hexdigest())
         if stat.S_ISLNK(found.st_mode):
             with self.parent(root, path) as (fd, name):
-                return State("l", 0, os.readlink(name, dir_fd=fd).hex())
-        return State("d" if stat.S_ISDIR(found.st_mode) else "s", found.st_mode & _MODE, "")
+                return EntryState("l", 0, os.readlink(name, dir_fd=fd).hex())
+        return EntryState("d" if stat.S_ISDIR(found.st_mode) else "s", found.st_mode & _MODE, "")
 
     @contextlib.contextmanager
     def reading(self, fd: int, name: bytes) -> Iterator[int]:
@@ -129,7 +129,7 @@ class Tree:
             else:
                 os.unlink(name, dir_fd=fd)
 
-    def write(self, at: Place, content: Iterable[bytes], *, mode: int, over: bool, sync: bool) -> None:
+    def write(self, at: WriteTarget, content: Iterable[bytes], *, mode: int, over: bool, sync: bool) -> None:
         """Write a file under another name, then give it its own: `over` what is there, or where nothing must be."""
         with self.parent(at.root, at.path) as (fd, name):
             file = os.open(at.temporary, _NEW, 0o600, dir_fd=fd)
@@ -145,7 +145,7 @@ class Tree:
                 os.close(file)
             self._name(fd, at.temporary, name, over=over)
 
-    def link(self, at: Place, target: bytes, *, over: bool) -> None:
+    def link(self, at: WriteTarget, target: bytes, *, over: bool) -> None:
         """Make a link: `over` what is there, or where nothing must be."""
         with self.parent(at.root, at.path) as (fd, name):
             os.symlink(target, at.temporary, dir_fd=fd)
@@ -163,7 +163,7 @@ class Tree:
                 return
         os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
 
-    def remove_temporary(self, at: Place) -> None:
+    def remove_temporary(self, at: WriteTarget) -> None:
         """Remove what a killed `write` or `link` left beside a path."""
         with contextlib.suppress(OSError), self.parent(at.root, at.path) as (fd, _):
             os.unlink(at.temporary, dir_fd=fd)

@@ -30,7 +30,7 @@ _MARKS = frozenset(f"user.overlay.{name}" for name in ("redirect", "metacopy", "
 MASKED, REPOSITORY, INDEX, CACHE, LARGE = "masked", "repository", "index", "cache", "large"
 """The notes: the command did not see the original; git's own data, or its index alone; a cache; too large to keep."""
 
-State = tuple[str, int, str]
+_State = tuple[str, int, str]
 
 
 class _RefusedError(Exception):
@@ -261,7 +261,7 @@ class _Reader:
         finally:
             os.close(fd)
 
-    def original(self, lower: _Layer | None, name: bytes, was: os.stat_result | None) -> State | None:
+    def original(self, lower: _Layer | None, name: bytes, was: os.stat_result | None) -> _State | None:
         """Say what the original is; a file that is too large to keep has no hash."""
         if lower is None or was is None:
             return None
@@ -276,7 +276,7 @@ class _Reader:
         """Read a link."""
         return os.readlink(name, dir_fd=fd).hex() if stat.S_ISLNK(found.st_mode) else ""
 
-    def known(self, found: os.stat_result, what: str = "") -> State:
+    def known(self, found: os.stat_result, what: str = "") -> _State:
         """Say what is known of an entry."""
         for kind, test in (("f", stat.S_ISREG), ("d", stat.S_ISDIR), ("l", stat.S_ISLNK)):
             if test(found.st_mode):
@@ -290,8 +290,8 @@ class _Reader:
     def note(
         self,
         path: bytes,
-        before: State | None,
-        after: State | None,
+        before: _State | None,
+        after: _State | None,
         *,
         place: tuple[int, int] = (0, 0),
         note: str = "",
@@ -307,7 +307,7 @@ class _Reader:
         self.rows.append('[%d,"%s",%s,%s,%d,%d,"%s",%s]' % row)  # noqa: UP031 - reads best
 
 
-def _json(state: State | None) -> str:
+def _json(state: _State | None) -> str:
     return "null" if state is None else f'["{state[0]}",{state[1]},"{state[2]}"]'
 
 

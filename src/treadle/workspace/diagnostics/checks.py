@@ -10,9 +10,9 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.diagnostics.problems import Problem, new_problems
+from treadle.workspace.diagnostics.problems import Diagnostic, new_problems
 
-SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """How long an edit waits for a source, before and again after it, unless the settings say otherwise."""
 
 _MOST_FAILURES = 3
@@ -23,7 +23,7 @@ class NotReadyError(ToolError):
     """A source is still starting: there is nothing to wait for yet, and nothing wrong with it."""
 
 
-class Source(Protocol):
+class DiagnosticSource(Protocol):
     """A language server or a linter."""
 
     @property
@@ -40,7 +40,7 @@ class Source(Protocol):
         """Whether it knows files of this kind."""
         ...
 
-    async def check(self, paths: Sequence[str]) -> list[Problem]:
+    async def check(self, paths: Sequence[str]) -> list[Diagnostic]:
         """Find the problems of files as they are now. Raises `ToolError` when it does not work."""
         ...
 
@@ -59,7 +59,7 @@ def covered(path: str, patterns: Sequence[str]) -> bool:
 class Findings:
     """Problems, such as those that an edit brought, and why sources did not work."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
     faults: tuple[str, ...] = ()
 
 
@@ -67,7 +67,7 @@ class Findings:
 class _Stock:
     """What the sources say of files at one time: the problems by source, and the faults of those that do not work."""
 
-    problems: Mapping[str, list[Problem]]
+    problems: Mapping[str, list[Diagnostic]]
     faults: Mapping[str, str]
 
 
@@ -80,11 +80,11 @@ class Diagnostics:
     Files in the folders `elsewhere` (resolved) are not looked at: a checker would obey the settings that lie there.
     """
 
-    def __init__(self, sources: Sequence[Source], elsewhere: Sequence[str] = ()) -> None:
+    def __init__(self, sources: Sequence[DiagnosticSource], elsewhere: Sequence[str] = ()) -> None:
         self._elsewhere = tuple(elsewhere)
         self._sources = tuple(sources)
         self._before = _NOTHING
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._failed: Counter[str] = Counter()
 
     def covers(self, path: str) -> bool:
@@ -105,10 +105,10 @@ class Diagnostics:
             problem for name, found in now.problems.items() for problem in new_problems(before.problems[name], found)
         ]
         faults = {**before.faults, **now.faults}
-        untold = tuple(fault for name, fault in faults.items() if name not in self._told)
-        self._told |= set(faults)
+        unreported = tuple(fault for name, fault in faults.items() if name not in self._reported)
+        self._reported |= set(faults)
         await asyncio.gather(*(source.close() for source in self._sources if self._given_up(source)))
-        return Findings(problems=tuple(problems), faults=untold)
+        return Findings(problems=tuple(problems), faults=unreported)
 
     async def now(self, paths: Sequence[str]) -> Findings:
         """Find the problems of these files as they are, and the sources that do not work."""
@@ -120,18 +120,18 @@ class Diagnostics:
         """End every source."""
         await asyncio.gather(*(source.close() for source in self._sources))
 
-    def _working(self) -> list[Source]:
+    def _working(self) -> list[DiagnosticSource]:
         return [source for source in self._sources if not self._given_up(source)]
 
-    def _given_up(self, source: Source) -> bool:
+    def _given_up(self, source: DiagnosticSource) -> bool:
         return self._failed[source.name] >= _MOST_FAILURES
 
-    async def _check(self, sources: Sequence[Source], paths: Sequence[str]) -> _Stock:
+    async def _check(self, sources: Sequence[DiagnosticSource], paths: Sequence[str]) -> _Stock:
         """Ask the sources side by side."""
         asked = [(source, [path for path in paths if source.covers(path)]) for source in sources]
         asked = [(source, own) for source, own in asked if own]
         answers = await asyncio.gather(*(_ask(source, own) for source, own in asked))
-        problems: dict[str, list[Problem]] = {}
+        problems: dict[str, list[Diagnostic]] = {}
         faults: dict[str, str] = {}
         for (source, _), answer in zip(asked, answers, strict=True):
             match answer:
@@ -146,7 +146,7 @@ class Diagnostics:
         return _Stock(problems=problems, faults=faults)
 
 
-async def _ask(source: Source, paths: Sequence[str]) -> list[Problem] | ToolError:
+async def _ask(source: DiagnosticSource, paths: Sequence[str]) -> list[Diagnostic] | ToolError:
     try:
         async with asyncio.timeout(source.seconds):
             return await source.check(paths)

@@ -15,32 +15,32 @@ from typing import Any, TypeVar
 import msgspec
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.diagnostics import leash
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.diagnostics import die_with_parent
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 _Pipe = TypeVar("_Pipe")
 _MOST_BYTES = 64 * 1024 * 1024
-_MOST_UNASKED = 20_000
+_MOST_UNSOLICITED = 20_000
 """Bytes of one message, and messages between two of ours: what sends more is ended."""
 
 _METHOD_NOT_FOUND = -32601
 _GRACE_SECONDS = 1.0
 _CHUNK = 1 << 16
 
-Handler = Callable[[str, Any], Any]
+RpcHandler = Callable[[str, Any], Any]
 """Takes the method and parameters of what the program sends; its value answers a request, `NotImplemented` refuses."""
 
 
 class JsonRpc:
     """A running program that is talked to. Made by `connect`."""
 
-    def __init__(self, name: str, process: Process, handler: Handler, on_end: Callable[[], None]) -> None:
+    def __init__(self, name: str, process: Process, handler: RpcHandler, on_end: Callable[[], None]) -> None:
         self._name = name
         self._process = process
         self._handler = handler
         self._on_end = on_end
         self._ended = False
-        self._unasked = 0
+        self._unsolicited = 0
         self._why = "has ended"
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -63,7 +63,7 @@ class JsonRpc:
         number = next(self._ids)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
-        self._unasked = 0
+        self._unsolicited = 0
         try:
             self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
             return await answer
@@ -72,7 +72,7 @@ class JsonRpc:
 
     def notify(self, method: str, params: object) -> None:
         """Send what needs no answer."""
-        self._unasked = 0
+        self._unsolicited = 0
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def close(self) -> None:
@@ -106,10 +106,10 @@ class JsonRpc:
     async def _read(self) -> None:
         """Read messages until the program ends or makes no sense; then it is ended, and nobody waits for an answer."""
         try:
-            while self._unasked < _MOST_UNASKED:
-                self._unasked += 1
+            while self._unsolicited < _MOST_UNSOLICITED:
+                self._unsolicited += 1
                 self._take(await self._message())
-            self._why = f"sent more than {_MOST_UNASKED:,} messages in a row and was stopped"
+            self._why = f"sent more than {_MOST_UNSOLICITED:,} messages in a row and was stopped"
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError, msgspec.MsgspecError):
             pass
         finally:
@@ -171,15 +171,15 @@ class Program:
     argv: Sequence[str]
     directory: str
     variables: Mapping[str, str]
-    wrapping: Wrapping = PLAIN
+    wrapping: Wrapping = UNWRAPPED
 
 
-async def connect(program: Program, handler: Handler, on_end: Callable[[], None]) -> JsonRpc:
+async def connect(program: Program, handler: RpcHandler, on_end: Callable[[], None]) -> JsonRpc:
     """Start a program; `on_end` is told when no answers can come any more. Raises `ToolError`."""
     found = shutil.which(program.argv[0], path=program.variables.get("PATH"))
     if found is None:
         raise ToolError(f"{program.name} could not be started ({program.argv[0]} is missing or cannot be run)")
-    tether = (sys.executable, "-I", "-S", leash.__file__, str(os.getpid()))
+    tether = (sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()))
     try:
         process = await asyncio.create_subprocess_exec(
             *tether,

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.diagnostics.checks import SECONDS, NotReadyError, covered
+from treadle.workspace.diagnostics.checks import CHECK_SECONDS, NotReadyError, covered
 from treadle.workspace.diagnostics.json_rpc import JsonRpc, Program, connect
-from treadle.workspace.diagnostics.problems import Problem, Severity
+from treadle.workspace.diagnostics.problems import Diagnostic, Severity
 from treadle.workspace.files import read_text
-from treadle.workspace.wrapping import PLAIN, Wrapping
+from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 _QUIET_SECONDS = 0.2
 _SHUTDOWN_SECONDS = 1.0
@@ -51,7 +51,7 @@ class ServerCommand:
     patterns: Sequence[str]
     root: str
     variables: Mapping[str, str]
-    seconds: float = SECONDS
+    seconds: float = CHECK_SECONDS
     language: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class ServerConfinement:
     wrap: Callable[[], Wrapping]
 
 
-UNCONFINED = ServerConfinement(state=lambda: None, wrap=lambda: PLAIN)
+UNCONFINED = ServerConfinement(state=lambda: None, wrap=lambda: UNWRAPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,12 @@ class LanguageServer:
         """Whether it is meant for files of this kind."""
         return covered(path, self._command.patterns)
 
-    async def check(self, paths: Sequence[str]) -> list[Problem]:
+    async def check(self, paths: Sequence[str]) -> list[Diagnostic]:
         """Tell the server how the files are now, and take its answer. Raises `ToolError` when it does not work."""
         connection = await self._connected()
         texts = {path: await asyncio.to_thread(_text_of, path) for path in paths}
         for path, text in texts.items():
-            self._tell(connection, path, text)
+            self._synchronize(connection, path, text)
         there = [path for path, text in texts.items() if text is not None]
         answers = await asyncio.gather(*(self._problems_of(connection, path) for path in there))
         return [problem for problems in answers for problem in problems]
@@ -169,11 +169,11 @@ class LanguageServer:
             variables=command.variables,
             wrapping=wrapping,
         )
-        connection = await connect(program, self._on_message, self._tell_waiting)
+        connection = await connect(program, self._on_message, self._wake_waiting)
         root = Path(command.root).as_uri()
         about = {
             # In a sandbox there is no process of this number, and a server ends when it finds none.
-            "processId": os.getpid() if wrapping == PLAIN else None,
+            "processId": os.getpid() if wrapping == UNWRAPPED else None,
             "clientInfo": {"name": "treadle"},
             "rootUri": root,
             "workspaceFolders": [{"uri": root, "name": Path(command.root).name}],
@@ -192,7 +192,7 @@ class LanguageServer:
             connection.notify("workspace/didChangeConfiguration", {"settings": command.settings})
         return connection
 
-    def _tell(self, connection: JsonRpc, path: str, text: str | None) -> None:
+    def _synchronize(self, connection: JsonRpc, path: str, text: str | None) -> None:
         """Bring the server's idea of a file up to date; None says that there is no such file."""
         uri = Path(path).as_uri()
         known = self._documents.get(path)
@@ -213,7 +213,7 @@ class LanguageServer:
             connection.notify("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": text}]})
             connection.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
 
-    async def _problems_of(self, connection: JsonRpc, path: str) -> list[Problem]:
+    async def _problems_of(self, connection: JsonRpc, path: str) -> list[Diagnostic]:
         if self._pulls:
             about = {"textDocument": {"uri": Path(path).as_uri()}}
             answer = await connection.request("textDocument/diagnostic", about)
@@ -272,15 +272,15 @@ class LanguageServer:
         path = unquote(urlsplit(uri).path) if isinstance(uri, str) else ""
         if path in self._documents and isinstance(items, list):
             self._published[path] = _Published(params.get("version"), items)
-            self._tell_waiting()
+            self._wake_waiting()
 
-    def _tell_waiting(self) -> None:
+    def _wake_waiting(self) -> None:
         """Wake who waits, and begin anew: each waits for the next news, not for what others have seen."""
         news, self._news = self._news, asyncio.Event()
         news.set()
 
 
-def read_diagnostic(item: Any, path: str, server: str) -> Problem | None:
+def read_diagnostic(item: Any, path: str, server: str) -> Diagnostic | None:
     """Read one diagnostic of the protocol; None when it is none."""
     match item:
         case {"range": {"start": {"line": int(line), "character": int(column)}}, "message": str(message)}:
@@ -288,7 +288,7 @@ def read_diagnostic(item: Any, path: str, server: str) -> Problem | None:
             source = " ".join(map(str, filter(None, (item.get("source") or server, code))))
             level = item.get("severity")
             severity = Severity(level) if level in list(Severity) else Severity.ERROR
-            return Problem(
+            return Diagnostic(
                 path=path, line=line + 1, column=column + 1, severity=severity, message=message, source=source
             )
         case _:

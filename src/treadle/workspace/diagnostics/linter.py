@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.diagnostics.checks import SECONDS, covered
-from treadle.workspace.diagnostics.problems import PATTERN, Problem, read_output
-from treadle.workspace.process import Bounds, Command
+from treadle.workspace.diagnostics.checks import CHECK_SECONDS, covered
+from treadle.workspace.diagnostics.problems import PATTERN, Diagnostic, read_output
+from treadle.workspace.process import Bounds, CommandProcess
 
-FILES = "{files}"
+FILES_PLACEHOLDER = "{files}"
 _BOUNDS = Bounds(kept=512 * 1024, line=512 * 1024)
 _NOT_FOUND = (126, 127)
 _USUAL = (0, 1)
@@ -30,20 +30,20 @@ class Linter:
     line: str
     patterns: Sequence[str]
     root: str
-    start: Callable[[str, Bounds], Awaitable[Command]]
-    seconds: float = SECONDS
+    start: Callable[[str, Bounds], Awaitable[CommandProcess]]
+    seconds: float = CHECK_SECONDS
     pattern: re.Pattern[str] = PATTERN
 
     def covers(self, path: str) -> bool:
         """Whether it is meant for files of this kind."""
         return covered(path, self.patterns)
 
-    async def check(self, paths: Sequence[str]) -> list[Problem]:
+    async def check(self, paths: Sequence[str]) -> list[Diagnostic]:
         """Run the linter over the files that are there. Raises `ToolError` when it cannot be run."""
         there = _existing(paths)
         if not there:
             return []
-        command = await self.start(self.line.replace(FILES, " ".join(map(shlex.quote, there))), _BOUNDS)
+        command = await self.start(self.line.replace(FILES_PLACEHOLDER, " ".join(map(shlex.quote, there))), _BOUNDS)
         try:
             await command.finish(self.seconds)
         finally:

@@ -33,7 +33,7 @@ class Severity(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Diagnostic:
     """One problem. `path` is absolute; `line` and `column` count from 1, a column of 0 is unknown."""
 
     path: str
@@ -49,7 +49,7 @@ class Problem:
         return (self.path, self.source, self.message)
 
 
-def read_output(output: str, root: str, source: str, pattern: re.Pattern[str] = PATTERN) -> list[Problem]:
+def read_output(output: str, root: str, source: str, pattern: re.Pattern[str] = PATTERN) -> list[Diagnostic]:
     """Read the lines that `pattern` matches whole; others are left out.
 
     Its groups are `path` (taken relative to `root`), `line`, `message`, and perhaps `column` and `severity`. Without
@@ -66,7 +66,7 @@ def read_output(output: str, root: str, source: str, pattern: re.Pattern[str] = 
         if severity is Severity.INFORMATION:
             continue
         problems.append(
-            Problem(
+            Diagnostic(
                 path=str(PurePosixPath(root) / groups["path"].strip()),
                 line=_number(groups.get("line") or groups.get("line2")),
                 column=_number(groups.get("column") or groups.get("column2")),
@@ -96,7 +96,7 @@ def _read_level(message: str) -> tuple[Severity, str]:
             return Severity.WARNING, rest
 
 
-def new_problems(before: Iterable[Problem], after: Iterable[Problem]) -> list[Problem]:
+def new_problems(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Give the problems that were not there before, the worst first; one that only moved is not new."""
     known = Counter(problem.identity for problem in before)
     found = []
@@ -108,7 +108,7 @@ def new_problems(before: Iterable[Problem], after: Iterable[Problem]) -> list[Pr
     return sorted(found, key=lambda problem: (problem.severity, problem.path, problem.line, problem.column))
 
 
-def report(problems: Sequence[Problem], display: Callable[[str], str], *, most: int = 20) -> str:
+def report(problems: Sequence[Diagnostic], display: Callable[[str], str], *, most: int = 20) -> str:
     """List problems for the model, one to a line; `display` shortens a path."""
     lines = [_show(problem, display) for problem in problems[:most]]
     if len(problems) > most:
@@ -116,7 +116,7 @@ def report(problems: Sequence[Problem], display: Callable[[str], str], *, most: 
     return "\n".join(lines)
 
 
-def _show(problem: Problem, display: Callable[[str], str]) -> str:
+def _show(problem: Diagnostic, display: Callable[[str], str]) -> str:
     message = visible(" ".join(problem.message.split()))
     message = message if len(message) <= _MESSAGE else f"{message[:_MESSAGE]}..."
     column = f":{problem.column}" if problem.column else ""

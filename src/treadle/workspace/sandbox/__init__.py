@@ -3,8 +3,8 @@
 from treadle.workspace.sandbox.backend import Backend, SandboxState, differences, probe
 from treadle.workspace.sandbox.denial import find_denial
 from treadle.workspace.sandbox.made import MadeFiles, allow_made, recover_made
-from treadle.workspace.sandbox.owned import Tools, tools_of
-from treadle.workspace.sandbox.profile import Limits, Profile, allow
+from treadle.workspace.sandbox.owned import Installer, tools_of
+from treadle.workspace.sandbox.profile import CommandLimits, Profile, allow
 from treadle.workspace.sandbox.survey import Survey, Surveyor
 from treadle.workspace.sandbox.switching import control_files_changed_by
 from treadle.workspace.sandbox.tracked import Committed
@@ -13,15 +13,15 @@ from treadle.workspace.sandbox.wrap import prepare
 
 __all__ = [
     "Backend",
+    "CommandLimits",
     "Committed",
-    "Limits",
+    "Installer",
     "MadeFiles",
     "Profile",
     "SandboxState",
     "Surroundings",
     "Survey",
     "Surveyor",
-    "Tools",
     "allow",
     "allow_made",
     "control_files_changed_by",

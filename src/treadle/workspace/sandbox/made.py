@@ -18,7 +18,7 @@ import msgspec
 
 from treadle.workspace.owners import Owner, lives, owner_of
 from treadle.workspace.sandbox.profile import is_within
-from treadle.workspace.sandbox.survey import Judge, Survey, Surveyor
+from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
 from treadle.workspace.sandbox.usual import repository_parts
 
 _NOTES = "running"
@@ -87,7 +87,7 @@ def allow_made(data: Path, path: str) -> None:
             file.write(os.fsencode(path) + b"\0")
 
 
-def recover_made(data: Path, *, is_control: Judge, is_secret: Judge) -> tuple[str, ...]:
+def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter) -> tuple[str, ...]:
     """Move away what commands made whose Treadle was killed meanwhile, and say so."""
     said: list[str] = []
     for note in _notes(data):

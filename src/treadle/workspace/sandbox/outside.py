@@ -11,7 +11,7 @@ _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class PathAccess:
     """What stands at a path, links followed, and what its user may do with it."""
 
     is_folder: bool
@@ -20,13 +20,13 @@ class Found:
     writable: bool
 
 
-def look_at(path: str) -> Found | None:
+def look_at(path: str) -> PathAccess | None:
     """Look at an absolute path; None when nothing is there, or nothing that can be seen."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
         return None
-    return Found(
+    return PathAccess(
         is_folder=stat.S_ISDIR(mode),
         is_socket=stat.S_ISSOCK(mode),
         readable=os.access(path, os.R_OK),
@@ -53,7 +53,7 @@ def listens(port: int) -> bool:
 class Outside:
     """The system as it is without a sandbox."""
 
-    look_at: Callable[[str], Found | None] = look_at
+    look_at: Callable[[str], PathAccess | None] = look_at
     listens: Callable[[int], bool] = listens
 
     def can_write(self, path: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 
-class Tools(StrEnum):
+class Installer(StrEnum):
     """What installs programs into a workspace."""
 
     PYTHON = "python"
@@ -36,12 +36,12 @@ _INTERPRETER = re.compile(r"python[23]?(?:\.\d+)?")
 _BESIDE = frozenset(("cd", "echo", "printf", "true", "test", "[", ":", "pwd"))
 
 
-def tools_of(commands: Sequence[Sequence[str]]) -> frozenset[Tools]:
+def tools_of(commands: Sequence[Sequence[str]]) -> frozenset[Installer]:
     """Name what the simple commands of a line own, from their literal words; nothing where others stand beside them.
 
     A program that is named by a path owns nothing, unless it is an interpreter or installer of an environment.
     """
-    found: set[Tools] = set()
+    found: set[Installer] = set()
     for words in commands:
         if not words or words[0] in _BESIDE:
             continue
@@ -52,18 +52,18 @@ def tools_of(commands: Sequence[Sequence[str]]) -> frozenset[Tools]:
     return frozenset(found)
 
 
-def _owner(words: Sequence[str]) -> Tools | None:
+def _owner(words: Sequence[str]) -> Installer | None:
     name, subcommand = posixpath.basename(words[0]), _subcommand(words)
     if _PIP.fullmatch(name) or name in _WHOLLY_PYTHON:
-        return Tools.PYTHON
+        return Installer.PYTHON
     if _INTERPRETER.fullmatch(name):
-        return Tools.PYTHON if tuple(words[1:2]) == ("-m",) and words[2:3] and words[2] in _MODULES else None
+        return Installer.PYTHON if tuple(words[1:2]) == ("-m",) and words[2:3] and words[2] in _MODULES else None
     if "/" in words[0]:
         return None
     if name in _SUBCOMMANDS:
-        return Tools.PYTHON if subcommand in _SUBCOMMANDS[name] else None
+        return Installer.PYTHON if subcommand in _SUBCOMMANDS[name] else None
     bare_yarn = name == "yarn" and not subcommand
-    return Tools.NODE if name in _NODE and (bare_yarn or subcommand in _INSTALLS) else None
+    return Installer.NODE if name in _NODE and (bare_yarn or subcommand in _INSTALLS) else None
 
 
 def _subcommand(words: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from treadle.protocol.tools import Right, SandboxDenial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class CommandLimits:
     """Bounds of a command with all that it starts; None and 0 stand for none.
 
     `memory` (bytes), `processes`, `disk` (bytes by which the free space may fall meanwhile) and `seconds` are watched,
@@ -56,7 +56,7 @@ class Profile:
     writable: tuple[str, ...] = ()
     tmp: str
     private: str
-    limits: Limits = Limits()
+    limits: CommandLimits = CommandLimits()
 
     @property
     def folders(self) -> tuple[str, ...]:

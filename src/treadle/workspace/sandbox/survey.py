@@ -21,7 +21,7 @@ _INSTALLED = frozenset({"__pycache__", ".tox", ".nox", "target", "site-packages"
 
 _ENVIRONMENT = "pyvenv.cfg"
 
-Judge = Callable[[str], bool]
+PathFilter = Callable[[str], bool]
 """Whether a path relative to the folder is one of the wanted."""
 
 
@@ -70,7 +70,7 @@ class _Folder:
 class Surveyor:
     """Looks through one folder, again and again. `is_control` and `is_secret` judge paths relative to it."""
 
-    def __init__(self, root: str, *, is_control: Judge, is_secret: Judge) -> None:
+    def __init__(self, root: str, *, is_control: PathFilter, is_secret: PathFilter) -> None:
         self.root = root
         self._is_control = is_control
         self._is_secret = is_secret

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from treadle.workspace.sandbox.survey import Judge
+from treadle.workspace.sandbox.survey import PathFilter
 from treadle.workspace.sandbox.tracked import run_git
 
 _CREATE = frozenset(("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan"))
@@ -18,7 +18,7 @@ _IN_PROGRESS = frozenset(("--abort", "--continue", "--skip", "--quit", "--edit-t
 _BEFORE = {"--abort": "ORIG_HEAD"}
 
 
-def control_files_changed_by(root: str, words: Sequence[str], *, is_held: Judge) -> tuple[str, ...]:
+def control_files_changed_by(root: str, words: Sequence[str], *, is_held: PathFilter) -> tuple[str, ...]:
     """Give the paths, relative to the repository, that `is_held` names and that the command would write or remove.
 
     `words` are those of one plain `git` command with literal revisions. Git is asked outside of the sandbox, hardened,

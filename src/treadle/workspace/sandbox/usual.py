@@ -11,8 +11,8 @@ from pathlib import Path
 
 from treadle.protocol.tools import Confinement
 from treadle.workspace.sandbox.home import Home, home_for
-from treadle.workspace.sandbox.owned import Tools
-from treadle.workspace.sandbox.profile import Limits, Profile, is_within
+from treadle.workspace.sandbox.owned import Installer
+from treadle.workspace.sandbox.profile import CommandLimits, Profile, is_within
 from treadle.workspace.sandbox.survey import Survey
 from treadle.workspace.sandbox.tracked import empty_file
 
@@ -49,7 +49,7 @@ def profile_for(
     surveys: Sequence[Survey],
     *,
     instead: Sequence[tuple[str, str]] = (),
-    owned: AbstractSet[Tools] = frozenset(),
+    owned: AbstractSet[Installer] = frozenset(),
 ) -> Profile:
     """Build the profile of a confinement other than `open`, without a network.
 
@@ -104,20 +104,20 @@ def _home(
     return home_for(home, private, dict(variables), roots=roots, environments=environments)
 
 
-def usual_limits() -> Limits:
+def usual_limits() -> CommandLimits:
     """Give the bounds of a command: of the memory 4 GiB or half of the machine's, whichever is less."""
     try:
         whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         whole = 2 * _MEMORY
-    return Limits(memory=min(_MEMORY, whole // 2), file=_FILE, disk=_DISK, seconds=_SECONDS)
+    return CommandLimits(memory=min(_MEMORY, whole // 2), file=_FILE, disk=_DISK, seconds=_SECONDS)
 
 
-def _found_in(found: Survey, owned: AbstractSet[Tools]) -> Iterator[str]:
+def _found_in(found: Survey, owned: AbstractSet[Installer]) -> Iterator[str]:
     """Give what stays as it is: control files, and what interpreters and shells pick up by themselves."""
     yield from found.control_paths
-    yield from found.python if Tools.PYTHON not in owned else ()
-    yield from found.node if Tools.NODE not in owned else ()
+    yield from found.python if Installer.PYTHON not in owned else ()
+    yield from found.node if Installer.NODE not in owned else ()
 
 
 def _on_path(folders: Sequence[str], variables: Mapping[str, str]) -> Iterator[str]:

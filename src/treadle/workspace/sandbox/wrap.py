@@ -14,7 +14,7 @@ from treadle.workspace.sandbox.backend import Backend, SandboxState
 from treadle.workspace.sandbox.bubblewrap import SECCOMP_FD, bubblewrap
 from treadle.workspace.sandbox.landlock import landlock
 from treadle.workspace.sandbox.present import Present, look
-from treadle.workspace.sandbox.profile import Limits, Profile
+from treadle.workspace.sandbox.profile import CommandLimits, Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
 from treadle.workspace.sandbox.seccomp import filter_program
 from treadle.workspace.wrapping import Watch, Wrapping
@@ -33,14 +33,14 @@ def prepare(profile: Profile, state: SandboxState) -> Wrapping:
     try:
         for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
-        return wrap(profile, look(profile), state, tasks=_tasks())
+        return wrap_command(profile, look(profile), state, tasks=_tasks())
     except OSError as error:
         raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
             error
         )
 
 
-def wrap(profile: Profile, present: Present, state: SandboxState, *, tasks: int) -> Wrapping:
+def wrap_command(profile: Profile, present: Present, state: SandboxState, *, tasks: int) -> Wrapping:
     """Wrap for what is there; `tasks` are the threads that run on this system now, on which the bound stands."""
     machine = platform.machine()
     limits = profile.limits
@@ -76,7 +76,7 @@ def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ..
     return (*landlock(helper, profile, present, _children), *(("--seccomp", code) if code else ()), "--")
 
 
-def _limited(limits: Limits, tasks: int, file: str) -> tuple[str, ...]:
+def _limited(limits: CommandLimits, tasks: int, file: str) -> tuple[str, ...]:
     """Set bounds that the kernel keeps, open the filter, and become the rest of the command line.
 
     A shell does it in a millisecond. A bound above the one that is set already leaves that as it is; the bound on

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from treadle.policy.shell.grammar.syntax import HereDocument, Script, ShellSyntaxError, TooLongError
+from treadle.policy.shell.grammar.syntax import HereDocument, ShellScript, ShellSyntaxError, TooLongError
 
 MAX_DEPTH = 40
 MAX_READ = 6000
@@ -14,7 +14,7 @@ MAX_TRIED = 50_000
 
 
 @dataclass(slots=True)
-class Spent:
+class _Spent:
     """How much of a line was read, and how much of that in vain; the texts inside it count too."""
 
     read: int = 0
@@ -29,13 +29,13 @@ class Cursor:
     """
 
     text: str
-    nested: "Callable[[Cursor, str], Script]"
+    nested: "Callable[[Cursor, str], ShellScript]"
     pos: int = 0
     depth: int = 0
     joined: bool = False
     pending: list[HereDocument] = field(default_factory=list)
     not_arithmetic: set[int] = field(default_factory=set)
-    spent: Spent = field(default_factory=Spent)
+    spent: _Spent = field(default_factory=_Spent)
 
     def peek(self, offset: int = 0) -> str:
         """Give the character ahead, or an empty string at the end."""

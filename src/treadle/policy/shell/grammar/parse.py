@@ -13,7 +13,7 @@ from treadle.policy.shell.grammar.syntax import (
     Literal,
     Pipeline,
     Redirect,
-    Script,
+    ShellScript,
     ShellSyntaxError,
     Simple,
     Word,
@@ -44,11 +44,11 @@ _TEST_OPERATORS = ("&&", "||", "(", ")", "<", ">")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 
 
-def parse(text: str) -> tuple[Script, bool]:
+def parse(text: str) -> tuple[ShellScript, bool]:
     """Parse a whole line. The flag says that a line continuation stood inside a word. Raises `ShellSyntaxError`."""
     if _PLAIN_LINE.fullmatch(text):
         words = tuple(Word(word, (Literal(word, quoted=False),)) for word in text.split())
-        return Script((Pipeline((Simple(text, (), words, ()),)),)), False
+        return ShellScript((Pipeline((Simple(text, (), words, ()),)),)), False
     cursor = Cursor(text, script_until)
     script = script_until(cursor, "")
     if cursor.pending:
@@ -56,7 +56,7 @@ def parse(text: str) -> tuple[Script, bool]:
     return script, cursor.joined
 
 
-def script_until(cursor: Cursor, close: str) -> Script:
+def script_until(cursor: Cursor, close: str) -> ShellScript:
     """Parse up to `close` (left standing), or to the end of the text when `close` is empty."""
     script = _read_list(cursor)
     if cursor.pos < len(cursor.text) and not (close and cursor.looking_at(close)):
@@ -64,7 +64,7 @@ def script_until(cursor: Cursor, close: str) -> Script:
     return script
 
 
-def _read_list(cursor: Cursor) -> Script:
+def _read_list(cursor: Cursor) -> ShellScript:
     """Read pipelines until something that is no command: a closing word or character, or the end."""
     pipelines: list[Pipeline] = []
     cursor.enter()
@@ -80,7 +80,7 @@ def _read_list(cursor: Cursor) -> Script:
         elif not after:
             break
     cursor.leave()
-    return Script(tuple(pipelines))
+    return ShellScript(tuple(pipelines))
 
 
 def _at_list_end(cursor: Cursor) -> bool:
@@ -197,7 +197,7 @@ def _read_while(cursor: Cursor, word: str) -> Command:
     return Block(word, (condition, body), redirects=read_redirects(cursor))
 
 
-def _read_do(cursor: Cursor) -> Script:
+def _read_do(cursor: Cursor) -> ShellScript:
     expect_reserved(cursor, "do")
     body = _nonempty(_read_list(cursor))
     expect_reserved(cursor, "done")
@@ -210,7 +210,7 @@ def _read_for(cursor: Cursor, word: str) -> Command:
         expression = try_arithmetic(cursor)
         if expression is None:
             raise ShellSyntaxError("the head of a loop is not understood")
-        head = Script((Pipeline((Calculation(expression),), ";"),))
+        head = ShellScript((Pipeline((Calculation(expression),), ";"),))
         _skip_list_end(cursor)
         return Block("calculated for", (head, _read_do(cursor)), redirects=read_redirects(cursor))
     name = plain_text(read_word(cursor))
@@ -236,7 +236,7 @@ def _skip_list_end(cursor: Cursor) -> None:
 def _read_case(cursor: Cursor, _word: str) -> Command:
     skip_blanks(cursor)
     words = [some_word(cursor)]
-    scripts: list[Script] = []
+    scripts: list[ShellScript] = []
     skip_newlines(cursor)
     expect_reserved(cursor, "in")
     skip_newlines(cursor)
@@ -278,12 +278,12 @@ def _read_function_body(cursor: Cursor, name: str) -> Command:
     body = _read_compound(cursor)
     if body is None:
         raise ShellSyntaxError(f"the function {name} has no body")
-    return Block("function", (Script((Pipeline((body,)),)),), name=name)
+    return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
 
 
 def _read_coproc(cursor: Cursor, _word: str) -> Command:
     skip_blanks(cursor)
-    return Block("coproc", (Script((Pipeline((_read_command(cursor),)),)),))
+    return Block("coproc", (ShellScript((Pipeline((_read_command(cursor),)),)),))
 
 
 def _read_test(cursor: Cursor, _word: str) -> Command:
@@ -346,7 +346,7 @@ def _read_simple(cursor: Cursor, start: int) -> Command:
     return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))
 
 
-def _nonempty(script: Script) -> Script:
+def _nonempty(script: ShellScript) -> ShellScript:
     if not script.pipelines:
         raise ShellSyntaxError("a block is empty")
     return script

@@ -34,7 +34,7 @@ class Parameter:
 class Substitution:
     """`$(…)` or backticks."""
 
-    script: "Script"
+    script: "ShellScript"
     quoted: bool
 
 
@@ -42,7 +42,7 @@ class Substitution:
 class ProcessSubstitution:
     """`<(…)`, or `>(…)` whose script reads what is written."""
 
-    script: "Script"
+    script: "ShellScript"
     is_output: bool = False
 
 
@@ -111,7 +111,7 @@ class Block:
     """A subshell, group, conditional, loop, function or coprocess: scripts that run in order, perhaps repeatedly."""
 
     kind: str
-    scripts: "tuple[Script, ...]"
+    scripts: "tuple[ShellScript, ...]"
     words: tuple[Word, ...] = ()
     name: str = ""
     redirects: tuple[Redirect, ...] = ()
@@ -146,7 +146,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ShellScript:
     """Pipelines in order."""
 
     pipelines: tuple[Pipeline, ...]

@@ -8,8 +8,8 @@ from treadle.policy.shell.grammar.syntax import (
     Literal,
     Parameter,
     ProcessSubstitution,
-    Script,
     Segment,
+    ShellScript,
     ShellSyntaxError,
     Substitution,
     TooLongError,
@@ -240,7 +240,7 @@ def _read_dollar(cursor: Cursor, builder: _Builder, *, quoted: bool) -> None:
         builder.add_text("$", quoted=quoted)
 
 
-def _nested(cursor: Cursor, close: str) -> Script:
+def _nested(cursor: Cursor, close: str) -> ShellScript:
     cursor.enter()
     script = cursor.nested(cursor, close)
     cursor.expect(close)
@@ -248,7 +248,7 @@ def _nested(cursor: Cursor, close: str) -> Script:
     return script
 
 
-def _backticks(cursor: Cursor) -> Script:
+def _backticks(cursor: Cursor) -> ShellScript:
     end = cursor.pos + 1
     while end < len(cursor.text) and cursor.text[end] != "`":
         end += 2 if cursor.text[end] == "\\" else 1

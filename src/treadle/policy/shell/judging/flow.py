@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.grammar.expand import Variables, expand_text, expand_word
-from treadle.policy.shell.grammar.syntax import Block, Command, Literal, Script, Simple
+from treadle.policy.shell.grammar.syntax import Block, Command, Literal, ShellScript, Simple
 from treadle.policy.shell.judging.scene import Follow, Scene
 
 CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
@@ -20,7 +20,7 @@ _IN_A_SHELL_OF_ITS_OWN = frozenset({"subshell", "coproc"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def assigned_names(scripts: Iterable[Script]) -> frozenset[str]:
+def assigned_names(scripts: Iterable[ShellScript]) -> frozenset[str]:
     """Name every variable that scripts may set, whichever of their steps run."""
     names: set[str] = set()
     for command in _commands(scripts):
@@ -40,7 +40,7 @@ def assigned_names(scripts: Iterable[Script]) -> frozenset[str]:
     return frozenset(names)
 
 
-def changes_directory(scripts: Iterable[Script]) -> bool:
+def changes_directory(scripts: Iterable[ShellScript]) -> bool:
     """Whether scripts may change the directory of the shell they run in."""
     return any(isinstance(one, Simple) and _word(one) in CHANGES_DIRECTORY for one in _commands(scripts))
 
@@ -50,7 +50,7 @@ def runs_read(command: Simple) -> bool:
     return bool(command.words) and command.words[0].text == "read"
 
 
-def _commands(scripts: Iterable[Script]) -> Iterator[Command]:
+def _commands(scripts: Iterable[ShellScript]) -> Iterator[Command]:
     """Give the commands that run in the same shell, inner ones included."""
     for script in scripts:
         for pipeline in script.pipelines:

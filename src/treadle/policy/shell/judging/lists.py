@@ -12,28 +12,28 @@ from treadle.policy.shell.grammar.syntax import (
     Parameter,
     Pipeline,
     Redirect,
-    Script,
+    ShellScript,
     Simple,
     Substitution,
     Word,
 )
 from treadle.policy.shell.judging.many import breadth_of, is_whole, judge_each, judge_in_loop, judge_whole
-from treadle.policy.shell.judging.scene import Breadth, Feed, Scene
+from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
 from treadle.policy.shell.tables.readers import CONTENT_FREE
 
 
-def fed_by(script: Script, scene: Scene) -> Feed:
+def fed_by(script: ShellScript, scene: Scene) -> PipedInput:
     """Give what a script prints as the input of something else."""
     match script.pipelines:
         case (Pipeline(commands=commands),):
             return feed_of(commands, scene)
         case _:
-            return Feed(upstream=((UNKNOWN,),))
+            return PipedInput(upstream=((UNKNOWN,),))
 
 
-def feed_of(commands: Sequence[Command], scene: Scene) -> Feed:
+def feed_of(commands: Sequence[Command], scene: Scene) -> PipedInput:
     """Give the input of what stands behind these commands of a pipeline."""
-    return Feed(upstream=tuple(_argv(command, scene) for command in commands))
+    return PipedInput(upstream=tuple(_argv(command, scene) for command in commands))
 
 
 def _argv(command: Command, scene: Scene) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def names_secret(words: Sequence[Word], program: str, scene: Scene) -> list[Find
     return [finding for finding in found if finding.rule == "secret-read"]
 
 
-def _texts(script: Script, scene: Scene) -> Iterator[str]:
+def _texts(script: ShellScript, scene: Scene) -> Iterator[str]:
     for pipeline in script.pipelines:
         for command in pipeline.commands:
             if isinstance(command, Simple):
@@ -79,7 +79,7 @@ def judge_lists(command: Simple, words: tuple[str, ...], scene: Scene) -> list[F
     return findings
 
 
-def listed_in_loop(block: Block, feed: Feed, scene: Scene) -> tuple[tuple[str, Breadth], ...]:
+def listed_in_loop(block: Block, feed: PipedInput, scene: Scene) -> tuple[tuple[str, Breadth], ...]:
     """Give the variables that a loop sets to each file of a list, and how much the list names."""
     if block.kind in ("for", "select"):
         whole = [
@@ -117,7 +117,7 @@ def _prints_top(word: Word, scene: Scene) -> bool:
             return False
 
 
-def _printed(script: Script, scene: Scene) -> Breadth | None:
+def _printed(script: ShellScript, scene: Scene) -> Breadth | None:
     return breadth_of(fed_by(script, scene).upstream)
 
 

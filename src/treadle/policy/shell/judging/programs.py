@@ -53,7 +53,7 @@ _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
-Judge = Callable[[str, Sequence[str], Scene], list[Finding]]
+ProgramJudge = Callable[[str, Sequence[str], Scene], list[Finding]]
 
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
@@ -179,7 +179,7 @@ def _kill(words: Sequence[str]) -> list[Finding]:
     return []
 
 
-_JUDGES: dict[str, Judge] = {
+_JUDGES: dict[str, ProgramJudge] = {
     **dict.fromkeys(LANGUAGES, judge_filter),
     **NETWORK,
     **BUILTINS,

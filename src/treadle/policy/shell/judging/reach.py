@@ -8,7 +8,7 @@ from dataclasses import replace
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import from_both_ends, is_static
 from treadle.policy.operations import PathOp
-from treadle.policy.shell.judging.scene import Feed, Scene
+from treadle.policy.shell.judging.scene import PipedInput, Scene
 from treadle.protocol.tools import Risk
 
 _LONG = re.compile(
@@ -68,7 +68,7 @@ def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
     """Find in text of another language a command that destroys, wherever a shell's or that language's words end."""
     if scene.is_guess or not is_static(text):
         return []
-    scene = replace(scene, feed=Feed(), is_guess=True)
+    scene = replace(scene, feed=PipedInput(), is_guess=True)
     pieces = from_both_ends(_CUTS.split(text))[:MAX_PIECES]
     found = (one for piece in pieces for one in scene.command(tuple(_BLANKS.sub(" ", piece).split()[:20])))
     return [one for one in dict.fromkeys(found) if one.rule in _DESTROYS]

@@ -14,7 +14,7 @@ from treadle.policy.names import control_name, could_be_secret, pattern_hits, se
 from treadle.policy.operations import PathOp
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.shell.grammar.expand import Variables
-from treadle.policy.shell.grammar.syntax import Script
+from treadle.policy.shell.grammar.syntax import ShellScript
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
@@ -43,7 +43,7 @@ class Breadth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class PipedInput:
     """What a command reads from its standard input: `upstream` are the commands that a pipe comes from."""
 
     upstream: tuple[tuple[str, ...], ...] = ()
@@ -108,7 +108,7 @@ class Scene:
     variables: Variables
     judge_script: "Callable[[str, Scene], list[Finding]]"
     judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
-    feed: Feed = Feed()
+    feed: PipedInput = PipedInput()
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
@@ -126,10 +126,10 @@ class Scene:
         """Whether the user trusts the folder, wherever the command may run."""
         return all(self.context.trusts(cwd) for cwd in self.cwds)
 
-    def script(self, text: str, *, feed: Feed | None = None) -> list[Finding]:
+    def script(self, text: str, *, feed: PipedInput | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""
         self.effort.spend(len(text) // CHARACTERS_A_STEP)
-        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or Feed(), is_search=False))
+        return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or PipedInput(), is_search=False))
 
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
@@ -191,7 +191,7 @@ class Scene:
         return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
-Follow = Callable[[Script, Scene], Scene]
+Follow = Callable[[ShellScript, Scene], Scene]
 """Judges a script and gives the scene as it is afterwards."""
 
 

@@ -19,7 +19,7 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
 )
 from treadle.policy.shell.judging.lists import fed_by
-from treadle.policy.shell.judging.scene import FREE_TARGETS, Feed, Follow, Scene
+from treadle.policy.shell.judging.scene import FREE_TARGETS, Follow, PipedInput, Scene
 from treadle.policy.shell.tables.dangers import (
     VARIABLES_DANGEROUS,
     VARIABLES_HARMLESS,
@@ -99,7 +99,7 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, follow: Follow, *,
                 findings.extend(_parameter(segment, scene, follow, gentle=gentle))
             case Substitution() | ProcessSubstitution():
                 is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
-                follow(segment.script, replace(scene, feed=Feed(upstream=((UNKNOWN,),) if is_output else ())))
+                follow(segment.script, replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())))
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
             case Arithmetic():
@@ -138,15 +138,17 @@ def judge_arithmetic(expression: Arithmetic, scene: Scene, follow: Follow) -> li
     return [*judge_segments(expression.inner, scene, follow), unclear("evaluated-text", text)]
 
 
-def judge_redirects(redirects: Iterable[Redirect], scene: Scene, follow: Follow) -> tuple[list[Finding], Feed | None]:
+def judge_redirects(
+    redirects: Iterable[Redirect], scene: Scene, follow: Follow
+) -> tuple[list[Finding], PipedInput | None]:
     """Judge redirections; gives the new input, if any."""
     findings: list[Finding] = []
-    feed: Feed | None = None
+    feed: PipedInput | None = None
     for redirect in redirects:
         scene.effort.spend()
         match redirect.target.segments:
             case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
-                follow(script, replace(scene, feed=Feed()))
+                follow(script, replace(scene, feed=PipedInput()))
                 feed = fed_by(script, scene)
                 findings.append(unclear("redirect", "the input is another command"))
                 continue
@@ -155,12 +157,12 @@ def judge_redirects(redirects: Iterable[Redirect], scene: Scene, follow: Follow)
         findings.extend(judge_segments(redirect.target.segments, scene, follow) if redirect.here is None else [])
         if redirect.here is not None:
             findings.extend(judge_segments(redirect.here.body, scene, follow))
-            feed = Feed(text=expand_text(redirect.here.body, scene.variables))
+            feed = PipedInput(text=expand_text(redirect.here.body, scene.variables))
         elif redirect.operator == "<<<":
-            feed = Feed(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
+            feed = PipedInput(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
         else:
             findings.extend(_redirect(redirect, scene))
-            feed = Feed() if redirect.operator == "<" else feed
+            feed = PipedInput() if redirect.operator == "<" else feed
         if redirect.fd.startswith("{"):
             findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed

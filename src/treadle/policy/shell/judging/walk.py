@@ -17,7 +17,7 @@ from treadle.policy.shell.grammar.syntax import (
     Literal,
     Parameter,
     Pipeline,
-    Script,
+    ShellScript,
     Simple,
     Substitution,
     Word,
@@ -34,7 +34,7 @@ from treadle.policy.shell.judging.flow import (
 )
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import Feed, Scene, Trace
+from treadle.policy.shell.judging.scene import PipedInput, Scene, Trace
 from treadle.policy.shell.judging.surroundings import (
     judge_arithmetic,
     judge_assignment,
@@ -88,7 +88,7 @@ class Walk:
         self._functions: set[str] = set()
         self._defining: list[str] = []
 
-    def script(self, script: Script, scene: Scene) -> Scene:
+    def script(self, script: ShellScript, scene: Scene) -> Scene:
         """Judge a script; gives the scene as it is afterwards."""
         chain, start = scene.cwds, scene.variables
         states: list[Variables] = []
@@ -130,7 +130,7 @@ class Walk:
         for command in pipeline.commands:
             self._command(command, replace(scene, feed=feed))
             upstream = () if command is pipeline.commands[0] else feed.upstream
-            feed = Feed(upstream=(*upstream, *feed_of((command,), scene).upstream))
+            feed = PipedInput(upstream=(*upstream, *feed_of((command,), scene).upstream))
         return scene
 
     def _command(self, command: Command, scene: Scene) -> Scene:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
 from treadle.policy.shell.judging.many import breadth_of, judge_each
-from treadle.policy.shell.judging.scene import Breadth, Feed, Scene
+from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
 from treadle.policy.shell.judging.surroundings import judge_assignment
 from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
@@ -135,7 +135,7 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge xargs and parallel, whose `:::` stands before what it would otherwise read."""
     ends = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
     if ends < len(words):
-        scene = replace(scene, feed=Feed(text=" ".join(words[ends + 1 :])))
+        scene = replace(scene, feed=PipedInput(text=" ".join(words[ends + 1 :])))
     arguments = read_arguments(_TABLES["xargs"], words[:ends], permute=False)
     findings = _options("xargs", arguments, scene)
     inner = arguments.operands or ("echo",)
@@ -143,7 +143,7 @@ def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
     fed = [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()]
     breadth = breadth_of(scene.feed.upstream)
-    without_input = replace(scene, feed=Feed())
+    without_input = replace(scene, feed=PipedInput())
     if breadth is not None:
         findings.extend(judge_each(_filled(inner, marks, UNKNOWN), breadth, without_input))
     for word in fed[:MAX_FED_WORDS]:

@@ -1,4 +1,4 @@
-"""Turns into a program that dies with Treadle: `python -I -S leash.py PARENT PROGRAM ARGUMENT...`.
+"""Turns into a program that dies with Treadle: `python -I -S die_with_parent.py PARENT PROGRAM ARGUMENT...`.
 
 A language server talks over its own standard input and output, so that nothing can stand above it and watch. Only the
 standard library, and little of it: a server waits for this to start. Exit status 127: the program cannot be started.

@@ -24,7 +24,7 @@ def _ignore(path: str) -> None:  # noqa: ARG001 - nobody wants to know
     return
 
 
-class Strays(Struct, frozen=True):
+class TemporaryFiles(Struct, frozen=True):
     """Notes in a private folder, one for each file that is being written; none are taken where `folder` is empty."""
 
     folder: str = ""

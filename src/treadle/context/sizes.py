@@ -1,0 +1,29 @@
+"""What messages weigh: their bytes as UTF-8, as far as these cost tokens."""
+
+from treadle.protocol.messages import ContentBlock, Message, Text, Thinking, ToolResult, ToolUse
+
+_MEDIA_BYTES = 6_000
+"""What an image or a document counts as."""
+
+
+def size(message: Message) -> int:
+    """Count the bytes of a message (UTF-8), as far as they cost tokens."""
+    return sum(size_of_block(block) for block in message.content)
+
+
+def size_of_block(block: ContentBlock) -> int:
+    """Count the bytes of one block (UTF-8), as far as they cost tokens."""
+    match block:
+        case Text(text=text) | Thinking(text=text):
+            return bytes_of_text(text)
+        case ToolUse(name=name, arguments=arguments):
+            return len(name) + sum(len(key) + bytes_of_text(str(value)) for key, value in arguments.items())
+        case ToolResult(content=content):
+            return sum(size_of_block(inner) for inner in content)
+        case _:
+            return _MEDIA_BYTES
+
+
+def bytes_of_text(text: str) -> int:
+    """Count the bytes of a text (UTF-8)."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))

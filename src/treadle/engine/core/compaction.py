@@ -1,0 +1,106 @@
+"""Room is being made in the model's window: the summary, its review, and how the work goes on."""
+
+from collections.abc import Mapping
+
+from treadle.engine.core import replies, room, texts
+from treadle.engine.core.budgets import bill
+from treadle.engine.core.effects import Assemble, Effect, Notify
+from treadle.engine.core.state import Assembling, CallState, Compacting, Idle, State, replace
+from treadle.engine.core.transition import Transition
+from treadle.engine.core.turns import end_turn
+from treadle.protocol.events import Answer, Compacted, ContextExceeded, SummaryWritten
+from treadle.protocol.messages import ResultContent
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import ContextCompacted, QuestionAsked, QuestionClosed, TurnStop
+from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.protocol.tools import Preview
+
+_REVIEWED = (Mode.PLAN, Mode.ASK)
+"""Modes in which a person who is there sees a summary before it is used, also where they did not ask for it."""
+
+
+def context_exceeded(state: State, data: ContextExceeded) -> Transition:
+    """The conversation does not fit: make room."""
+    if room.can_begin(state):
+        return room.begin(replace(state, space=replace(state.space, exceeded=data.tokens)), data.step, attempt=0)
+    why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
+    return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
+
+
+def summary_written(state: State, data: SummaryWritten) -> Transition:
+    """The model wrote the summary, or could not: a person looks at it where one is there and wants to."""
+    activity = _compacting(state)
+    state = bill(state, data.usage, data.cost)
+    activity = replace(activity, written=True, summary=data.text)
+    state = replace(state, activity=activity)
+    if not data.text or not state.user_present or not (activity.wanted or state.mode in _REVIEWED):
+        return state, [room.work_of(activity)]
+    question = Question(
+        id=f"q{state.seq}",
+        kind=QuestionKind.SUMMARY,
+        text=texts.REVIEW_SUMMARY,
+        options=(texts.USE_SUMMARY, texts.WITHOUT_SUMMARY),
+        preview=Preview(title=texts.SUMMARY_TITLE, text=data.text),
+    )
+    return replace(state, questions=(*state.questions, question)), [
+        Notify(notification=QuestionAsked(question=question))
+    ]
+
+
+def summary_answered(state: State, question: Question, data: Answer) -> Transition:
+    """Use the summary, do without it, or have it written once more as the user says."""
+    activity = _compacting(state)
+    use, without = question.options
+    if data.text == without:
+        activity = replace(activity, summary="")
+    elif data.text != use:
+        focus = f"{activity.focus}\n{data.text}".strip()
+        activity = replace(activity, written=False, summary="", focus=focus)
+    return replace(state, activity=activity), [room.work_of(activity)]
+
+
+def take_up(state: State, activity: Compacting) -> Transition:
+    """Go on after a restart, or when nobody is there any more to look at the summary."""
+    asked = [question for question in state.questions if question.kind is QuestionKind.SUMMARY]
+    if asked and state.user_present:
+        return state, [Notify(notification=QuestionAsked(question=question)) for question in asked]
+    state = replace(state, questions=tuple(one for one in state.questions if one not in asked))
+    closed: list[Effect] = [Notify(notification=QuestionClosed(question_id=one.id)) for one in asked]
+    return state, [*closed, room.work_of(activity)]
+
+
+def _compacting(state: State) -> Compacting:
+    assert isinstance(state.activity, Compacting)  # noqa: S101 - `advance` has checked it
+    return state.activity
+
+
+def compacted(state: State, data: Compacted) -> Transition:
+    """Room was made, or there was none to make."""
+    activity = _compacting(state)
+    shorter = {one.call_id: one.content for one in data.shortened}
+    state = replace(state, space=replace(state.space, largest=data.largest))
+    state = replace(state, calls=tuple(_shortened(call, shorter) for call in state.calls))
+    nothing = data.dropped == 0 and not shorter
+    if nothing and not activity.wanted:
+        why = "The conversation is too long for the model, and nothing more can be left out."
+        return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
+    told: list[Effect] = []
+    if not nothing:
+        made = ContextCompacted(dropped=data.dropped, summary=data.summary, before=data.before, after=data.after)
+        told.append(Notify(notification=made))
+    if state.turn is None:
+        return replace(state, activity=Idle()), told
+    if activity.attempt == 0:
+        return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
+    state, effects = replies.send(state, data.step, activity.attempt + 1)
+    return state, told + effects
+
+
+def _shortened(call: CallState, contents: Mapping[str, tuple[ResultContent, ...]]) -> CallState:
+    if call.result is None or call.call.id not in contents:
+        return call
+    return replace(call, result=replace(call.result, content=contents[call.call.id]))
+
+
+def _too_long(state: State, why: str) -> ModelError:
+    return ModelError(kind=ErrorKind.CONTEXT_TOO_LONG, message=room.with_largest(state, why))

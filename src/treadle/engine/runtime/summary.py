@@ -1,0 +1,52 @@
+"""Having the model sum up a conversation that is about to leave its window."""
+
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from treadle.context.compaction import summary_request
+from treadle.engine.ports import Provider
+from treadle.protocol.events import SummaryWritten
+from treadle.protocol.messages import ContentBlock, Message, Role, Text
+from treadle.protocol.models import ModelRequest, ModelSpec, ReplyStop, StreamFailure, StreamStop, StreamText
+from treadle.protocol.usage import Usage
+
+_MOST_TOKENS = 4_096
+_LEAST = 40
+"""Characters; less is no summary."""
+
+
+def ask_for_summary(
+    request: ModelRequest, pending: tuple[ContentBlock, ...], focus: str, spec: ModelSpec
+) -> ModelRequest:
+    """Put the question behind the conversation, which stays as the provider's cache has it, and its open results."""
+    asked = (*pending, Text(text=summary_request(focus)))
+    messages = request.messages
+    if messages and messages[-1].role is Role.USER:
+        asked, messages = (*messages[-1].content, *asked), messages[:-1]
+    most = min(_MOST_TOKENS, spec.max_output or _MOST_TOKENS) + (request.thinking_budget or 0)
+    last = Message(role=Role.USER, content=asked)
+    return replace(request, id=f"{request.id}-summary", messages=(*messages, last), max_tokens=most)
+
+
+async def written_summary(provider: Provider, request: ModelRequest, step: int) -> SummaryWritten:
+    """Call the model once; the summary has no cost yet."""
+    pieces: list[str] = []
+    async with aclosing(provider.stream(request)) as stream:
+        async for item in stream:
+            match item:
+                case StreamText(text=text):
+                    pieces.append(text)
+                case StreamStop(reason=reason, usage=usage):
+                    return _read("".join(pieces).strip(), reason, usage, step)
+                case StreamFailure(error=error, usage=usage):
+                    return SummaryWritten(step=step, error=error.message, usage=usage)
+                case _:
+                    pass
+    return SummaryWritten(step=step, error="the reply ended too early", usage=Usage())
+
+
+def _read(text: str, reason: ReplyStop, usage: Usage, step: int) -> SummaryWritten:
+    if len(text) < _LEAST or reason is ReplyStop.REFUSAL:
+        return SummaryWritten(step=step, error="the model wrote no summary", usage=usage)
+    return SummaryWritten(step=step, text=text, usage=usage)
