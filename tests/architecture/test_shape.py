@@ -19,6 +19,7 @@ CATCHES_EVERYTHING = {
 }
 IMPORTS_LATE = {
     "__main__.py": "--version loads nothing",
+    "engine/runtime/assembling.py": "what makes room is loaded when it is needed",
     "engine/runtime/perform.py": "what reads replies is loaded when the request has left",
     "providers/anthropic_messages.py": "what reads replies is loaded when the request has left",
     "providers/catalogue.py": "a name that there is not is rare",

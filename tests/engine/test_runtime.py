@@ -75,7 +75,7 @@ from treadle.protocol.permissions import (
     Standing,
     Verdict,
 )
-from treadle.protocol.sealed import Passage, PassageKind, PromptPart, ResultMade, joined
+from treadle.protocol.sealed import Passage, PassageKind, PromptPart, ResultMade, prompt_text
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -191,7 +191,7 @@ async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
         tools["more"] = FakeTool("more", ok)
         await run.prompt()
     offers = run.of(OfferChanged)
-    assert [(joined(offer.system), [tool.name for tool in offer.tools]) for offer in offers] == [
+    assert [(prompt_text(offer.system), [tool.name for tool in offer.tools]) for offer in offers] == [
         ("one", ["look"]),
         ("two", ["look"]),
         ("two", ["look", "more"]),

@@ -26,7 +26,7 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
 
 
 SUMMARY_REQUEST = """\
-The conversation is about to lose its older messages to make room. Write the summary that will stand in their place. \
+The conversation is about to lose its older messages to make room. Write the summary that will replace them. \
 You will go on with the task from it alone, so leave out nothing that you need. Do not call a tool. Write these \
 sections:
 

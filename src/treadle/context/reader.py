@@ -32,7 +32,7 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult, joined
+from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult, prompt_text
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolKind
 
 _SUBJECTS = ("path", "command", "url", "query", "regex")
@@ -129,18 +129,18 @@ class TranscriptReader:
             return Provenance("result", seq=seq)
         call, traits = proposed.call, proposed.traits
         if result.outcome is Outcome.REJECTED:
-            return Provenance("rejection", describe_call(call), seq)
+            return Provenance("rejection", call_label(call), seq)
         if traits.flow is Flow.ASK and result.outcome is Outcome.OK:
             return Provenance("answer", _question(call), seq)
         if traits.kind is ToolKind.READ and traits.flow is Flow.RUN and result.outcome is Outcome.OK:
             return Provenance("read", _subject(call) or call.name, seq, _key(call))
-        return Provenance("result", describe_call(call), seq)
+        return Provenance("result", call_label(call), seq)
 
     def _source_of(self, block: ContentBlock, seq: int) -> Provenance:
         match block:
             case ToolUse(name=name, id=call_id):
                 proposed = self._calls.get(call_id)
-                return Provenance("call", name if proposed is None else describe_call(proposed.call), seq)
+                return Provenance("call", name if proposed is None else call_label(proposed.call), seq)
             case Thinking() | RedactedThinking():
                 return Provenance("thinking", seq=seq)
             case _:
@@ -180,7 +180,7 @@ class TranscriptReader:
                 self._results[call_id] = replace(self._results[call_id], content=content)
 
 
-def describe_call(call: ToolCall) -> str:
+def call_label(call: ToolCall) -> str:
     """Name a call by its tool, and by what it is about where that is one short argument."""
     return f"{call.name} {_subject(call)}".strip()
 
@@ -203,4 +203,4 @@ def _key(call: ToolCall) -> str:
 
 def offer_size(offer: OfferChanged) -> int:
     """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(joined(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
+    return len(prompt_text(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)

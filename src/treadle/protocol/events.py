@@ -66,9 +66,10 @@ class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
 
-    `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the calls
-    that may run in a row without anybody being asked. `max_mistakes` bounds replies in a row of which no call could be
-    made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
+    `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
+    calls that may run in a row without anybody being asked. `max_mistakes` bounds replies in a row of which no call
+    could be made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is
+    warned.
     `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
     """

@@ -71,7 +71,7 @@ class Press(Struct, frozen=True):
 class Dialog(Struct, frozen=True, kw_only=True):
     """The open question and the keys.
 
-    `key_at` is when the last key came, `shown_at` when the question appeared. `quiet` says that `QUIET_SECONDS` seconds have
+    `key_at` is when the last key came, `shown_at` when the question appeared. `quiet` says that `QUIET_SECONDS` have
     passed since the last key, `rested` since both. `typed` are the characters since then that only moved the choice.
     """
 

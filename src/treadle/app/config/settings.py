@@ -85,8 +85,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
     `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
-    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls that run in a row without
-    anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
+    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls that run in a row
+    without anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
     classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
     provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
     `pass_variables` names variables that commands get besides the harmless ones. `theme`, `animation` and `editing` are

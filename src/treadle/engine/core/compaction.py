@@ -22,7 +22,9 @@ _REVIEWED = (Mode.PLAN, Mode.ASK)
 def context_exceeded(state: State, data: ContextExceeded) -> Transition:
     """The conversation does not fit: make room."""
     if room.can_begin(state):
-        return room.begin(replace(state, space=replace(state.space, exceeded=data.tokens)), data.step, attempt=0)
+        return room.begin_compaction(
+            replace(state, space=replace(state.space, exceeded=data.tokens)), data.step, attempt=0
+        )
     why = f"The conversation is too long for the model: {data.tokens:,} tokens for a window of {data.window:,}."
     return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
 

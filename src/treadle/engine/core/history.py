@@ -15,7 +15,7 @@ from treadle.protocol.sealed import StateSealed, TurnSettled
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What a log tells of a session, and `notifications`, what surfaces were. Who takes it up goes on with the `reader`."""
+    """What a log tells of a session, and the `notifications` of it. Who takes it up goes on with the `reader`."""
 
     state: State
     reader: TranscriptReader

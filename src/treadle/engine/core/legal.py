@@ -128,7 +128,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
 
 def _room(state: State) -> str:
     if state.turns == 0:
-        return "nothing was said yet"
+        return "there is no message yet"
     return "room is being made already" if isinstance(state.activity, Compacting) else ""
 
 

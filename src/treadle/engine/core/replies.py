@@ -101,7 +101,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
             space=replace(state.space, exceeded=0),
             model=replace(state.model, window=error.window or state.model.window),
         )
-        state, more = room.begin(state, data.step, attempt=data.attempt)
+        state, more = room.begin_compaction(state, data.step, attempt=data.attempt)
         return state, effects + more
     if state.model.fallback is not None and _should_fall_back(state, error, failures):
         state, more = _use_fallback(state, state.model.fallback, error)

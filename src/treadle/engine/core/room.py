@@ -14,7 +14,7 @@ def can_begin(state: State) -> bool:
     return state.space.compactions < _MOST
 
 
-def begin(state: State, step: int, attempt: int) -> Transition:
+def begin_compaction(state: State, step: int, attempt: int) -> Transition:
     """Make room for a request; `attempt` is that of the one which was too long, 0 if none was sent.
 
     A request that the provider refused is too long for the model to sum up, too.

@@ -11,7 +11,7 @@ from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged, Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
-from treadle.protocol.sealed import joined
+from treadle.protocol.sealed import prompt_text
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 
@@ -32,7 +32,7 @@ def build_request(ports: Ports, state: State, reader: TranscriptReader) -> Model
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=joined(reader.offer.system),
+        system=prompt_text(reader.offer.system),
         messages=reader.transcript.messages(
             state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),

@@ -20,8 +20,8 @@ from treadle.tui.view import View
 
 _DEFAULT = "default"
 _HINT = (
-    f"After the number you can add {', '.join(EFFORT_BUDGETS)} (how much the model thinks) and {_DEFAULT} (use it in new "
-    "sessions too), as in: 2 high."
+    f"After the number you can add {', '.join(EFFORT_BUDGETS)} (how much the model thinks) and {_DEFAULT} (use it in "
+    "new sessions too), as in: 2 high."
 )
 _BUSY = "Treadle is still working in this session. Stop it first: Ctrl-C."
 _WAITS = "Treadle is waiting for your answer to a question. Answer it first."
