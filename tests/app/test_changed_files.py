@@ -1,19 +1,23 @@
 """What the model is told of files that others change: once, by name, and no edit goes over it."""
 
 import os
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.app.mentioning import tell
 from tests.app.rehearsal import call, rehearse, run
-from treadle.app.session.changed_files import ChangedFiles
+from treadle.app.session.changed_files import changed_files
+from treadle.app.session.recall import note_named_changes
 from treadle.protocol.events import CallFinished, Event, Noted, Source
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import CallResult, FileChange, Outcome
 from treadle.workspace.files import sha256
 from treadle.workspace.workspace import Workspace, open_workspace
 
+Look = Callable[[], Awaitable[Noted | None]]
 SET = "------- SEARCH\nA = 1\n=======\nA = 2\n+++++++ REPLACE"
 
 
@@ -29,11 +33,11 @@ def folder(tmp_path: Path) -> Path:
     return (tmp_path / "ws").resolve()
 
 
-def seen(folder: Path, *names: str) -> tuple[Workspace, ChangedFiles]:
+def seen(folder: Path, *names: str) -> tuple[Workspace, Look]:
     workspace = open_workspace(folder)
     for name in names:
         workspace.seen.note(str(folder / name), sha256((folder / name).read_bytes()))
-    return workspace, ChangedFiles(workspace)
+    return workspace, partial(changed_files, workspace)
 
 
 def text_of(noted: Noted | None) -> str:
@@ -42,29 +46,29 @@ def text_of(noted: Noted | None) -> str:
 
 async def test_a_change_by_others_is_told_once_with_its_time(folder: Path) -> None:
     _, changed = seen(folder, "a.py")
-    assert await changed.before_step() is None
+    assert await changed() is None
     (folder / "a.py").write_text("A = 3\n")
     os.utime(folder / "a.py", (1_000_000_000, 1_000_000_000))
-    told = text_of(await changed.before_step())
+    told = text_of(await changed())
     assert told.startswith("<note>\nChanged by a command or by someone else since you last read or wrote them")
     assert "a.py (" in told
-    assert await changed.before_step() is None
+    assert await changed() is None
 
 
 async def test_a_deleted_file_is_told_as_one(folder: Path) -> None:
     _, changed = seen(folder, "a.py")
     (folder / "a.py").unlink()
-    assert text_of(await changed.before_step()) == "<note>\nDeleted by a command or by someone else: a.py\n</note>"
-    assert await changed.before_step() is None
+    assert text_of(await changed()) == "<note>\nDeleted by a command or by someone else: a.py\n</note>"
+    assert await changed() is None
 
 
 async def test_a_touched_file_and_one_that_is_written_with_the_same_bytes_are_not_told(folder: Path) -> None:
     _, changed = seen(folder, "a.py")
     os.utime(folder / "a.py", (1, 1))
-    assert await changed.before_step() is None
+    assert await changed() is None
     (folder / "a.py").write_text("A = 3\n")
     (folder / "a.py").write_text("A = 1\n")
-    assert await changed.before_step() is None
+    assert await changed() is None
 
 
 async def test_many_changes_are_told_in_bounds(folder: Path) -> None:
@@ -74,7 +78,7 @@ async def test_many_changes_are_told_in_bounds(folder: Path) -> None:
     _, changed = seen(folder, *names)
     for name in names:
         (folder / name).write_text("two")
-    told = [text_of(await changed.before_step()) for _ in range(5)]
+    told = [text_of(await changed()) for _ in range(5)]
     assert told[0].count(".txt") == 50
     assert "150 more" in told[0]
     assert [text != "" for text in told] == [True, True, True, True, False], "a part of them with each step"
@@ -87,8 +91,8 @@ async def test_what_the_result_of_a_command_named_is_not_told_again_and_stays_st
     change = FileChange(path=str(folder / "a.py"), before=sha256(b"A = 1\n"), after=after)
     result = CallResult(outcome=Outcome.OK, changes=(change,))
     finished = Event(seq=1, at=0, source=Source(kind="engine"), data=CallFinished(call_id="c", result=result))
-    await changed.observe([finished])
-    assert await changed.before_step() is None
+    await note_named_changes(workspace.seen, [finished])
+    assert await changed() is None
     assert workspace.seen.stale(str(folder / "a.py"), after)
 
 

@@ -20,15 +20,14 @@ from treadle.app.prompts import load_parts
 from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.changed_files import ChangedFiles
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.ledger import Ledger, LedgerObserver
-from treadle.app.session.live import Enclose, LiveSession, ModelFinder
+from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.recall import Recalled
+from treadle.app.session.recall import Recalled, note_named_changes
 from treadle.app.session.roots import Roots
 from treadle.app.session.rules import load_project_rules
 from treadle.context.system import system_prompt
@@ -40,6 +39,7 @@ from treadle.engine.runtime.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     EventData,
+    Op,
     SetModel,
 )
 from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
@@ -139,7 +139,6 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         recalled.files.note(workspace.seen)
         ledger = recalled.ledger
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
-    changed_files = ChangedFiles(workspace)
     browser = cache(open_browser)
     built_in = builtin_tools(workspace, browser)
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
@@ -155,8 +154,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     left_out = offering(parts.store, specs)
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
-        observers=(changed_files.observe, LedgerObserver(parts.store, ledger), checklist.observe),
-        before_step=(checklist.before_step, changed_files.before_step),
+        observers=(partial(note_named_changes, workspace.seen), LedgerObserver(parts.store, ledger), checklist.observe),
+        before_step=(checklist.before_step, partial(_files_changed, workspace)),
         environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
@@ -206,7 +205,15 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
         own_shell=own_shell,
-        enclose=_enclosing(parts, track, ports, workspace=workspace, own_shell=own_shell, diagnostics=diagnostics),
+        enclose=partial(
+            _enclose,
+            workspace=workspace,
+            ports=ports,
+            track=track,
+            trust=parts.trust,
+            diagnostics=diagnostics,
+            own_shell=own_shell,
+        ),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
@@ -215,33 +222,20 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     return live
 
 
-def _enclosing(
-    parts: Parts,
-    track: Track,
-    ports: Ports,
-    *,
-    workspace: Workspace,
-    own_shell: OwnShell,
-    diagnostics: "Diagnostics | None",
-) -> Enclose:
-    """Read what messages mention; what that takes is loaded with the first one that does."""
+async def _files_changed(workspace: Workspace) -> Op | None:
+    """Say which known files changed since the last step; before the first one none is known."""
+    if workspace.seen.empty:
+        return None
+    from treadle.app.session.changed_files import changed_files
 
-    async def enclose(text: str) -> "Enclosed":
-        from treadle.app.session.mention_sources import SessionParts, enclosed_in
+    return await changed_files(workspace)
 
-        sources = SessionParts(
-            workspace=workspace,
-            ports=ports,
-            standing=lambda: standing(track.state),
-            sees_images=lambda: parts.models.spec(track.state.choice.model).images is not False,
-            trusted=parts.trust.trusted,
-            diagnostics=diagnostics,
-            conversation=lambda: track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False),
-            own_shell=own_shell,
-        )
-        return await enclosed_in(text, sources)
 
-    return enclose
+async def _enclose(text: str, /, **session: Any) -> "Enclosed":
+    """Read what a message mentions; what that takes is loaded with the first one that does."""
+    from treadle.app.session.mention_sources import SessionParts, enclosed_in
+
+    return await enclosed_in(text, SessionParts(**session))
 
 
 def _tidy_sockets(leased: Collection[str]) -> None:

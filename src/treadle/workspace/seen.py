@@ -88,7 +88,6 @@ class SeenFiles:
             self._pages.pop(path, None)
         return tuple(FileNews(path, _changed_at(changed[path].stamp)) for path in sorted(changed))
 
-
     def _looked_at(self) -> list[str]:
         paths = list(self._known)
         others, latest = paths[:-_AT_ONCE], paths[-_AT_ONCE:]

@@ -19,3 +19,8 @@ def load_parts(*, checklist: bool = True) -> SystemParts:
 
 def _read(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def prompt_of(command: str) -> str:
+    """Read the text of a slash command that is a prompt for the model."""
+    return _read(f"command-{command}.md").strip()

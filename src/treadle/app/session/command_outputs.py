@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from treadle.app.session.enclosing import head_and_tail
+from treadle.app.session.enclosing import NotEnclosedError, head_and_tail
 from treadle.app.session.own_shell import Ended
-from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Message, Text, ToolResult, ToolUse
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.text import Decoder, as_displayed
@@ -17,13 +16,13 @@ _LAST = 3
 def terminal_text(conversation: Sequence[Message], own: Sequence[Ended], commands: OpenCommands, room: int) -> str:
     """Show the last commands of the model and of the person, and those that run. Looks at files.
 
-    Raises `ToolError` where there are none. What it gives is not redacted.
+    Raises `NotEnclosedError` where there are none. What it gives is not redacted.
     """
     shown = list(_of_model(conversation))[-_LAST:]
     shown += [f"[run by the user]\n$ {one.line}\n{one.output.rstrip()}\n{one.said}" for one in own]
     shown += _running(commands, max(1, room // 4))
     if not shown:
-        raise ToolError("no command was run in this session.")
+        raise NotEnclosedError("no command was run in this session.")
     return "\n\n".join(head_and_tail(text, room // len(shown)) for text in shown)
 
 

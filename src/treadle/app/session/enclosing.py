@@ -26,6 +26,10 @@ _LINES = 2000
 _LEAST = 400
 
 
+class NotEnclosedError(ToolError):
+    """What was mentioned does not go along; the text says to a person why."""
+
+
 class ReadFileText(Struct, frozen=True, kw_only=True):
     """What is sent of a file: its blocks, the digest of its bytes (empty if not known), and whether all of it is."""
 
@@ -36,10 +40,10 @@ class ReadFileText(Struct, frozen=True, kw_only=True):
 
 def enclose(kind: EnclosureKind, origin: str, text: str) -> Enclosure:
     """Put a text between marks that name its origin; it cannot end them itself."""
-    return Enclosure(kind=kind, origin=origin, content=(Text(text=fenced(kind, origin, text)),))
+    return Enclosure(kind=kind, origin=origin, content=(Text(text=enclosed_text(kind, origin, text)),))
 
 
-def fenced(kind: EnclosureKind, origin: str, text: str) -> str:
+def enclosed_text(kind: EnclosureKind, origin: str, text: str) -> str:
     """Write a text as what goes along with a message and is not the words of the user."""
     name = visible(origin).replace('"', "%22").replace("\n", " ")
     inner = _FENCE.sub(r"&lt;\1enclosed", text)
@@ -123,7 +127,7 @@ def _range(text: str, name: str, named: Named, room: int) -> Sequence[str]:
     page = page_of(text, "", first=named.first, limits=PageLimits(lines=lines, size=room))
     total = page.total or 0
     if not page.lines:
-        raise ToolError(f"{name} has only {total:,} lines.")
+        raise NotEnclosedError(f"{name} has only {total:,} lines.")
     rows = number_lines(page.lines, page.first)
     wanted = total if last is None else min(last, total)
     if page.last < wanted:
@@ -132,4 +136,4 @@ def _range(text: str, name: str, named: Named, room: int) -> Sequence[str]:
 
 
 def _block(name: str, named: Named, rows: Sequence[str]) -> Text:
-    return Text(text=fenced(EnclosureKind.FILE, f"{name}{named.lines}", "\n".join(rows)))
+    return Text(text=enclosed_text(EnclosureKind.FILE, f"{name}{named.lines}", "\n".join(rows)))

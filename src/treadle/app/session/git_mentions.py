@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from treadle.app.session.enclosing import head_and_tail
+from treadle.app.session.enclosing import NotEnclosedError, head_and_tail
 from treadle.app.session.repository_state import ask_git
-from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
 from treadle.workspace.names import shown_name
 from treadle.workspace.text import visible
@@ -33,12 +32,12 @@ class Repository(Struct, frozen=True, kw_only=True):
     why_not: Readable
 
     def changes(self, room: int) -> str:
-        """Show what is not committed, in at most `room` bytes. Raises `ToolError`."""
+        """Show what is not committed, in at most `room` bytes. Raises `NotEnclosedError`."""
         base = "HEAD" if self._ask("rev-parse", "--verify", "--quiet", "HEAD") is not None else _EMPTY_TREE
         counted = self._ask("diff", *_PLAIN, "--numstat", "-z", base, "--", ".")
         new = self._ask("ls-files", "-z", "--others", "--exclude-standard", "--", ".")
         if counted is None or new is None:
-            raise ToolError(_NO_GIT)
+            raise NotEnclosedError(_NO_GIT)
         files = list(_counted(counted))
         untracked = [path for path in new.split("\0") if path]
         if not files and not untracked:
@@ -50,7 +49,7 @@ class Repository(Struct, frozen=True, kw_only=True):
         return head_and_tail("\n".join(filter(None, [*listed, text])), room, "`git diff` shows all of it")
 
     def commit(self, name: str, room: int) -> str:
-        """Show a commit; empty for what is no hash of one. Raises `ToolError`."""
+        """Show a commit; empty for what is no hash of one. Raises `NotEnclosedError`."""
         if not _HASH.fullmatch(name):
             return ""
         found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
@@ -61,7 +60,7 @@ class Repository(Struct, frozen=True, kw_only=True):
         of_first = ("show", "--format=", "--first-parent", *_PLAIN)
         counted = self._ask(*of_first, "--numstat", "-z", commit, "--", ".")
         if head is None or counted is None:
-            raise ToolError(_NO_GIT)
+            raise NotEnclosedError(_NO_GIT)
         text = self._told(list(_counted(counted)), (*of_first, commit, "--"))
         return head_and_tail(f"{visible(head.strip())}\n\n{text}", room, f"`git show {commit[:12]}` shows all of it")
 

@@ -295,7 +295,7 @@ class LiveSession:
 
 
 def _mentioning(op: Op) -> str:
-    """Give the user's own words where they may mention something."""
+    """Give the user's own words where they may mention something, or begin with a command."""
     match op:
         case Prompt(content=content) | EditQueued(content=content):
             text = text_of(without_own_commands(content))
@@ -303,7 +303,7 @@ def _mentioning(op: Op) -> str:
             pass
         case _:
             return ""
-    return text if "@" in text else ""
+    return text if "@" in text or text.startswith("/") else ""
 
 
 def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:

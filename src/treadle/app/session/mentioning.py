@@ -7,8 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.session.enclosing import enclose, head_and_tail, read_mentioned
+from treadle.app.presentation.words import plain
+from treadle.app.session.enclosing import NotEnclosedError, enclose, head_and_tail, read_mentioned
 from treadle.app.session.mention_text import Named, find_named
+from treadle.engine.core.calls import rights_of
 from treadle.engine.core.effects import RunTool
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.tool_call import LiveOutput, judge_call, redacted, run_call
@@ -16,7 +18,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent
 from treadle.protocol.permissions import Decision, Standing, Verdict
-from treadle.protocol.tools import Access, Outcome, ToolCall, ToolSpec
+from treadle.protocol.tools import Access, CallResult, Outcome, ToolCall, ToolSpec
 from treadle.tools.declarations import LIST_FILES, READ_FILE, WEB_FETCH
 from treadle.tools.images import is_image
 from treadle.workspace.judged import judge_path
@@ -36,7 +38,7 @@ _PAGE_SECONDS = 20.0
 _SHOWN = 120
 
 Special = Callable[[int], Awaitable[str]]
-"""Gives a text of at most so many bytes; raises `ToolError` with the reason where there is none."""
+"""Gives a text of at most so many bytes; raises `NotEnclosedError` with the reason where there is none."""
 
 
 class Enclosed(Struct, frozen=True, kw_only=True):
@@ -131,7 +133,7 @@ class _Resolver:
         return self._sources.ports.redactor().redact(text)
 
     def _reading(self, named: Named, room: int) -> Callable[[], Awaitable[Enclosure | None]] | None:
-        """Find out what is named; None for nothing. Raises `ToolError`."""
+        """Find out what is named; None for nothing. Raises `NotEnclosedError`."""
         if named.is_address:
             return lambda: self._page(named.target)
         located = self._locate(named)
@@ -158,9 +160,9 @@ class _Resolver:
         workspace = self._sources.workspace
         name = workspace.paths.display(located)
         if why := why_not(self._sources, READ_FILE, {"path": named.target}, place.accesses()):
-            raise ToolError(why)
+            raise NotEnclosedError(why)
         if is_image(name) and not self._sources.sees_images():
-            raise ToolError("the model cannot see images.")
+            raise NotEnclosedError("the model cannot see images.")
         found = await read_mentioned(place, name, named, room)
         if found.digest:
             (workspace.seen.note if found.whole else workspace.seen.watch)(place.resolved, found.digest)
@@ -176,7 +178,7 @@ class _Resolver:
             async with asyncio.timeout(_PAGE_SECONDS):
                 text = await self._call(WEB_FETCH, {"url": url})
         except TimeoutError:
-            raise ToolError(f"it took longer than {_PAGE_SECONDS:.0f} s to load.") from None
+            raise NotEnclosedError(f"it took longer than {_PAGE_SECONDS:.0f} s to load.") from None
         return enclose(EnclosureKind.PAGE, url, head_and_tail(text, self._most_of_one, "web_fetch shows the rest"))
 
     async def _word(self, word: str, room: int) -> Enclosure:
@@ -188,20 +190,25 @@ class _Resolver:
         return enclose(EnclosureKind.COMMIT, target, text) if text else None
 
     async def _call(self, spec: ToolSpec, arguments: dict[str, Any]) -> str:
-        """Do what the tool of this name does, as for a call of the model that needs no approval."""
-        ports, call = self._sources.ports, ToolCall(id="mention", name=spec.name, arguments=arguments)
-        judged, prepared = await judge_call(ports, call, self._sources.standing())
-        if isinstance(judged, CallFinished):
-            result = judged.result
-        elif (why := _reason(judged.decision)) or prepared is None:
-            raise ToolError(why)
-        else:
-            effect = RunTool(call=call, digest=judged.decision.digest)
-            result = redacted(await run_call(prepared, effect, LiveOutput(), ports.trace), ports.redactor())
-        text = "\n".join(block.text for block in result.content if isinstance(block, Text))
+        result = await call_unasked(self._sources, spec, arguments)
         if result.outcome is not Outcome.OK:
-            raise ToolError(_short(text.replace("\n", " ")))
-        return text
+            raise NotEnclosedError(_short(plain(result.content).replace("\n", " ")))
+        return plain(result.content)
+
+
+async def call_unasked(sources: MentionSources, spec: ToolSpec, arguments: dict[str, Any]) -> CallResult:
+    """Do what the tool of this name does, as for a call of the model that needs no approval.
+
+    Raises `NotEnclosedError` with the reason where it would need one, or is denied.
+    """
+    ports, call = sources.ports, ToolCall(id="mention", name=spec.name, arguments=arguments)
+    judged, prepared = await judge_call(ports, call, sources.standing())
+    if isinstance(judged, CallFinished):
+        return judged.result
+    if (why := _reason(judged.decision)) or prepared is None:
+        raise NotEnclosedError(why)
+    effect = RunTool(call=call, digest=judged.decision.digest, rights=rights_of(judged.decision))
+    return redacted(await run_call(prepared, effect, LiveOutput(), ports.trace), ports.redactor())
 
 
 def why_not(sources: MentionSources, spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access]) -> str:

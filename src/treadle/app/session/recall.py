@@ -1,12 +1,11 @@
 """What a resumed session knows from its log, of the files too: what changed since makes an edit stale again."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from treadle.app.session.ledger import Ledger
-from treadle.app.session.mention_text import without_lines
 from treadle.engine.core.history import Past, read_past
 from treadle.protocol.events import (
     Answer,
@@ -18,6 +17,7 @@ from treadle.protocol.events import (
     SessionStarted,
 )
 from treadle.protocol.messages import EnclosureKind
+from treadle.protocol.sealed import ResultMade
 from treadle.protocol.tools import Outcome, ReadPath, WritePath
 from treadle.workspace.names import existing_path, logged_path
 from treadle.workspace.seen import SeenFiles
@@ -37,7 +37,9 @@ class PastFiles:
         match event.data:
             case SessionStarted(workspace=workspace):
                 self._workspace = logged_path(workspace)
-            case Prompt(enclosed=enclosed) | EditQueued(enclosed=enclosed) | Answer(enclosed=enclosed):
+            case Prompt(enclosed=enclosed) | EditQueued(enclosed=enclosed) | Answer(enclosed=enclosed) if enclosed:
+                from treadle.app.session.mention_text import without_lines
+
                 mentioned = (without_lines(one.origin) for one in enclosed if one.kind is EnclosureKind.FILE)
                 self._known.update(
                     (os.path.realpath(existing_path(self._workspace, path)), event.at) for path in mentioned
@@ -64,6 +66,17 @@ class PastFiles:
     def note(self, seen: SeenFiles) -> None:
         """Tell which files were seen as they are; looks at the times of those that were read."""
         _note(self._known, seen)
+
+
+async def note_named_changes(seen: SeenFiles, events: Sequence[Event], /) -> None:
+    """Remember which changes the results of commands named: an edit that is based on older text stays stale."""
+    for event in events:
+        match event.data:
+            case CallFinished(result=result) | ResultMade(result=result):
+                for change in result.changes:
+                    seen.tell(change.path, change.after)
+            case _:
+                pass
 
 
 class Recalled(Struct, frozen=True, kw_only=True):

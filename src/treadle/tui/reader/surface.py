@@ -88,9 +88,10 @@ class Reader:
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self.own = OwnCommands(live.own_shell, show=self.show, changed=lambda: None)
         self.requests = Requests(self.outbox, lambda: self._view, Pieces(), self.own)
+        aside = Aside(self._failed)
         self.lists = NumberedLists(
             live,
-            aside=Aside(self._failed),
+            aside=aside,
             outbox=self.outbox,
             show=self.show,
             shown=self._list,
@@ -104,8 +105,11 @@ class Reader:
             outbox=self.outbox,
             requests=self.requests,
             pickers=self.lists,
+            aside=aside,
             show=self.show,
             view=lambda: self._view,
+            failed=self._failed,
+            switch=switch,
         )
         begin = greeting(live, self._view, branch_of(live.workspace))
         self.show(begin, *(NoticeItem(text, Tone.WARNING) for text in live.notices), *past)
