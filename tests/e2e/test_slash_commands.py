@@ -126,7 +126,7 @@ async def test_commands_in_the_terminal(project: Path) -> None:
         terminal.type(f"/new {ENTER}")
         await terminal.until_shown("Session kept: /ask it", "last session: /ask it")
         terminal.type(f"again{ENTER}")
-        await terminal.until_shown("› again", "■ Done")
+        await terminal.until(lambda text: "› again" in text and text.count("■ Done") == 2, "the end of the turn")
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0
     assert '<command name=\\"/ask\\"' in json.dumps(server.requests[0].body)
