@@ -46,7 +46,7 @@ check: $(VENV)/.dev ## Format, lint, strict types, import contracts
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > .import_linter_report 2>&1 || { cat .import_linter_report; rm .import_linter_report; exit 1; }; rm -f .import_linter_report
 
-format: $(VENV)/.dev ## Format and mend what can be mended by itself
+format: $(VENV)/.dev ## Format and fix what can be fixed automatically
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 

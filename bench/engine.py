@@ -18,7 +18,8 @@ from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
-from treadle.protocol.events import Limits, Prompt, SessionStarted, Source
+from treadle.protocol.events import Prompt, SessionStarted, Source
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
     ModelChoice,

@@ -9,7 +9,8 @@ from treadle.app.security.trusting import session_trust, trust_store
 from treadle.app.session.known_values import session_redactor
 from treadle.app.session.roots import Roots, further_roots, past_roots
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Event, Limits, SessionStarted, Source
+from treadle.protocol.events import Event, SessionStarted, Source
+from treadle.protocol.limits import Limits
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
 

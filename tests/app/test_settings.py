@@ -162,6 +162,7 @@ def test_a_workspace_may_not_redirect_requests_widen_the_mode_or_hide_prices(
         ("max_steps = {}\n", 1, 50),
         ("max_seconds = {}\n", 1, 600),
         ("max_auto_approved = {}\n", 1, 20),
+        ("max_unasked = {}\n", 1, 20),
         ("max_retries = {}\n", 1, 3),
         ("[budget]\nsession_cost = {}\n", 1, 5),
         ("max_steps = 1\n[budget]\nday_tokens = {}\n", 2, 9000),
@@ -173,7 +174,7 @@ def test_a_workspace_may_not_redirect_requests_widen_the_mode_or_hide_prices(
 )
 def test_a_workspace_may_lower_your_limits_but_not_raise_them(tmp_path: Path, text: str, line: int, least: int) -> None:
     own = (
-        "max_steps = 50\nmax_retries = 3\nmax_seconds = 600\nmax_unasked = 20\nthinking_budget = 4000\n"
+        "max_steps = 50\nmax_retries = 3\nmax_seconds = 600\nmax_auto_approved = 20\nthinking_budget = 4000\n"
         "[modes.plan]\nthinking_budget = 1000\n"
         "[budget]\nsession_cost = 5\nday_tokens = 9000\nask_at = 0.5\n"
     )
@@ -185,6 +186,19 @@ def test_a_workspace_may_lower_your_limits_but_not_raise_them(tmp_path: Path, te
         load_settings({}, user, workspace=tmp_path, trusted=True)
     assert caught.value.code == "config-workspace"
     assert f"{file}, line {line}:" in caught.value.what
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("max_unasked = 5\n", 5),
+        ("max_auto_approved = 5\n", 5),
+        ("max_unasked = 5\nmax_auto_approved = 9\n", 5),
+        ("max_unasked = 9\nmax_auto_approved = 5\n", 5),
+    ],
+)
+def test_the_old_name_of_a_setting_still_works_and_lifts_nothing(tmp_path: Path, text: str, most: int) -> None:
+    assert limits_of(load_settings({}, _file(tmp_path, text, "user.toml"))).max_auto_approved == most
 
 
 def test_entries_have_the_lines_of_their_statements() -> None:

@@ -10,7 +10,8 @@ import pytest
 from tests.app.rehearsal import Rehearsal, call, rehearse
 from treadle.app.config.settings import ModelSettings
 from treadle.app.session.repository_state import describe_repository
-from treadle.protocol.events import Limits, SetLimits
+from treadle.protocol.events import SetLimits
+from treadle.protocol.limits import Limits
 from treadle.protocol.permissions import Mode, Situation
 from treadle.protocol.tools import Risk
 from treadle.workspace.situation import repository_line, situation_lines

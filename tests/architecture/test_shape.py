@@ -55,6 +55,8 @@ IMPORTS_LATE = {
 }
 """Besides `app` and `cli`; each with its reason."""
 
+MOST_LINES = 400
+
 
 @cache
 def source_modules() -> Sequence[tuple[str, ast.Module]]:
@@ -110,6 +112,11 @@ def test_nothing_is_mocked() -> None:
         for alias in node.names
     ]
     assert [pair for pair in names if "mock" in pair[1].split(".")] == []
+
+
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    lengths = {name: len((SOURCE / name).read_text(encoding="utf-8").splitlines()) for name, _ in source_modules()}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}, "Split it by meaning."
 
 
 def test_every_module_says_in_one_line_what_it_is() -> None:

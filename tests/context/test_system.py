@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from treadle.context.system import Rules, SystemParts, system_prompt
 from treadle.protocol.models import ToolProtocol
-from treadle.protocol.sealed import prompt_text
+from treadle.protocol.sealed import system_text
 
 PARTS = SystemParts(work="Work.", native="Call.", xml="Write.")
 
 
 def prompt(*rules: Rules) -> str:
-    return prompt_text(system_prompt(PARTS, ToolProtocol.NATIVE, rules=rules))
+    return system_text(system_prompt(PARTS, ToolProtocol.NATIVE, rules=rules))
 
 
 def test_without_rules_there_is_no_word_of_them() -> None:

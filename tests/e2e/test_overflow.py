@@ -37,7 +37,7 @@ async def test_headless_it_says_what_fills_the_window_and_what_to_do_and_goes_on
         stopped = await program.run("-p", TASK, "--model", SMALL, *flags)
         assert stopped.code == Exit.FAILED
         assert "too long for the model, and nothing more can be left out" in stopped.err
-        assert "The largest part of it is the text of a request (about 27," in stopped.err
+        assert "The largest parts of it: the text of a request (about 27," in stopped.err
         assert "--continue --model PROVIDER/NAME" in stopped.err
         assert len(server.requests) == 1
         again = await program.run("-p", "Go on.", "--continue", "--model", LARGE, *flags)

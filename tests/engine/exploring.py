@@ -33,7 +33,6 @@ from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,
     Answer,
-    Budget,
     CallFinished,
     CallJudged,
     CallProposed,
@@ -48,7 +47,6 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
-    Limits,
     Noted,
     Pin,
     Prompt,
@@ -64,9 +62,9 @@ from treadle.protocol.events import (
     SetPresence,
     Source,
     SummaryWritten,
-    Terms,
     TimerFired,
 )
+from treadle.protocol.limits import Budget, Limits, Terms
 from treadle.protocol.messages import ContentBlock, Enclosure, EnclosureKind, Message, Role, Text, ToolUse
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Notification, Phase

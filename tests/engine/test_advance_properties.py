@@ -24,7 +24,6 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
-    Limits,
     Prompt,
     Resumed,
     SetMode,
@@ -32,6 +31,7 @@ from treadle.protocol.events import (
     SetPresence,
     TimerFired,
 )
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase

@@ -10,18 +10,8 @@ from tests.engine.exploring import World
 from treadle.engine.core.budgets import LEAST_REPLY, Ask, Send, Stop, check_budgets
 from treadle.engine.core.effects import CallModel, Cancel, StartTimer, timer_work
 from treadle.engine.core.state import Calling, Money, State, TurnState, phase, replace, with_model
-from treadle.protocol.events import (
-    Answer,
-    Budget,
-    Limits,
-    Prompt,
-    Resumed,
-    SetFallback,
-    SetPresence,
-    Source,
-    Terms,
-    TimerFired,
-)
+from treadle.protocol.events import Answer, Prompt, Resumed, SetFallback, SetPresence, Source, TimerFired
+from treadle.protocol.limits import Budget, Limits, Terms
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, ToolProtocol
 from treadle.protocol.notifications import ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop

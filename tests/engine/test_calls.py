@@ -18,7 +18,6 @@ from treadle.protocol.events import (
     CallStarted,
     Compacted,
     Interrupt,
-    Limits,
     Prompt,
     ReplyFailed,
     Resumed,
@@ -27,6 +26,7 @@ from treadle.protocol.events import (
     SetPresence,
     Shortened,
 )
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, Thinking
 from treadle.protocol.models import (
     ErrorKind,
@@ -174,7 +174,7 @@ def test_other_calls_that_wait_are_judged_anew_by_what_was_just_allowed() -> Non
     assert [call.status for call in world.state.calls] == [CallStatus.STARTING, CallStatus.STARTING]
 
 
-def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
+def test_after_so_many_automatic_approvals_in_a_row_the_next_is_asked() -> None:
     world = turn_with("write", "write", limits=Limits(max_auto_approved=1))
     first, second = (call.call.id for call in world.state.calls)
     world.take(judged(first, Verdict.ALLOW))
@@ -184,7 +184,7 @@ def test_after_so_many_unasked_calls_in_a_row_the_next_is_asked() -> None:
     assert world.state.calls[1].status is CallStatus.ASKING
     decided = world.state.questions[0].decision
     assert decided is not None
-    assert decided.reasons[0].rule == "unasked-cap"
+    assert decided.reasons[0].rule == "auto-approval-limit"
     answer(world, OptionKind.ALLOW_ONCE)
     assert world.state.guard.auto_approved == 0
 

@@ -19,13 +19,13 @@ from treadle.protocol.events import (
     CallProposed,
     CallStarted,
     Interrupt,
-    Limits,
     Prompt,
     ReplyFinished,
     Resumed,
     SetPresence,
     TimerFired,
 )
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import Notification, ResultPresented, TurnEnded, TurnOutcome, TurnStop

@@ -23,7 +23,6 @@ from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
     FILES,
     Answer,
-    Budget,
     CallFinished,
     CallJudged,
     CallStarted,
@@ -33,7 +32,6 @@ from treadle.protocol.events import (
     EditChecklist,
     Event,
     Interrupt,
-    Limits,
     Noted,
     OfferChanged,
     Op,
@@ -44,6 +42,7 @@ from treadle.protocol.events import (
     SetPresence,
     Source,
 )
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
 from treadle.protocol.models import (
     ModelRequest,
@@ -75,7 +74,7 @@ from treadle.protocol.permissions import (
     Standing,
     Verdict,
 )
-from treadle.protocol.sealed import Passage, PassageKind, PromptPart, ResultMade, prompt_text
+from treadle.protocol.sealed import Passage, PassageKind, PromptPart, ResultMade, system_text
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -191,7 +190,7 @@ async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:
         tools["more"] = FakeTool("more", ok)
         await run.prompt()
     offers = run.of(OfferChanged)
-    assert [(prompt_text(offer.system), [tool.name for tool in offer.tools]) for offer in offers] == [
+    assert [(system_text(offer.system), [tool.name for tool in offer.tools]) for offer in offers] == [
         ("one", ["look"]),
         ("two", ["look"]),
         ("two", ["look", "more"]),

@@ -21,7 +21,8 @@ from treadle.engine.core.state import State, guarded
 from treadle.engine.runtime import model_call, tool_call
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import DriftError
-from treadle.protocol.events import Answer, CallFinished, CallJudged, CallStarted, Event, Limits, Prompt, SetPresence
+from treadle.protocol.events import Answer, CallFinished, CallJudged, CallStarted, Event, Prompt, SetPresence
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (
@@ -171,7 +172,7 @@ def test_why_a_call_is_asked_about_all_the_same_is_in_the_log() -> None:
     assert shown(list(notifications(stored(world.log)))) == told
     (asked,) = [one for one in told if isinstance(one, QuestionAsked)]
     assert asked.question.decision is not None
-    assert asked.question.decision.reasons[0].rule == "unasked-cap"
+    assert asked.question.decision.reasons[0].rule == "auto-approval-limit"
 
 
 def test_a_long_turn_is_taken_up_from_the_last_state_that_the_log_holds() -> None:

@@ -18,7 +18,7 @@ WORDS = ("engine", "context", "tools", "app/prompts")
 PROJECTIONS = ("context/xml.py", "context/media.py", "context/focus.py")
 """How a message is written for a kind of model, and what the notation of a checklist is: no words of the past."""
 
-DEFAULTS = {"protocol/events.py": ("Limits",), "app/config/settings.py": ("Settings", "BudgetSettings")}
+DEFAULTS = {"protocol/limits.py": ("Limits",), "app/config/settings.py": ("Settings", "BudgetSettings")}
 """Classes whose fields have the defaults of limits and settings."""
 
 DELAYS = ("_FIRST_DELAY", "_LONGEST_DELAY")

@@ -115,7 +115,8 @@ def meaning(old: dict[str, Any], open_calls: list[str]) -> dict[str, Any]:
     said["money"] = [*map(bare, money), sorted(old.get("asked", ()))]
     said["checklist"] = [old.get("checklist", ""), old.get("checklist_told", ""), old.get("checklist_age", 0)]
     said["space"] = [old.get("compactions", 0), old.get("exceeded", 0), old.get("largest", "")]
-    said["limits"] = bare(old["limits"])
+    renamed = {"max_unasked": "max_auto_approved"}
+    said["limits"] = bare({renamed.get(name, name): value for name, value in old["limits"].items()})
     return said
 
 
@@ -127,7 +128,7 @@ def state_of(new: dict[str, Any]) -> dict[str, Any]:
     if new["turn"] is None:
         said["guard"], said["calls"], said["unread"] = None, calls, new["unread"]
     else:
-        said["guard"] = [*(guard[name] for name in ("mistakes", "polls", "looping", "unasked"))]
+        said["guard"] = [*(guard[name] for name in ("mistakes", "polls", "looping", "auto_approved"))]
         said["guard"] = [*(one or 0 for one in said["guard"]), pattern(guard["recent"])]
         said["calls"], said["unread"] = [*new["unread"], *calls], None
     said["statuses"] = (

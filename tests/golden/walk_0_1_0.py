@@ -23,7 +23,6 @@ from treadle.engine.core.state import AwaitingReply, CallStatus, replace
 from treadle.engine.runtime import window
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (
-    Budget,
     CallFinished,
     CallJudged,
     CallStarted,
@@ -32,15 +31,14 @@ from treadle.protocol.events import (
     EditChecklist,
     Event,
     EventData,
-    Limits,
     Prompt,
     ReplyFailed,
     ReplyFinished,
     SetLimits,
     SetModel,
     SetPresence,
-    Terms,
 )
+from treadle.protocol.limits import Budget, Limits, Terms
 from treadle.protocol.messages import Image, Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelSpec, Spent, ToolProtocol
 from treadle.protocol.notifications import Notification, QuestionAsked, RetryScheduled, TurnEnded, TurnStarted

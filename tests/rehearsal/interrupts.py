@@ -16,7 +16,6 @@ from treadle.engine.runtime.session import Session
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
-    Budget,
     CallFinished,
     CallProposed,
     CallStarted,
@@ -24,13 +23,13 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
-    Limits,
     Prompt,
     SetLimits,
     SetMode,
     SetModel,
     SetPresence,
 )
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Message, Text
 from treadle.protocol.models import (
     ModelChoice,

@@ -16,8 +16,9 @@ from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import FIELDS, Asking, GivenAnswer, ShowWhole, Stage, choices
+from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.items import DiffItem, Thought
-from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, take_line
+from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.reader.surface import Reader
 from treadle.tui.surface import Surface
 
@@ -165,7 +166,7 @@ def test_a_list_takes_its_number_once_and_a_question_closes_it() -> None:
         post = asyncio.create_task(reader.outbox.run())
 
         async def enters(line: str) -> None:
-            await asyncio.sleep(QUIET + 0.1)
+            await asyncio.sleep(QUIET_SECONDS + 0.1)
             reader.entered([line])
             await asyncio.sleep(0.1)
 

@@ -320,7 +320,7 @@ def test_prompt_mode_and_compaction_are_told() -> None:
     assert view == replace(View(), mode=Mode.EDITS)
     assert items == [
         Said("go"),
-        NoticeItem("4 older messages were removed to make room.", Tone.WARNING),
+        NoticeItem("4 older messages removed to make room.", Tone.WARNING),
     ]
 
 

@@ -174,6 +174,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         day_budget=_DayBudget(parts.store, parts.row.id),
         remember=partial(_remember, workspace.root),
         checklist=parts.settings.checklist,
+        compaction=parts.settings.context.compaction,
         keep=commands.keep,
     )
 

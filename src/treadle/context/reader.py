@@ -32,7 +32,7 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult, prompt_text
+from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult, system_text
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolKind
 
 _SUBJECTS = ("path", "command", "url", "query", "regex")
@@ -203,4 +203,4 @@ def _key(call: ToolCall) -> str:
 
 def offer_size(offer: OfferChanged) -> int:
     """Count the bytes of the system prompt, and of the tools where they are no part of it."""
-    return len(prompt_text(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)
+    return len(system_text(offer.system).encode()) + (len(msgspec.json.encode(offer.tools)) if offer.tools else 0)

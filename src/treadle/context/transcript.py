@@ -44,6 +44,7 @@ _NAMED_PARTS = 4
 _LEAST_REPORTED = 1_000
 """Tokens; smaller counts of a provider say too little about its tokenizer."""
 
+_LEAST_SINCE = 400
 _MOST_BYTES_PER_TOKEN = 6.0
 
 
@@ -62,6 +63,7 @@ class Transcript:
         self._new_bytes = 0
         self._bytes = 0
         self._bytes_per_token = BYTES_PER_TOKEN
+        self._counted = (0, 0)
         self._facts = Facts()
         self._left_out: Text | None = None
 
@@ -93,6 +95,16 @@ class Transcript:
     def tokens_of(self, count: int) -> int:
         """Estimate the tokens of so many bytes."""
         return int(count / self._bytes_per_token)
+
+    @property
+    def bytes_per_token(self) -> float:
+        """How long this model's tokens are, as far as its provider's counts tell."""
+        return self._bytes_per_token
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """The bytes of the last request with its reply, and the tokens that the provider counted; 0 since a change."""
+        return self._counted
 
     def bytes_of(self, tokens: int) -> int:
         """Estimate the bytes of so many tokens."""
@@ -136,10 +148,20 @@ class Transcript:
         said = message if message.content else Message(role=Role.ASSISTANT, content=(Text(text="(no answer)"),))
         self._add(Entry(said, seq, (), sources))
         if context_tokens:
+            self._learn(context_tokens, self._bytes + beside)
             self._reported_tokens, self._new_bytes = context_tokens, 0
-        if context_tokens >= _LEAST_REPORTED:
-            measured = (self._bytes + beside) / context_tokens
-            self._bytes_per_token = min(max(measured, LEAST_BYTES_PER_TOKEN), _MOST_BYTES_PER_TOKEN)
+
+    def _learn(self, tokens: int, size: int) -> None:
+        """Learn how long this model's tokens are: from what came since its last count, else from all of it."""
+        since = tokens - self._counted[1], size - self._counted[0]
+        if self._counted[1] and since[0] >= _LEAST_SINCE:
+            measured = since[1] / since[0]
+        elif tokens >= _LEAST_REPORTED and not self._counted[1]:
+            measured = size / tokens
+        else:
+            measured = self._bytes_per_token
+        self._bytes_per_token = min(max(measured, LEAST_BYTES_PER_TOKEN), _MOST_BYTES_PER_TOKEN)
+        self._counted = (size, tokens)
 
     def wire_id(self, call_id: str) -> str:
         """Look up the provider's own id of a call of the last message."""
@@ -244,6 +266,7 @@ class Transcript:
 
     def _resize(self, change: int) -> None:
         """Take note that what a provider may have counted has another size now."""
+        self._counted = (0, 0)
         self._bytes += change
         self._new_bytes += change
         if self._new_bytes < 0:

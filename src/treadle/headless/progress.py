@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from treadle.app.presentation.words import enclosed_line, money
+from treadle.app.presentation.words import enclosed_line, money, room_made
 from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
@@ -91,8 +91,8 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             yield f"! {title(changed)}: {result.outcome}: {first_line(result)}"
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
-        case ContextCompacted(dropped=dropped):
-            yield f"~ {dropped} older messages removed to make room"
+        case ContextCompacted() as made:
+            yield f"~ {room_made(made)}"
         case ModelChanged(model=model, why=why) if why:
             yield f"~ model: {model} ({why})"
         case ChecklistChanged(text=text):

@@ -81,7 +81,7 @@ class Attached(Tagged, frozen=True, kw_only=True, tag="attached"):
     snapshot: Snapshot | None = None
 
 
-class Notified(Tagged, frozen=True, kw_only=True, tag="told"):
+class Notified(Tagged, frozen=True, kw_only=True, tag="notified"):
     """To the client: a notification. `status` comes with those after which something of it is another."""
 
     number: int

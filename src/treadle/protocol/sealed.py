@@ -37,7 +37,7 @@ class PromptPart(Record, frozen=True, kw_only=True):
     origin: str = ""
 
 
-def prompt_text(parts: Iterable[PromptPart]) -> str:
+def system_text(parts: Iterable[PromptPart]) -> str:
     """Put the parts of a system prompt together."""
     return "\n\n".join(part.text for part in parts)
 

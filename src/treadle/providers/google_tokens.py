@@ -14,12 +14,11 @@ import google.auth.transport
 from treadle.protocol.models import ErrorKind
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure
-from treadle.providers.tokens import BearerToken
+from treadle.providers.tokens import UNKNOWN_LIFETIME, BearerToken
 from treadle.providers.wire import CallFailedError
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _SECONDS = 20.0
-_LIFETIME = 600.0
 
 
 class GoogleTokens:
@@ -41,7 +40,9 @@ class GoogleTokens:
             self._credentials, _ = google.auth.default(scopes=[SCOPE], request=_Request())
         self._credentials.refresh(_Request())
         expiry: datetime | None = self._credentials.expiry
-        lifetime = _LIFETIME if expiry is None else (expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
+        lifetime = (
+            UNKNOWN_LIFETIME if expiry is None else (expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
+        )
         return BearerToken(value=str(self._credentials.token), lifetime=lifetime)
 
 

@@ -29,7 +29,7 @@ from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import ProviderProblem, problem_in, problem_of
-from treadle.providers.sse import SseEvent
+from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
     CallFailedError,
@@ -46,7 +46,6 @@ from treadle.providers.wire import (
 )
 
 API = "openai_chat"
-STREAM_END = b"[DONE]"
 
 _NINE = regex(r"[A-Za-z0-9]{9}")
 _STOPS = {

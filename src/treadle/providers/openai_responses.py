@@ -39,7 +39,7 @@ from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
-from treadle.providers.sse import SseEvent
+from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.web_search import MOST_SEARCHES, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import (
     CallFailedError,
@@ -56,7 +56,6 @@ from treadle.providers.wire import (
 )
 
 API = "openai_responses"
-_STREAM_END = b"[DONE]"
 ITEM = "item"
 KEPT = ("type", "id", "summary", "content", "encrypted_content")
 """What of a reasoning item goes back."""
@@ -256,7 +255,7 @@ class ResponsesReader:
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:
         """Take the next event; kinds that are not known are passed over."""
-        if event.data.strip() == _STREAM_END:
+        if event.data.strip() == STREAM_END:
             return
         value = _decoder.decode(event.data)
         if value.response is not None:

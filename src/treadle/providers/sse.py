@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+STREAM_END = b"[DONE]"
+"""The data with which the servers of OpenAI's APIs end a stream."""
+
 
 class SseEvent(NamedTuple):
     """One event: its name (empty for the default) and its data, lines joined by newlines."""

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from treadle.protocol.models import ErrorKind
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure
-from treadle.providers.tokens import BearerToken
+from treadle.providers.tokens import UNKNOWN_LIFETIME, BearerToken
 from treadle.providers.wire import CallFailedError
 
 _SECONDS = 30.0
-_LIFETIME = 600.0
-"""How long a token of unknown lifetime is used (seconds)."""
 
 
 async def run_token_command(endpoint: Endpoint, command: Sequence[str]) -> BearerToken:
@@ -34,4 +32,4 @@ async def run_token_command(endpoint: Endpoint, command: Sequence[str]) -> Beare
         said = err.decode("utf-8", "replace").strip()[:500] or "it printed no token"
         why = f"its token command {command[0]!r} failed: {said}"
         raise CallFailedError(failure(endpoint, ErrorKind.AUTHENTICATION, why))
-    return BearerToken(value=token, lifetime=_LIFETIME)
+    return BearerToken(value=token, lifetime=UNKNOWN_LIFETIME)

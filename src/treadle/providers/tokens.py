@@ -7,6 +7,8 @@ from treadle.providers.wire import HttpCall
 
 MARGIN = 60.0
 """Seconds before its end at which a token is no longer used."""
+UNKNOWN_LIFETIME = 600.0
+"""Seconds for which a token is used that does not say how long it lives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

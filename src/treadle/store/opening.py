@@ -36,7 +36,7 @@ NoticeSink = Callable[[str], None]
 
 
 def open_database(path: Path, notice: NoticeSink) -> tuple[sqlite3.Connection, Repaired | None]:
-    """Open or make the database, mended if it has to be; `notice` takes what takes long. Raises `StoreError`."""
+    """Open or make the database, repaired if it has to be; `notice` takes what takes long. Raises `StoreError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         repaired = _repair(path) if find_trouble(path) else None

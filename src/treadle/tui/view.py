@@ -6,7 +6,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.questions import grants_of
-from treadle.app.presentation.words import ANSWERS, advice, describe_failure, elsewhere, plain, prompt_text, seen_from
+from treadle.app.presentation.words import (
+    ANSWERS,
+    advice,
+    describe_failure,
+    elsewhere,
+    plain,
+    prompt_text,
+    room_made,
+    seen_from,
+)
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.events import Answer
@@ -189,8 +198,8 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return _with(flush(replace(view, presented=text), at), Prose(text))
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
             return replace(view, retry=Retry(error, None if at is None else at + seconds, attempt, most)), ()
-        case ContextCompacted(dropped=dropped):
-            return view, (NoticeItem(f"{dropped} older messages were removed to make room.", Tone.WARNING),)
+        case ContextCompacted() as made:
+            return view, (NoticeItem(f"{room_made(made)}.", Tone.WARNING),)
         case ModeChanged(mode=mode):
             return replace(view, mode=mode), ()
         case ModelChanged(model=model, why=why):

@@ -28,8 +28,8 @@ def save(
     """Replace the file `target`, or create it and its directories, by `data`.
 
     `target` is absolute with every link resolved. `expected` is the SHA-256 of the bytes to replace, empty for no
-    file. Mode, owner and extended attributes stay; a new file gets the `mode` that is given. `temporary_files` notes
-    the new file until it has its name. Raises `ToolError`, calling the file `name`, and then the file is as it was.
+    file. Mode, owner and extended attributes stay; a new file gets the given `mode`. `temporary_files` notes the new
+    file until it has its name. Raises `ToolError`, calling the file `name`, and then the file is as it was.
     """
     path = PurePosixPath(target)
     try:

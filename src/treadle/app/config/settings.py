@@ -8,12 +8,13 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from treadle.app.config.context_settings import ContextSettings
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Budget, Limits
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
@@ -85,12 +86,13 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
     `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
-    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls that run in a row
-    without anybody being asked, `max_seconds` the time of a turn. With `checklist` the model keeps one. `approve` names
-    classes of risk that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
-    provider may search the web by itself, where it can. `add_dirs` are further folders that belong to the workspace.
-    `pass_variables` names variables that commands get besides the harmless ones. `theme`, `animation` and `editing` are
-    about the terminal app; with `screen_reader` it writes plain lines.
+    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls in a row that run
+    without asking; `max_unasked` is its name in 0.1.0, and of both the lower applies. `max_seconds` bounds the time of
+    a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
+    but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
+    `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables that commands get
+    besides the harmless ones. `theme`, `animation` and `editing` are about the terminal app; with `screen_reader` it
+    writes plain lines.
     """
 
     model: str = ""
@@ -102,7 +104,9 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_steps: Tokens | None = None
     max_seconds: Seconds | None = None
     max_auto_approved: Tokens | None = None
+    max_unasked: Tokens | None = None
     budget: BudgetSettings = BudgetSettings()
+    context: ContextSettings = ContextSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
     pass_variables: tuple[str, ...] = ()
@@ -129,6 +133,9 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
         if self.pass_variables:
             _check_variables(self)
+        if self.max_unasked is not None:
+            given = (self.max_unasked, self.max_auto_approved)
+            msgspec.structs.force_setattr(self, "max_auto_approved", min(one for one in given if one is not None))
 
     def in_mode(self, mode: Mode) -> ModeSettings:
         """Give the model and thinking budget that count in a mode."""
@@ -388,6 +395,7 @@ def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | No
     """Give each limit's key, what the user allows, and what the workspace wants; None is not said."""
     for name in ("max_steps", "max_seconds", "max_auto_approved", "max_retries"):
         yield name, getattr(users, name), getattr(wanted, name)
+    yield "max_unasked", users.max_auto_approved, wanted.max_unasked
     for name in BudgetSettings.__struct_fields__:
         yield "budget", getattr(users.budget, name), getattr(wanted.budget, name)
     for mode in Mode:

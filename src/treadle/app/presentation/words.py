@@ -11,7 +11,7 @@ from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import ErrorKind, ModelError, dollars
-from treadle.protocol.notifications import CallChanged, TurnStop
+from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnStop
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance, OptionKind
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
@@ -185,6 +185,13 @@ def _found(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Count things: 1 line, 2 lines."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def room_made(made: ContextCompacted) -> str:
+    """Say what left the conversation, and what that won where it is known."""
+    what = f"{counted(made.dropped, 'older message')} removed" if made.dropped else "Results that were repeated removed"
+    won = f" ({tokens(made.before)} to {tokens(made.after)} tokens)" if made.before else ""
+    return f"{what} to make room{won}"
 
 
 def seen_from(root: str, change: FileChange) -> FileChange:

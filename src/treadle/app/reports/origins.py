@@ -28,7 +28,7 @@ def setting_lines(layers: Sequence[Layer]) -> Iterator[SettingLine]:
         values = overlay(values, layer.values)
         places.update(_places(layer))
     for path, value in sorted(leaves(values), key=lambda leaf: leaf[0]):
-        if value != {}:
+        if value != {} and (path != ("max_unasked",) or value is not None):
             yield SettingLine(key=dotted(path), value=_shown(path, value), origin=places.get(path, "default"))
 
 

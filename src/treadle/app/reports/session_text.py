@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.presentation.words import counted, enclosed_line, money
+from treadle.app.presentation.words import counted, enclosed_line, money, room_made
 from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
@@ -47,8 +47,12 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
             yield from _call(changed, result)
         case RetryScheduled(error=error, seconds=seconds):
             yield f"- retry in {seconds:.1f} s: {error.kind}: {error.message}"
-        case ContextCompacted(dropped=dropped):
+        case ContextCompacted(before=0, dropped=dropped):
             yield f"- {counted(dropped, 'older message')} removed from the prompt"
+        case ContextCompacted(summary=summary) as made:
+            yield f"- {room_made(made)}"
+            if summary:
+                yield f"\n```\n{summary}\n```"
         case ModeChanged(mode=mode):
             yield f"- mode {mode}"
         case ModelChanged(model=model, why=why):

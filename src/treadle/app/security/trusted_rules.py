@@ -1,4 +1,4 @@
-"""What a folder's own rule file would let run unasked, once the folder is trusted: listed before anybody says yes."""
+"""What a folder's own rule file would let run without asking, once the folder is trusted: shown before the yes."""
 
 from collections.abc import Iterator, Sequence
 

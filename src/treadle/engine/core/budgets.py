@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.engine.core.state import State, replace
-from treadle.protocol.events import Budget, Limits, Terms
+from treadle.protocol.limits import Budget, Limits, Terms
 from treadle.protocol.models import Spent, dollars
 from treadle.protocol.usage import Usage
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from treadle.context.left_out import Ran, remember_run
 from treadle.engine.core import texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool
+from treadle.engine.core.learning import learn_from, ran_something, with_run
 from treadle.engine.core.state import CallState, State, guarded, replace
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
@@ -21,18 +21,13 @@ from treadle.protocol.permissions import (
     Verdict,
 )
 from treadle.protocol.tools import (
-    OUTSIDE,
     CallResult,
     CopyChanges,
-    FetchUrl,
-    FileChange,
     Flow,
     Outcome,
     Preview,
     Rights,
     Risk,
-    RunCommand,
-    ToolKind,
     result_text,
 )
 
@@ -40,7 +35,6 @@ _ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 _KEEP = (OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
 _ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
 _HARMLESS = (Risk.NONE, Risk.READ)
-_RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
 
 
 def find(state: State, call_id: str) -> CallState | None:
@@ -76,7 +70,7 @@ def finish(state: State, call: CallState, result: CallResult) -> Transition:
         result = replace(result, content=(added, *result.content))
     state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=result))
     state, closed = close_questions(state, call.call.id)
-    return _count(state, call, result), effects + closed
+    return learn_from(state, call, result), effects + closed
 
 
 def made(state: State, call_id: str, result: CallResult) -> State:
@@ -85,7 +79,7 @@ def made(state: State, call_id: str, result: CallResult) -> State:
     if call is None:
         return state
     state, _ = put(state, replace(call, result=result))
-    return replace(state, runs=_with_run(state, call, result)) if _ran_something(call, result) else state
+    return replace(state, runs=with_run(state, call, result)) if ran_something(call, result) else state
 
 
 def close_questions(state: State, call_id: str, answer: Answer | None = None) -> Transition:
@@ -100,53 +94,6 @@ def _closing(question: Question, answer: Answer | None) -> QuestionClosed:
     if answer is None:
         return QuestionClosed(question_id=question.id)
     return QuestionClosed(question_id=question.id, option=answer.option, scope=answer.scope)
-
-
-def _count(state: State, call: CallState, result: CallResult) -> State:
-    if state.turn is not None and result.changes:
-        changes = _merge(state.turn.changes, result.changes)
-        state = replace(state, turn=replace(state.turn, changes=changes, worked=True))
-        state = replace(state, changed=_merge(state.changed, result.changes))
-    if state.turn is not None and _ran_something(call, result):
-        state = replace(state, turn=replace(state.turn, worked=True), runs=_with_run(state, call, result))
-    if state.turn is not None and _from_outside(call, result):
-        urls = (access.url for access in call.accesses if isinstance(access, FetchUrl))
-        fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
-        state = replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
-    return state
-
-
-def _ran_something(call: CallState, result: CallResult) -> bool:
-    return call.traits.kind is ToolKind.EXECUTE and call.traits.flow is Flow.RUN and result.outcome in _RAN
-
-
-def _with_run(state: State, call: CallState, result: CallResult) -> tuple[Ran, ...]:
-    command = next((access.command for access in call.accesses if isinstance(access, RunCommand)), None)
-    if command is None:
-        return state.runs
-    said = "".join(block.text for block in result.content if isinstance(block, Text))
-    return remember_run(state.runs, Ran(command=command, said=said, full_output=result.full_output))
-
-
-def _from_outside(call: CallState, result: CallResult) -> bool:
-    """Whether the model reads text with this result, or can read it from now on, that nobody on this machine wrote."""
-    brought = call.decision is not None and call.decision.outside and result.outcome in _RAN
-    return brought or result.origin in OUTSIDE
-
-
-def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
-    merged = {change.path: change for change in known}
-    for change in new:
-        earlier = merged.get(change.path)
-        if earlier is not None:
-            change = replace(  # noqa: PLW2901 - the merged change stands for both
-                change,
-                before=earlier.before,
-                added=change.added + earlier.added,
-                removed=change.removed + earlier.removed,
-            )
-        merged[change.path] = change
-    return tuple(merged.values())
 
 
 def propose(state: State, data: CallProposed) -> Transition:
@@ -240,12 +187,14 @@ def finish_presented(state: State, call: CallState, why: str = "") -> Transition
 
 
 def _auto_approve(state: State, call: CallState, decision: Decision) -> Transition:
-    """Let a call run unasked, unless too many did so in a row."""
+    """Let a call run without asking, unless too many did so in a row."""
     if decision.risk in _HARMLESS:
         return _allowed(state, call, decision)
     most = state.limits.max_auto_approved
     if most is not None and state.guard.auto_approved >= most:
-        reason = Reason(rule="unasked-cap", text=f"{state.guard.auto_approved} calls in a row ran without asking")
+        reason = Reason(
+            rule="auto-approval-limit", text=f"{state.guard.auto_approved} calls in a row ran without asking"
+        )
         decision = replace(decision, reasons=(reason, *decision.reasons))
         return _needs_yes(state, replace(call, decision=decision), decision)
     return _allowed(guarded(state, auto_approved=state.guard.auto_approved + 1), call, decision)

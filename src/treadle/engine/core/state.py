@@ -7,7 +7,8 @@ import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Limits, Pin, Prompt, Source, Terms
+from treadle.protocol.events import Pin, Prompt, Source
+from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
@@ -168,8 +169,8 @@ class Money(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What tells that a turn does not get on.
 
-    `mistakes` counts replies in a row that could not be used, `unasked` the calls in a row that ran without anybody
-    being asked. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
+    `mistakes` counts replies in a row that could not be used, `auto_approved` the calls in a row that ran without
+    asking. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
     running command that showed nothing new.
     """
 

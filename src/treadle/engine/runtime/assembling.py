@@ -26,16 +26,8 @@ from treadle.engine.runtime.window import (
     next_message,
     shorten_environment,
 )
-from treadle.protocol.events import (
-    ENGINE,
-    FILES,
-    Budget,
-    ContextExceeded,
-    EventData,
-    Source,
-    SummaryWritten,
-    Terms,
-)
+from treadle.protocol.events import ENGINE, FILES, ContextExceeded, EventData, Source, SummaryWritten
+from treadle.protocol.limits import Budget, Terms
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.notifications import Notification

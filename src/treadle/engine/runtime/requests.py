@@ -8,10 +8,11 @@ from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.window import in_force, reply_limit
-from treadle.protocol.events import OfferChanged, Terms
+from treadle.protocol.events import OfferChanged
+from treadle.protocol.limits import Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
-from treadle.protocol.sealed import prompt_text
+from treadle.protocol.sealed import system_text
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 
@@ -32,7 +33,7 @@ def build_request(ports: Ports, state: State, reader: TranscriptReader) -> Model
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,
-        system=prompt_text(reader.offer.system),
+        system=system_text(reader.offer.system),
         messages=reader.transcript.messages(
             state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
         ),

@@ -1,16 +1,15 @@
 """What the budgets of Treadle 0.1.0 left for the next model call, and what it asked. Frozen."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from treadle.protocol.upgrades.shapes_1 import JsonObject
 from treadle.protocol.upgrades.words_1 import dollars_1
 
 _LEAST_REPLY = 1_024
 _USUAL_REPLY = 8_192
 _MOST_REPLY = 2**40
 _MILLION = 1_000_000
-
-JsonObject = dict[str, Any]
 
 
 class Room1(NamedTuple):

@@ -119,15 +119,15 @@ def _finish_presented(old: OldSession, call: JsonObject, why: str = "") -> None:
 
 
 def _auto_approve(old: OldSession, call: JsonObject, decision: JsonObject) -> None:
-    guard, most = old.state["guard"], old.state["limits"]["max_unasked"]
+    guard, most = old.state["guard"], old.state["limits"]["max_auto_approved"]
     if decision["risk"] in ("none", "read"):
         _allowed(old, call)
-    elif most is not None and guard["unasked"] >= most:
-        reason = {"rule": "unasked-cap", "text": f"{guard['unasked']} calls in a row ran without asking"}
+    elif most is not None and guard["auto_approved"] >= most:
+        reason = {"rule": "unasked-cap", "text": f"{guard['auto_approved']} calls in a row ran without asking"}
         call["decision"] = {**decision, "reasons": [reason, *decision.get("reasons", ())]}
         _needs_yes(old, call, call["decision"], decision=call["decision"])
     else:
-        guard["unasked"] += 1
+        guard["auto_approved"] += 1
         _allowed(old, call)
 
 
@@ -180,7 +180,7 @@ def answered_1(old: OldSession, question: JsonObject, data: JsonObject) -> None:
     """Act on the user's answer to a question about a call."""
     call = old.call(question["call_id"], "asking")
     old.close(call["call"]["id"])
-    old.state["guard"]["unasked"] = 0
+    old.state["guard"]["auto_approved"] = 0
     option, said = data["option"], data.get("text", "")
     if option == "answer":
         finish_1(old, call, result("ok", said))

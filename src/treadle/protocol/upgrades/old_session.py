@@ -39,7 +39,7 @@ class OldSession:
             "notes": [],
             "allowances": [],
             "money": {"spent": {"cost": 0.0, "tokens": 0}, "terms": None, "reply_tokens": None, "agreed": []},
-            "guard": {"mistakes": 0, "recent": [], "polls": 0, "looping": False, "unasked": 0},
+            "guard": {"mistakes": 0, "recent": [], "polls": 0, "looping": False, "auto_approved": 0},
             "checklist": {"text": "", "read": "", "age": 0},
             "space": {"compactions": 0, "exceeded": 0, "largest": ""},
             "changed": [],

@@ -52,7 +52,7 @@ def limits_1(data: JsonObject) -> JsonObject:
         "max_steps": None,
         "max_seconds": None,
         "soft": 0.8,
-        "max_unasked": None,
+        "max_auto_approved": None,
         "max_mistakes": 3,
         "max_retries": 6,
         "warn_repeats": 3,
@@ -60,7 +60,8 @@ def limits_1(data: JsonObject) -> JsonObject:
         "reminders": 0,
         "raisable": False,
     }
-    return {**bounds, **data, **{name: _budget(data.get(name, {})) for name in ("turn", "session", "day")}}
+    known = {"max_auto_approved" if name == "max_unasked" else name: value for name, value in data.items()}
+    return {**bounds, **known, **{name: _budget(data.get(name, {})) for name in ("turn", "session", "day")}}
 
 
 def _budget(data: JsonObject) -> JsonObject:

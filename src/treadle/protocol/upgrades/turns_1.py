@@ -185,7 +185,7 @@ def _start_turn(old: OldSession) -> None:
         "more": 0,
         "presented": "",
     }
-    state["guard"] = {"mistakes": 0, "recent": [], "polls": 0, "looping": False, "unasked": 0}
+    state["guard"] = {"mistakes": 0, "recent": [], "polls": 0, "looping": False, "auto_approved": 0}
     _deliver(old, state["queue"][:1])
     begin_step_1(old)
 

@@ -11,10 +11,11 @@ from typing import Generic, TypeVar
 from treadle.app.exits import Exit
 from treadle.app.presentation.escape import printable
 from treadle.tui.chooser import Choosing, Chosen
+from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.ending import Left, ends_on_signals
 from treadle.tui.reader.keyboard import Keyboard
 from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, listing_lines, take_row
-from treadle.tui.reader.numbered import QUIET, NotUnderstood
+from treadle.tui.reader.numbered import NotUnderstood
 from treadle.tui.reader.session_list import SessionList
 
 _T = TypeVar("_T")
@@ -123,7 +124,7 @@ async def _take(listing: NumberedList) -> TakenRow | ListWord | Left:
 
     def take(lines: Sequence[str]) -> None:
         nonlocal listing, shown_at
-        if len(lines) > 1 or loop.time() - shown_at < QUIET:
+        if len(lines) > 1 or loop.time() - shown_at < QUIET_SECONDS:
             write_lines("This came before the list was read, so it answers nothing.")
             return
         taken = take_row(listing, lines[0])

@@ -24,9 +24,6 @@ from treadle.tui.asking import (
 from treadle.tui.lines import Line, line_text
 from treadle.tui.question_lines import question_text
 
-QUIET = 0.8
-"""Seconds after which a question takes answers: what was typed earlier is none."""
-
 _WIDTH = 100_000
 """Nothing is wrapped: a line is read as a line."""
 

@@ -25,6 +25,7 @@ from treadle.tui.aside import Aside
 from treadle.tui.asking import Asking, GivenAnswer, ShowWhole, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
+from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.diffs import diff_lines
 from treadle.tui.greeting import branch_of, greeting, kept_line
 from treadle.tui.items import DiffItem, NoticeItem, OwnDone, ProblemItem, Prose, Said, ScreenItem, Tone
@@ -35,7 +36,7 @@ from treadle.tui.past import first_view, new_view
 from treadle.tui.pieces import Pieces
 from treadle.tui.question_lines import whole_question
 from treadle.tui.reader.lists import NumberedLists
-from treadle.tui.reader.numbered import QUIET, NotUnderstood, asked_lines, opening, spoken, take_line
+from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, spoken, take_line
 from treadle.tui.requests import Requests
 from treadle.tui.slash import SlashCommands
 from treadle.tui.theme import Signs
@@ -213,7 +214,7 @@ class Reader:
         (line,) = lines
         asking = self._asking
         asked = "question" if asking is not None else "list" if self.lists.open else ""
-        if asked and self._loop.time() - self._asked_at < QUIET:
+        if asked and self._loop.time() - self._asked_at < QUIET_SECONDS:
             self._keep(f"{line}\n" if line else "")
             self._say(f"This came before the {asked} was read, so it answers nothing.")
         elif asking is not None and (line.strip() or asking.field):

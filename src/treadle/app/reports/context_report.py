@@ -1,0 +1,160 @@
+"""What a request to the model consists of, block by block, with what each costs: `treadle context` and `/context`."""
+
+from collections.abc import Iterator, Sequence
+
+from treadle.app.presentation.words import clip_text, counted, money
+from treadle.context.blocks import ContextBlock, blocks_of
+from treadle.context.provenance import Entry
+from treadle.context.reader import TranscriptReader
+from treadle.engine.core.history import last_state
+from treadle.protocol.base import Record
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import ContextReady, Event, OfferChanged, ReplyFailed, ReplyFinished
+from treadle.protocol.models import ModelRequest, Prices
+from treadle.protocol.sealed import system_text
+from treadle.protocol.usage import Usage
+
+_PER_PRICE = 1_000_000
+_SHOWN = 24
+_LONGEST_SOURCE = 60
+
+
+class PricedBlock(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One block: `tokens` are estimated, `price` is in US dollars, None where the model's is unknown.
+
+    `cached`: the provider had it in its cache; None where the request has not been answered.
+    """
+
+    source: str
+    why: str
+    tokens: int
+    cached: bool | None
+    price: float | None
+
+
+class ContextReport(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A request in blocks. `estimated` is the sum of their tokens, `reported` what the provider counted, if it did."""
+
+    blocks: tuple[PricedBlock, ...]
+    estimated: int
+    reported: int | None
+    difference: int | None
+
+
+class SentRequest(Record, frozen=True, kw_only=True):
+    """The request of a step as the log tells it, the model it went to, and what the provider counted.
+
+    `counted` are the bytes of the request before and its reply with the provider's count of tokens; what came since is
+    estimated by `bytes_per_token`.
+    """
+
+    model: str
+    request: ModelRequest
+    offer: OfferChanged
+    entries: tuple[Entry, ...]
+    bytes_per_token: float
+    counted: tuple[int, int]
+    usage: Usage | None
+
+
+def sent_request(events: Sequence[Event], step: int | None = None) -> SentRequest:
+    """Read the request of a step, by default the last one, off a log. Raises `SessionError` where there is none."""
+    steps = [event.data.step for event in events if isinstance(event.data, ContextReady)]
+    if not steps or (step is not None and step not in steps):
+        raise SessionError(
+            "step-missing",
+            f"The session has no step {step}." if steps else "The session has sent nothing to a model yet.",
+            why=f"Its steps are {steps[0]} to {steps[-1]}." if steps else "No prompt was given.",
+            fix="Name one of its steps with --step." if steps else "Give it a task first.",
+        )
+    wanted = steps[-1] if step is None else step
+    end = max((at for at, event in enumerate(events) if _answers(event, wanted)), default=None)
+    reply = None if end is None else events[end].data
+    sent = events[:end]
+    reader = TranscriptReader()
+    for event in sent:
+        reader.take(event)
+    choice = last_state(sent).choice
+    request = ModelRequest(
+        id=f"step-{wanted}",
+        model=choice.model,
+        system=system_text(reader.offer.system),
+        messages=reader.transcript.messages(choice.tool_protocol),
+        tools=reader.offer.tools,
+    )
+    return SentRequest(
+        model=choice.model,
+        request=request,
+        offer=reader.offer,
+        entries=tuple(reader.transcript.entries()),
+        bytes_per_token=reader.transcript.bytes_per_token,
+        counted=reader.transcript.counted,
+        usage=reply.usage if isinstance(reply, ReplyFinished) and reply.usage.context_tokens else None,
+    )
+
+
+def _answers(event: Event, step: int) -> bool:
+    return isinstance(event.data, ReplyFinished | ReplyFailed) and event.data.step == step
+
+
+def context_report(sent: SentRequest, prices: Prices | None) -> ContextReport:
+    """Say what a request consists of; what its blocks cost is known where the prices are."""
+    usage = sent.usage
+    cached = None if usage is None else usage.cache_read_tokens
+    priced: list[PricedBlock] = []
+    ends = size = 0
+    for block in blocks_of(sent.offer, sent.entries):
+        size += block.size
+        tokens = max(0, round(_tokens_of(size, sent)) - ends)
+        ends += tokens
+        is_cached = None if cached is None else ends <= cached
+        priced.append(_priced(block, tokens, prices, cached=is_cached))
+    reported = None if usage is None else usage.context_tokens - usage.output_tokens
+    return ContextReport(
+        blocks=tuple(priced),
+        estimated=ends,
+        reported=reported,
+        difference=None if reported is None else reported - ends,
+    )
+
+
+def _tokens_of(size: int, sent: SentRequest) -> float:
+    """Estimate the tokens of so many bytes from the request's beginning."""
+    counted, tokens = sent.counted
+    if not counted:
+        return size / sent.bytes_per_token
+    return min(size, counted) * tokens / counted + max(0, size - counted) / sent.bytes_per_token
+
+
+def _priced(block: ContextBlock, tokens: int, prices: Prices | None, *, cached: bool | None) -> PricedBlock:
+    price = None
+    if prices is not None:
+        read = prices.input if prices.cache_read is None else prices.cache_read
+        price = round(tokens * (read if cached else prices.input) / _PER_PRICE, 8)
+    return PricedBlock(source=block.source, why=block.why, tokens=tokens, cached=cached, price=price)
+
+
+def context_lines(report: ContextReport, model: str) -> Iterator[str]:
+    """Put a report into words: the largest blocks, the rest by what they are, and the sum beside the provider's."""
+    yield f"The request to {model}: about {report.estimated:,} tokens in {counted(len(report.blocks), 'block')}."
+    largest = sorted(report.blocks, key=lambda block: -block.tokens)[:_SHOWN]
+    for block in report.blocks:
+        if block in largest:
+            yield _line(block)
+    others = [block for block in report.blocks if block not in largest]
+    if others:
+        amount = sum(block.tokens for block in others)
+        yield f"{amount:>9,}  {counted(len(others), 'smaller block')}"
+    yield f"{report.estimated:>9,}  estimated"
+    if report.reported is None:
+        yield "           the provider has not counted it"
+    else:
+        yield f"{report.reported:>9,}  counted by the provider"
+        yield f"{report.difference:>+9,}  difference"
+
+
+def _line(block: PricedBlock) -> str:
+    state = {True: "cached", False: "new", None: ""}[block.cached]
+    price = "" if block.price is None else money(block.price)
+    source = clip_text(" ".join(block.source.split()), _LONGEST_SOURCE)
+    return f"{block.tokens:>9,}  {state:<6}  {price:>8}  {source}  ({block.why})"

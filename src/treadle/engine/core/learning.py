@@ -1,0 +1,58 @@
+"""What a turn learns from the outcome of a call."""
+
+from treadle.context.left_out import Ran, remember_run
+from treadle.engine.core.state import CallState, State, replace
+from treadle.protocol.messages import Text
+from treadle.protocol.tools import OUTSIDE, CallResult, FetchUrl, FileChange, Flow, Outcome, RunCommand, ToolKind
+
+_RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
+
+
+def learn_from(state: State, call: CallState, result: CallResult) -> State:
+    """Take note of what a call changed, ran, and read from outside."""
+    if state.turn is not None and result.changes:
+        changes = _merge(state.turn.changes, result.changes)
+        state = replace(state, turn=replace(state.turn, changes=changes, worked=True))
+        state = replace(state, changed=_merge(state.changed, result.changes))
+    if state.turn is not None and ran_something(call, result):
+        state = replace(state, turn=replace(state.turn, worked=True), runs=with_run(state, call, result))
+    if state.turn is not None and _from_outside(call, result):
+        urls = (access.url for access in call.accesses if isinstance(access, FetchUrl))
+        fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
+        state = replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
+    return state
+
+
+def ran_something(call: CallState, result: CallResult) -> bool:
+    """Whether a call ran a command."""
+    return call.traits.kind is ToolKind.EXECUTE and call.traits.flow is Flow.RUN and result.outcome in _RAN
+
+
+def with_run(state: State, call: CallState, result: CallResult) -> tuple[Ran, ...]:
+    """Give the commands that ran, with this one."""
+    command = next((access.command for access in call.accesses if isinstance(access, RunCommand)), None)
+    if command is None:
+        return state.runs
+    said = "".join(block.text for block in result.content if isinstance(block, Text))
+    return remember_run(state.runs, Ran(command=command, said=said, full_output=result.full_output))
+
+
+def _from_outside(call: CallState, result: CallResult) -> bool:
+    """Whether the model reads text with this result, or can read it from now on, that nobody on this machine wrote."""
+    brought = call.decision is not None and call.decision.outside and result.outcome in _RAN
+    return brought or result.origin in OUTSIDE
+
+
+def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    merged = {change.path: change for change in known}
+    for change in new:
+        earlier = merged.get(change.path)
+        if earlier is not None:
+            change = replace(  # noqa: PLW2901 - the merged change stands for both
+                change,
+                before=earlier.before,
+                added=change.added + earlier.added,
+                removed=change.removed + earlier.removed,
+            )
+        merged[change.path] = change
+    return tuple(merged.values())

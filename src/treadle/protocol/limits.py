@@ -1,0 +1,52 @@
+"""What a session may spend and how long it may go on, and what its next step can cost at worst."""
+
+from treadle.protocol.base import Record
+from treadle.protocol.models import Spent
+
+
+class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What may be spent: US dollars, and tokens of every kind; None is unbounded."""
+
+    cost: float | None = None
+    tokens: int | None = None
+
+
+class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
+
+    `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
+    calls that may run in a row without asking. `max_mistakes` bounds replies in a row of which no call could be
+    made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
+    `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
+    `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
+    """
+
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    turn: Budget = Budget()
+    session: Budget = Budget()
+    day: Budget = Budget()
+    soft: float = 0.8
+    max_auto_approved: int | None = None
+    max_mistakes: int = 3
+    max_retries: int = 6
+    warn_repeats: int = 3
+    max_repeats: int = 5
+    reminders: int = 0
+    raisable: bool = False
+
+
+class Terms(Record, frozen=True, kw_only=True):
+    """What the next model call can cost at worst. Prices are US dollars for a million tokens, None if unknown.
+
+    `input_tokens` is an upper bound; `max_output` is the model's limit. `search_cost` is what searches of the web by
+    the provider can cost in all, None if that is unknown. `day` is what was spent, and reserved by other sessions,
+    since midnight (UTC).
+    """
+
+    input_tokens: int
+    max_output: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+    search_cost: float | None = 0.0
+    day: Spent = Spent()

@@ -1,0 +1,172 @@
+"""What was sent to the model, block by block; making room by hand; and what stays in the conversation for good."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.process import Ended, Program
+from treadle.app.exits import Exit
+from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+MODEL = "anthropic-compatible/main"
+PRICED = f'[models."{MODEL}"]\ncontext_window = 200000\ninput_price = 3.0\noutput_price = 15.0\n'
+
+
+def call(name: str, **arguments: Any) -> MakeCall:
+    return MakeCall(name=name, arguments=arguments)
+
+
+def lay_out(folder: Path, settings: str = PRICED) -> tuple[Program, Path]:
+    work = folder / "work"
+    work.mkdir()
+    (folder / "home").mkdir()
+    (folder / "home" / "config.toml").write_text(settings)
+    for number in range(4):
+        (work / f"f{number}.txt").write_text(f"line of file {number}\n" * 400)
+    return Program(folder / "home"), work
+
+
+async def headless(program: Program, work: Path, server: ScriptedServer, *words: str) -> Ended:
+    return await program.run("-p", *words, "--model", MODEL, "--base-url", server.base_url, cwd=work)
+
+
+async def test_the_request_is_shown_block_by_block_with_its_price(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    # What a tokenizer of about four bytes a token says of such requests.
+    turns = [Turn(items=(call("read_file", path=f"f{number}.txt"),)) for number in range(4)]
+    script = Script(turns=(*turns, Turn(items=(call("attempt_completion", result="Done."),))))
+    async with ScriptedServer(script) as server:
+        ended = await headless(program, work, server, "Read them.")
+        assert ended.code == Exit.DONE, ended.err
+    shown = await program.run("context", "--json", cwd=work)
+    report = json.loads(shown.out)
+    assert report["estimated"] == sum(block["tokens"] for block in report["blocks"])
+    sources = [block["source"] for block in report["blocks"]]
+    assert {"f0.txt", "f3.txt", "user", "environment", "tool read_file", "system: work"} <= set(sources)
+    assert (
+        sources.index("tool read_file")
+        < sources.index("system: work")
+        < sources.index("user")
+        < sources.index("f0.txt")
+    )
+    assert all(block["price"] is not None for block in report["blocks"])
+    assert report["difference"] == report["reported"] - report["estimated"]
+    assert abs(report["difference"]) <= report["reported"] * 0.05
+    first = json.loads((await program.run("context", "--json", "--step", "1", cwd=work)).out)
+    assert "f0.txt" not in [block["source"] for block in first["blocks"]]
+    raw = json.loads((await program.run("context", "--raw", cwd=work)).out)
+    assert len(raw["messages"]) == len(server.requests[-1].body["messages"])
+    words = (await program.run("context", cwd=work)).out
+    assert "counted by the provider" in words
+    missing = await program.run("context", "--step", "99", cwd=work)
+    assert missing.code != Exit.DONE
+    assert "no step 99" in missing.err
+
+
+async def test_a_session_without_a_step_says_so(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    ended = await program.run("context", cwd=work)
+    assert "There is no session to continue" in ended.err
+
+
+SUMMARY = "## Task\nRead the files.\n## Decisions\nThe names of the API stay.\n## Next step\nRead f3.txt."
+ROOMY = PRICED.replace("200000", "60000")
+
+
+FILES = 12
+
+
+def chapters(work: Path) -> None:
+    """Files that are long enough to fill the window."""
+    for number in range(FILES):
+        (work / f"chapter{number}.txt").write_text(f"marker-{number}.\n" + f"words of chapter {number}\n" * 300)
+
+
+def reading(summary: SayText | Refuse) -> Script:
+    """Read one chapter after the other; asked for a summary, give this."""
+    asks = Expectation(last_user=Texts(contains=("about to lose its older messages",)))
+    begins = Expectation(last_user=Texts(contains=("Read them all",)), messages=1)
+    reads = [
+        Turn(
+            when=begins if number == 0 else Expectation(last_result=Texts(contains=(f"marker-{number - 1}.",))),
+            items=(SayText(text=f"Now chapter {number}."), call("read_file", path=f"chapter{number}.txt")),
+        )
+        for number in range(FILES)
+    ]
+    ends = Turn(
+        when=Expectation(last_result=Texts(contains=(f"marker-{FILES - 1}.",))),
+        items=(call("attempt_completion", result="Done."),),
+    )
+    return Script(turns=(Turn(when=asks, items=(summary,)), *reads, ends))
+
+
+async def events_of(program: Program, work: Path) -> list[dict[str, Any]]:
+    (listed, *_) = (await program.run("sessions", "--json", cwd=work)).out.splitlines()
+    log = (await program.run("show", "--events", json.loads(listed)["id"], cwd=work)).out
+    return [json.loads(line)["data"] for line in log.splitlines()]
+
+
+async def test_the_model_sums_up_what_leaves_and_goes_on_from_it(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path, f"{ROOMY}[context]\ncompact_at = 14000\n")
+    chapters(work)
+    async with ScriptedServer(reading(SayText(text=SUMMARY))) as server:
+        ended = await headless(program, work, server, "Read them all.")
+        assert (ended.code, ended.out.strip()) == (Exit.DONE, "Done."), ended.err
+        requests = [str(request.body["messages"]) for request in server.requests]
+    asked = [at for at, request in enumerate(requests) if "about to lose its older messages" in request]
+    assert asked
+    for at in asked:
+        after = requests[at + 1]
+        assert "The names of the API stay." in after
+        assert "Read them all." in after
+        assert len(after) < len(requests[at]) * 0.8
+    events = await events_of(program, work)
+    written = [event for event in events if event["type"] == "summary_written"]
+    assert len(written) == len(asked)
+    assert all(event["cost"] > 0 for event in written)
+    spent = json.loads((await program.run("sessions", "--json", cwd=work)).out.splitlines()[0])["cost"]
+    billed = sum(event["cost"] for event in events if event["type"] in {"reply_finished", "summary_written"})
+    assert spent == pytest.approx(billed)
+    assert "older messages removed to make room (" in ended.err
+
+
+async def test_where_the_model_writes_no_summary_the_log_makes_one(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path, f'{ROOMY}[context]\ncompact_at = 14000\nstrategy = "summary"\n')
+    chapters(work)
+    async with ScriptedServer(reading(Refuse(status=400, message="no"))) as server:
+        ended = await headless(program, work, server, "Read them all.")
+        assert (ended.code, ended.out.strip()) == (Exit.DONE, "Done."), ended.err
+        last = str(server.requests[-1].body["messages"])
+    assert "Files that you read" in last
+    assert "chapter0.txt" in last
+    assert "Now chapter 0." in last
+    assert next(one for one in await events_of(program, work) if one["type"] == "summary_written")["error"]
+
+
+async def test_a_file_that_is_read_again_and_again_leaves_first(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path, f"{ROOMY}[context]\ncompact_at = 14000\n")
+    (work / "f0.txt").write_text("version 0\n" + "line of the file\n" * 400)
+    steps = [
+        call("read_file", path="f0.txt")
+        if number % 2 == 0
+        else call(
+            "replace_in_file",
+            path="f0.txt",
+            diff=f"------- SEARCH\nversion {number // 2}\n=======\nversion {number // 2 + 1}\n+++++++ REPLACE\n",
+        )
+        for number in range(24)
+    ]
+    most = [Turn(when=Expectation(assistant_messages=number), items=(step,)) for number, step in enumerate(steps)]
+    done = Turn(when=Expectation(assistant_messages=24), items=(call("attempt_completion", result="Done."),))
+    async with ScriptedServer(Script(turns=(*most, done))) as server:
+        ended = await headless(program, work, server, "Read it often.", "--mode", "edits", "--max-steps", "30")
+        last = str(server.requests[-1].body["messages"])
+    events = await events_of(program, work)
+    rooms = [event for event in events if event["type"] == "compacted"]
+    assert rooms
+    assert all(room.get("dropped", 0) == 0 and room["shortened"] for room in rooms)
+    assert "f0.txt was read again later" in last
+    assert (ended.code, ended.out.strip()) == (Exit.DONE, "Done."), ended.err
