@@ -9,9 +9,9 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import log_of, model
 from tests.person import CTRL_D, ENTER
-from treadle.protocol.events import CompactNow, SetMode
+from treadle.protocol.events import CompactNow, SetMode, SideAnswered
 from treadle.protocol.permissions import Mode
-from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 SAID = Turn(items=(SayText(text="Understood."),))
@@ -41,7 +41,6 @@ async def run(project: Path, *tasks: str, flags: tuple[str, ...] = (), turns: in
         ("/help", "/compact [FOCUS]"),
         ("/help mode", "/mode NAME"),
         ("/status", "mode     ask"),
-        ("/context", "The conversation takes about 0 tokens"),
         ("/cost", "Nothing was spent in this session yet."),
         ("/permissions", "mode: ask"),
         ("/approvals", "Nothing is allowed for this session"),
@@ -131,3 +130,46 @@ async def test_commands_in_the_terminal(project: Path) -> None:
         assert await terminal.ended() == 0
     assert '<command name=\\"/ask\\"' in json.dumps(server.requests[0].body)
     assert "/ask" not in json.dumps(server.requests[1].body)
+
+
+def aside(answer: str) -> Turn:
+    """The reply to a question beside the work."""
+    return Turn(items=(SayText(text=answer),), when=Expectation(last_user=Texts(contains=("beside the work",))))
+
+
+async def test_a_side_question_leaves_no_trace_in_the_conversation(project: Path) -> None:
+    async with ScriptedServer(Script(turns=(SAID, SAID, aside("It is called cart.")))) as server:
+        program, given = Program(project.parent / "home"), (*model(server), "-C", str(project))
+        await program.run("-p", "remember: the module is called cart", *given)
+        asked = await program.run("-p", "/btw what is the module called?", *given, "--continue")
+        after = await program.run("-p", "go on", *given, "--continue")
+        bodies = [json.dumps(request.body["messages"]) for request in server.requests]
+        tools = [request.body.get("tools") for request in server.requests]
+    assert (asked.code, asked.out, after.code) == (0, "It is called cart.\n", 0), asked.err
+    assert "what is the module called?" in bodies[1]
+    assert "the module is called cart" in bodies[1]
+    assert "what is the module called?" not in bodies[2]
+    assert "It is called cart." not in bodies[2]
+    assert tools[1] == tools[0], "the provider's cache holds what comes before the question"
+    (logged,) = [event.data for event in log_of(project.parent / "home") if isinstance(event.data, SideAnswered)]
+    assert (logged.text, logged.usage.output_tokens > 0) == ("It is called cart.", True)
+
+
+async def test_a_side_question_is_answered_while_the_session_works(project: Path) -> None:
+    wait = Turn(items=(MakeCall(name="execute_command", arguments={"command": "sleep 3"}),))
+    done = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "It slept."}),))
+    program = Program(project.parent / "home")
+    async with (
+        ScriptedServer(Script(turns=(wait, done, aside("A sleeping command.")))) as server,
+        on_terminal(program, *model(server), "--mode", "full", "--directory", str(project)) as terminal,
+    ):
+        await terminal.until_shown("full")
+        terminal.type(f"work{ENTER}")
+        await terminal.until_shown("sleep 3")
+        terminal.type(f"/btw what runs?{ENTER}")
+        await terminal.until_shown("Asked beside the work: what runs?", "A sleeping command.")
+        await terminal.until_shown("It slept.", "■ Done")
+        terminal.type(f"/context {ENTER}")
+        await terminal.until_shown("estimated")
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0

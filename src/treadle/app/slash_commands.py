@@ -87,7 +87,9 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(name="export", arguments="[FILE]", about="write the session to a file (not available yet)"),
     SlashCommand(name="diff", about="show what is changed in the working tree and not committed", takes_time=True),
     SlashCommand(name="status", about="show session, model, mode, folder and what is going on"),
-    SlashCommand(name="context", about="show how much of the model's window is used"),
+    SlashCommand(
+        name="context", about="show what the model was sent: each part with its tokens and price", takes_time=True
+    ),
     SlashCommand(name="cost", about="show what this session cost so far", takes_time=True),
     SlashCommand(name="todo", about="show the task's checklist, and the file in which you can change it"),
     SlashCommand(name="jobs", about="list commands that run in the background", takes_time=True),

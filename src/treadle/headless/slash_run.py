@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import uuid
 from collections.abc import AsyncIterator
 
 from treadle.app.exits import Exit
@@ -17,6 +18,7 @@ from treadle.headless.main import (
     finish_task,
 )
 from treadle.headless.records import CommandRecord
+from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification, Phase
 
@@ -49,6 +51,8 @@ async def _run(
         answer = await asyncio.to_thread(do_command, name, argument, live)
     else:
         answer = do_command(name, argument, live)
+    if name == "btw" and answer.send:
+        return await _aside(live, answer.send, console)
     if answer.send:
         return await finish_task(live, (Text(text=answer.send),), feed, console)
     with HeadlessSignals(live) as signals:
@@ -63,6 +67,17 @@ async def _run(
     code = Exit.USAGE if answer.warning else Exit.DONE
     record = CommandRecord(session_id=live.id, name=name, text=answer.text, exit_code=code)
     return console.answer(record, warning=answer.warning)
+
+
+async def _aside(live: LiveSession, message: str, console: HeadlessConsole) -> int:
+    """Ask beside the work, and write the answer."""
+    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=message),)), HEADLESS)
+    answered = (await live.asides())[-1]
+    code = Exit.FAILED if answered.error else Exit.DONE
+    text = answered.text or f"No answer: {answered.error}."
+    return console.answer(
+        CommandRecord(session_id=live.id, name="btw", text=text, exit_code=code), warning=bool(answered.error)
+    )
 
 
 async def _until_quiet(live: LiveSession, feed: AsyncIterator[Notification], console: HeadlessConsole) -> None:

@@ -136,6 +136,16 @@ class CompactNow(Tagged, frozen=True, kw_only=True, tag="compact_now"):
     focus: str = ""
 
 
+class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
+    """A question beside the work was answered, or why not (`error`). The conversation has nothing of it."""
+
+    question: str
+    text: str = ""
+    error: str = ""
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+
+
 class Pin(Tagged, frozen=True, kw_only=True, tag="pin"):
     """The user wants a text to stay in the prompt, word for word, whatever leaves it; without a text, no longer."""
 
@@ -356,6 +366,7 @@ EventData: TypeAlias = (
     | Noted
     | CompactNow
     | Pin
+    | SideAnswered
     | SessionStarted
     | Resumed
     | OfferChanged

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -20,7 +21,18 @@ from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
-from treadle.protocol.events import Answer, EditQueued, EventData, Op, Prompt, Resumed, SetMode, SetModel, Source
+from treadle.protocol.events import (
+    Answer,
+    EditQueued,
+    EventData,
+    Op,
+    Prompt,
+    Resumed,
+    SetMode,
+    SetModel,
+    SideAnswered,
+    Source,
+)
 from treadle.protocol.messages import origins, text_of, without_own_commands
 from treadle.protocol.models import ModelChoice, ModelSpec
 from treadle.protocol.notifications import Notice, Notification, TurnOutcome
@@ -47,6 +59,8 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
     offered: Callable[[], Sequence[OfferedModel]] = tuple
 
+
+_BTW = "/btw "
 
 _SHARED_AFTER = 0.3
 """Seconds; a short run has nobody who attaches to it."""
@@ -93,6 +107,7 @@ class LiveSession:
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
+        self._asides: list[asyncio.Task[SideAnswered]] = []
         self._failure_shown = False
         self._opening: Sequence[Notification] = ()
         self._untouched = False
@@ -180,12 +195,27 @@ class LiveSession:
         """
         self._untouched = False
         if not isinstance(op, SetMode):
-            await self._engine.post(await self._with_mentions(op), source)
+            if question := _asked_aside(op):
+                self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
+            else:
+                await self._engine.post(await self._with_mentions(op), source)
             return
         wanted = await self._models.for_mode(op.mode)
         if wanted is not None and wanted != self._engine.state.choice:
             op = SetMode(mode=op.mode, choice=wanted)
         await self._engine.post(op, source)
+
+    async def asides(self) -> tuple[SideAnswered, ...]:
+        """Wait until every question beside the work is answered."""
+        return tuple(await asyncio.gather(*self._asides))
+
+    async def _answer_aside(self, question: str) -> SideAnswered:
+        from treadle.engine.runtime.side_question import answer_aside
+
+        self._engine.publish(Notice(text=f"Asked beside the work: {question}"))
+        answered = await self._engine.aside(partial(answer_aside, question))
+        self._engine.publish(Notice(text=answered.text or f"No answer: {answered.error}."))
+        return answered
 
     async def _with_mentions(self, op: Op) -> Op:
         """Let go along what the user's words mention; what does not is said."""
@@ -239,6 +269,9 @@ class LiveSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for aside in self._asides:
+            aside.cancel()
+        await asyncio.gather(*self._asides, return_exceptions=True)
         await self._engine.close()
         loop, *others = self._tasks
         for task in others:
@@ -292,6 +325,12 @@ class LiveSession:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             await self._store.heartbeat(self.id)
+
+
+def _asked_aside(op: Op) -> str:
+    """Give the question of a message that is one beside the work."""
+    text = text_of(without_own_commands(op.content)) if isinstance(op, Prompt) else ""
+    return text.removeprefix(_BTW).strip() if text.startswith(_BTW) else ""
 
 
 def _mentioning(op: Op) -> str:

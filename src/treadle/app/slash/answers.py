@@ -147,10 +147,6 @@ def _btw(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
     return CommandAnswer(send=f"/btw {argument}") if argument else wrong("/btw needs a question: /btw QUESTION.")
 
 
-def _context(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
-    return CommandAnswer(text=f"The conversation takes {_context_line(session)}.")
-
-
 def _context_line(session: SessionAccess) -> str:
     used, window = session.status.tokens, session.status.window
     if window is None:
@@ -205,7 +201,6 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "revoke": _revoke,
         "trust": lambda session, _: CommandAnswer(text=trust_report(session.trust)),
         "status": _status,
-        "context": _context,
         "help": _help,
         **{name: _said(text) for name, text in _LATER.items()},
     }

@@ -7,9 +7,11 @@ from types import MappingProxyType
 
 import msgspec
 
+from treadle.app.compose import session_log
 from treadle.app.config.settings import read_layers
 from treadle.app.places import config_file
 from treadle.app.presentation.words import counted, money
+from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
 from treadle.app.reports.doctor import examine
 from treadle.app.reports.jobs import list_jobs
 from treadle.app.reports.origins import setting_lines
@@ -33,6 +35,13 @@ def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
     except ToolError as error:
         return wrong(f"{error.text[:1].upper()}{error.text[1:]}")
     return CommandAnswer(text=found)
+
+
+def _context(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    with session_log(session.id) as (row, store):
+        sent = sent_request(list(store.read(row.id)))
+    report = context_report(sent, model_prices(sent.model))
+    return CommandAnswer(text=visible("\n".join(context_lines(report, sent.model))))
 
 
 def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
@@ -78,6 +87,7 @@ def _doctor(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: AR
 REPORTS: Mapping[str, Handler] = MappingProxyType(
     {
         "diff": _diff,
+        "context": _context,
         "cost": _cost,
         "jobs": _jobs,
         "permissions": _permissions,

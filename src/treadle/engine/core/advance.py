@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from treadle.engine.core import answers, calls, checklist, compaction, interruptions, replies, room, sealing, turns
+from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import (
     Assemble,
     Cancel,
@@ -62,6 +63,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    SideAnswered,
     Source,
     SummaryWritten,
     TimerFired,
@@ -164,6 +166,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return room.compact_now(state, data)
         case Pin() as data:
             return room.pin(state, data), []
+        case SideAnswered(usage=usage, cost=cost):
+            return bill(state, usage, cost), []
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:

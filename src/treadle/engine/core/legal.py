@@ -33,6 +33,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    SideAnswered,
     SummaryWritten,
     TimerFired,
 )
@@ -85,6 +86,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case (
             SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Noted() | Resumed()
         ):
+            return ""
+        case SideAnswered():
             return ""
         case CompactNow():
             return _room(state)
