@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treadle.app.compose import limits_of
 from treadle.app.config.lines import ConfigEntry, entries
-from treadle.app.config.settings import ModeSettings, ProviderSettings, Settings, limits_of, load_settings
+from treadle.app.config.settings import ModeSettings, ProviderSettings, Settings, load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode

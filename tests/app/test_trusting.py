@@ -18,7 +18,7 @@ from treadle.app.security.trusting import (
     trusted_by_variable,
 )
 from treadle.app.session.live import LiveSession
-from treadle.app.session.rules import load_project_rules
+from treadle.app.session.rule_files import find_rules
 from treadle.context.system import Rules
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt, Source
@@ -29,6 +29,12 @@ from treadle.protocol.tools import Risk
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.trust import TrustState
+
+
+def blocks(trust: SessionTrust) -> tuple[Rules, ...]:
+    """What the rules of a folder say, as far as they apply."""
+    return tuple(block for rule in find_rules(trust) if not rule.unused for block in rule.blocks)
+
 
 SOURCE = Source(kind="test", id="main")
 WIDE = (Mode.EDITS, Mode.AUTO, Mode.FULL)
@@ -67,8 +73,8 @@ def test_rules_come_from_the_top_of_the_repository_down_and_one_from_each_folder
     (folder / "CLAUDE.md").write_text("not read beside AGENTS.md")
     (folder / "a" / "CLAUDE.md").write_text("RULE TWO")
     (inner / "AGENTS.md").write_text("RULE THREE")
-    assert load_project_rules(session_trust(inner)) == ()
-    assert load_project_rules(trust_now(inner)) == (
+    assert blocks(session_trust(inner)) == ()
+    assert blocks(trust_now(inner)) == (
         Rules(origin=str(folder / "AGENTS.md"), text="RULE ONE"),
         Rules(origin=str(folder / "a" / "CLAUDE.md"), text="RULE TWO"),
         Rules(origin="AGENTS.md", text="RULE THREE"),
@@ -79,8 +85,8 @@ def test_only_the_bytes_that_were_trusted_are_read(folder: Path) -> None:
     trust = trust_now(folder)
     (folder / "AGENTS.md").write_text("OTHER")
     (folder / "CLAUDE.md").write_text("NEW")
-    assert load_project_rules(trust) == ()
-    assert load_project_rules(session_trust(folder, once=True)) == (Rules(origin="AGENTS.md", text="OTHER"),)
+    assert blocks(trust) == ()
+    assert blocks(session_trust(folder, once=True)) == (Rules(origin="AGENTS.md", text="OTHER"),)
 
 
 def test_a_yes_for_one_session_is_not_kept(folder: Path) -> None:
@@ -93,7 +99,7 @@ def test_a_folder_that_cannot_be_looked_through_is_used_under_no_flag(folder: Pa
     for number in range(2001):
         (folder / ".treadle" / str(number)).touch()
     trust = session_trust(folder, once=True)
-    assert (trust.trusted, trust.asks, load_project_rules(trust)) == (False, False, ())
+    assert (trust.trusted, trust.asks, blocks(trust)) == (False, False, ())
     assert "has more than 2000 files" in trust.notice()
 
 

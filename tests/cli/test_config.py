@@ -45,6 +45,8 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "tool_protocol": (None, "default"),
         "try_first": (True, "default"),
         "web_search": (False, "default"),
+        "language": ("", "default"),
+        "instructions": ("", "default"),
     }
     assert "hunter2" not in treadle("config").out
 

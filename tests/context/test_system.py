@@ -7,19 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.context.system import Rules, SystemParts, system_prompt
-from treadle.protocol.models import ToolProtocol
-from treadle.protocol.sealed import system_text
-
-PARTS = SystemParts(work="Work.", native="Call.", xml="Write.")
+from treadle.context.system import RULES_HEADING, Rules, fenced
 
 
 def prompt(*rules: Rules) -> str:
-    return system_text(system_prompt(PARTS, ToolProtocol.NATIVE, rules=rules))
-
-
-def test_without_rules_there_is_no_word_of_them() -> None:
-    assert prompt() == "Work.\n\nCall."
+    return "\n\n".join(["Work.", RULES_HEADING, *map(fenced, rules)])
 
 
 def test_the_rules_of_each_file_have_their_origin_and_their_end() -> None:

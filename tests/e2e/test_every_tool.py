@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
-from tests.e2e.tool_cases import CASES, FILES, NO_YES, PAGES, Case, Step, lay_out
+from tests.e2e.tool_cases import CASES, FILES, NO_YES, PAGES, SKILL, Case, Step, lay_out
 from tests.next_step import says_what_to_do
 from tests.tools.web_server import serving
 from treadle.app.compose import Opening, open_session, tool_specs
@@ -39,8 +39,11 @@ BROWSER = importlib.util.find_spec("playwright") is not None and shutil.which("c
 def test_every_tool_has_a_case() -> None:
     assert set(CASES) == set(SPECS)
     assert [name for name, case in CASES.items() if not case.refused] == []
-    # Nobody is here to answer a question.
-    assert [name for name, case in CASES.items() if not (case.works or case.ends)] == ["ask_followup_question"]
+    # Nobody is here to answer a question, or to approve a rule.
+    assert [name for name, case in CASES.items() if not (case.works or case.ends)] == [
+        "new_rule",
+        "ask_followup_question",
+    ]
 
 
 def at(site: str, value: Any) -> Any:
@@ -72,6 +75,8 @@ async def drive(name: str, steps: tuple[Step, ...], folder: Path, *, case: Case,
         async with ScriptedServer(script) as server:
             provider = ("--model", f"anthropic-compatible/{case.model}", "--base-url", server.base_url)
             program = Program(folder / "home")
+            (folder / "home/skills/greet").mkdir(parents=True)
+            (folder / "home/skills/greet/SKILL.md").write_text(SKILL)
             flags = (*provider, "--tool-protocol", protocol, "--mode", case.mode, "--output-format", "stream-json")
             ended = await program.run("-p", "Go.", *flags, "-C", str(lay_out(folder / "project")))
         assert server.violations == []

@@ -22,6 +22,8 @@ TOOLS = {
     "write_to_file": {"path": "new.txt", "content": "x\n"},
     "replace_in_file": {"path": "a.txt", "diff": "<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE"},
     "apply_patch": {"patch": PATCH},
+    "new_rule": {"path": "testing", "content": "x"},
+    "use_skill": {"name": "greet"},
     "read_file": {"path": "a.txt"},
     "list_files": {"path": "."},
     "search_files": {"path": ".", "regex": "one"},

@@ -9,8 +9,9 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import log_of, model
 from tests.person import CTRL_D, ENTER
-from treadle.protocol.events import CompactNow, SetMode, SideAnswered
+from treadle.protocol.events import CompactNow, SetMode
 from treadle.protocol.permissions import Mode
+from treadle.protocol.sealed import SideAnswered
 from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
 from treadle.providers.scripted.server import ScriptedServer
 

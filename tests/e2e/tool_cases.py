@@ -82,6 +82,9 @@ def browse(says: str, action: str, *, picture: bool = True, **arguments: str) ->
     return Step({"action": action, **arguments}, says, picture=picture)
 
 
+SKILL = "---\nname: greet\ndescription: Say hello.\n---\nSay hello to $ARGUMENTS.\n"
+"""One of the user's own skills."""
+
 NO_YES = "Denied [no-user]"
 CASES: Mapping[str, Case] = {
     "read_file": Case(
@@ -182,6 +185,18 @@ CASES: Mapping[str, Case] = {
             denied(NO_YES, path=".git/config", content="x"),
         ),
         changes={"docs/new.txt": "new\n", "notes.txt": "all new\n"},
+    ),
+    "new_rule": Case(
+        refused=(
+            invalid("The rule is empty. Write what it says.", path="testing", content=" "),
+            denied(NO_YES, path="testing", content="Run the tests."),
+            invalid("Use a path such as .clinerules/testing.md", path="AGENTS.md/../../x/y.md", content="x"),
+            invalid("Use a path such as .clinerules/testing.md", path=".git/config", content="x"),
+        ),
+    ),
+    "use_skill": Case(
+        works=(Step({"name": "greet", "arguments": "Ann"}, "Say hello to Ann."),),
+        refused=(invalid("Use one of: greet.", name="nothing"),),
     ),
     "execute_command": Case(
         works=(

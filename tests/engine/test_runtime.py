@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, FakeTool, agree, calls, ports
 from treadle.engine.core import texts
 from treadle.engine.core.history import read_past
-from treadle.engine.core.state import replace
+from treadle.engine.core.state import phase, replace
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.feeds import Feed
@@ -27,6 +27,7 @@ from treadle.protocol.events import (
     CallJudged,
     CallStarted,
     Compacted,
+    CompactNow,
     ContextExceeded,
     ContextReady,
     EditChecklist,
@@ -35,12 +36,14 @@ from treadle.protocol.events import (
     Noted,
     OfferChanged,
     Op,
+    Pin,
     Prompt,
     ReplyFinished,
     Resumed,
     SetMode,
     SetPresence,
     Source,
+    SummaryWritten,
 )
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
@@ -56,9 +59,12 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.notifications import (
     CallOutput,
+    ContextCompacted,
     Notice,
     Notification,
+    Phase,
     PromptDelivered,
+    QuestionAsked,
     QuestionClosed,
     TurnEnded,
     TurnOutcome,
@@ -70,6 +76,7 @@ from treadle.protocol.permissions import (
     Decision,
     Mode,
     OptionKind,
+    Question,
     Situation,
     Standing,
     Verdict,
@@ -135,6 +142,21 @@ class Run:
                 if isinstance(told, TurnEnded):
                     return told.outcome
         raise AssertionError("the session was closed")
+
+    async def asked(self) -> Question:
+        """Wait for the next question."""
+        async with asyncio.timeout(PATIENCE):
+            async for told in self.feed:
+                if isinstance(told, QuestionAsked):
+                    return told.question
+        raise AssertionError("the session was closed")
+
+    async def until(self, kind: type) -> None:
+        """Wait for a notification of a kind."""
+        async with asyncio.timeout(PATIENCE):
+            async for told in self.feed:
+                if isinstance(told, kind):
+                    return
 
     def of(self, *kinds: type) -> list[Any]:
         """Give the events of these kinds."""
@@ -750,3 +772,91 @@ async def test_what_goes_along_with_a_prompt_is_sent_behind_it_and_named_to_surf
     assert texts == ["b.py is gone", "<task>", "read @a.py", "[a.py]", "</task>", "<environment>\nhere\n</environment>"]
     assert PICTURE in provider.requests[0].messages[0].content
     assert [one.enclosed for one in delivered] == [("a.py",)]
+
+
+def says(text: str) -> list[StreamEvent]:
+    usage = Usage(input_tokens=100, output_tokens=10)
+    return [StreamText(text=text), StreamStop(reason=ReplyStop.END_TURN, usage=usage)]
+
+
+async def test_a_summary_that_the_user_wants_is_reviewed_rewritten_and_used() -> None:
+    log = FakeLog()
+    summaries = says("First words. " * 9), says("Better words. " * 9)
+    provider = Replies(says("one"), says("two"), says("three"), *summaries, DONE)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        for _ in range(3):
+            await run.prompt("a question " * 40)
+        await run.session.post(Pin(id="a", text="never forget this"))
+        await run.session.post(CompactNow(focus="the names"))
+        first = await run.asked()
+        assert first.preview is not None
+        assert "First words." in first.preview.text
+        await run.session.post(Answer(question_id=first.id, option=OptionKind.ANSWER, text="and the places"))
+        second = await run.asked()
+        await run.session.post(Answer(question_id=second.id, option=OptionKind.ANSWER, text=second.options[0]))
+        await run.until(ContextCompacted)
+        await run.prompt("go on")
+    asked = [text_of(request.messages[-1].content) for request in provider.requests[3:5]]
+    assert "the names" in asked[0]
+    assert "the names\nand the places" in asked[1]
+    last = text_of(provider.requests[5].messages[0].content)
+    assert "Better words." in last
+    assert "never forget this" in last
+    assert "First words." not in last
+    assert [one.usage.input_tokens for one in run.of(SummaryWritten)] == [100, 100]
+    assert [one.usage.output_tokens for one in run.of(SummaryWritten)] == [10, 10]
+
+
+async def test_room_that_the_user_wants_in_a_turn_is_made_before_its_next_request() -> None:
+    log = FakeLog()
+    begun, going_on = asyncio.Event(), asyncio.Event()
+
+    async def waits(_: Output) -> CallResult:
+        begun.set()
+        await going_on.wait()
+        return result_text(Outcome.OK, "worked")
+
+    provider = Replies(
+        says("one"),
+        says("two"),
+        calls("look"),
+        says("What was said so far, and what was done, is summed up well here."),
+        DONE,
+    )
+    made = replace(ports(provider, FakeTool("look", waits), log=log))
+    async with working(made, log, STARTED, SetPresence(user_present=False)) as run:
+        await run.prompt("a question " * 40)
+        await run.prompt("a question " * 40)
+        await run.session.post(Prompt(id="last", content=(Text(text="look"),)))
+        await begun.wait()
+        await run.session.post(CompactNow())
+        going_on.set()
+        assert (await run.end()).stop is TurnStop.END_TURN
+    assert len(run.of(Compacted)) == 1
+    assert results(provider.requests[3]) == [("worked", False)]
+    assert "is summed up well" in text_of(provider.requests[4].messages[0].content)
+    assert results(provider.requests[4]) == [("worked", False)]
+
+
+async def test_an_interrupt_ends_a_summary_that_nobody_waits_for() -> None:
+    log, asked = FakeLog(), asyncio.Event()
+
+    class Hangs(Replies):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            if "about to lose" in text_of(request.messages[-1].content):
+                asked.set()
+                await asyncio.Event().wait()
+            async for item in super().stream(request):
+                yield item
+
+    provider = Hangs(says("one"), says("two"), DONE)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        await run.prompt("a question " * 40)
+        await run.prompt("a question " * 40)
+        await run.session.post(CompactNow())
+        await asked.wait()
+        assert phase(run.session.state) is Phase.COMPACTING
+        await run.session.post(Interrupt())
+        assert phase(run.session.state) is Phase.WAITING_FOR_EVENT
+        assert (await run.prompt("go on")).stop is TurnStop.END_TURN
+    assert not run.of(Compacted, SummaryWritten)

@@ -10,6 +10,7 @@ from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
 from treadle.context.compaction import CompactionSettings
+from treadle.context.invariants import broken_invariants
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
@@ -33,6 +34,8 @@ from treadle.protocol.events import (
     CallStarted,
     Compacted,
     ContextExceeded,
+    Delivery,
+    Pin,
     Prompt,
     ReplyFinished,
 )
@@ -117,6 +120,51 @@ def test_results_of_any_size_never_end_the_work_in_a_small_window(steps: list[li
         assert "do it" in sent(world)
     fit(world)
     check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+
+
+WINDOWS = st.integers(3_000, 40_000)
+MOVES = st.lists(
+    st.one_of(
+        st.tuples(st.just("read"), st.integers(0, 9_000)),
+        st.tuples(st.just("prompt"), st.integers(0, 400)),
+        st.tuples(st.just("pin"), st.integers(0, 3)),
+        st.tuples(st.just("room"), st.integers(0, 2)),
+    ),
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("protocol", list(ToolProtocol))
+@settings(max_examples=60, deadline=None)
+@given(moves=MOVES, window=WINDOWS, keep=st.floats(0.05, 0.9), written=st.sampled_from(["", "What I know. " * 40]))
+def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pins(
+    protocol: ToolProtocol, moves: list[tuple[str, int]], window: int, keep: float, written: str
+) -> None:
+    world, spec = begin(protocol), ModelSpec(provider="p", name="m", context_window=window, max_output=1_000)
+    pins: dict[str, str] = {}
+    for number, (move, size) in enumerate(moves):
+        if world.state.turn is None:
+            break
+        match move:
+            case "read":
+                read(world, f"result {number} " + "text of a line\n" * (min(size, window) // 15))
+            case "prompt":
+                words = (Text(text="x" * (size + 1)),)
+                world.take(Prompt(id=f"p{number}", content=words, delivery=Delivery.STEER))
+            case "pin":
+                pins[f"pin{size}"] = f"remember {number}"
+                world.take(Pin(id=f"pin{size}", text=pins[f"pin{size}"]))
+            case _:
+                plan = plan_room(world.state, world.reader, spec, CompactionSettings(keep=keep), wanted=size == 0)
+                made = carried_out(plan, world.state, world.transcript, spec, step=1, written=written)
+                world.transcript.drop(made.through, made.summary)
+                world.transcript.replace_results({one.call_id: one.content for one in made.shortened})
+                assert not made.dropped or all(pin in sent(world) for pin in pins.values())
+        for shown in ToolProtocol:
+            messages = world.transcript.messages(shown)
+            assert broken_invariants(messages) == ()
+            if messages:
+                assert "do it" in repr(messages[0])
 
 
 def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.engine.world import check_messages
 from tests.rehearsal.model import ReactingModel
 from treadle.app.assembly import Parts, assemble, clock
-from treadle.app.compose import Opening, open_session, open_store
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings, limits_of
+from treadle.app.compose import Opening, limits_of, open_session, open_store
+from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.engine.long_session import WINDOW, work
 from tests.fakes.clock import run_at_once
 from tests.rehearsal.interrupts import interrupt_all
 from tests.rehearsal.loops import loop_plans
@@ -19,10 +20,12 @@ from tests.rehearsal.plans import WIRES, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
 from tests.rehearsal.sessions import KEY
+from treadle.protocol.notifications import TurnStop
 
 SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
 INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
 MUTANTS = 40
+LONG_STEPS, LEAST_KEPT = 2000, 0.95
 
 
 def main() -> int:
@@ -80,6 +83,19 @@ def _mutants(seed: int, folder: Path) -> int:
     return sample(seed, MUTANTS)
 
 
+def _long(seed: int, folder: Path) -> int:
+    """2,000 steps in a window of 32,000 tokens: what the model still knows of the beginning, and what it costs."""
+    worker, outcome, compactions = asyncio.run(work(LONG_STEPS))
+    kept = 1 - len(worker.missing) / worker.asked_facts
+    print(
+        f"long session: {outcome.stop}, {worker.requests} requests, largest {worker.largest:,} of {WINDOW:,} tokens, "
+        f"{compactions} compactions, {kept:.1%} of {worker.asked_facts} facts kept, "
+        f"{worker.prefix_lost} times a prefix changed"
+    )
+    right = worker.largest <= WINDOW and not worker.broken and worker.prefix_lost <= compactions
+    return 0 if right and kept >= LEAST_KEPT and outcome.stop is TurnStop.END_TURN else 1
+
+
 def _program_interrupts(seed: int, folder: Path) -> int:
     found = asyncio.run(interrupt_programs(seed, PROGRAM_INTERRUPTS, folder))
     return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
@@ -118,6 +134,7 @@ PARTS = {
     "interrupts": _interrupts,
     "program-interrupts": _program_interrupts,
     "mutants": _mutants,
+    "long": _long,
 }
 
 if __name__ == "__main__":

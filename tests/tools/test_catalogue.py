@@ -22,6 +22,8 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "replace_in_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "apply_patch": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "write_to_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
+        "new_rule": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
+        "use_skill": (ToolKind.READ, ToolEffect.PURE, Flow.RUN, Risk.NONE),
         "execute_command": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.EXECUTE),
         "read_command_output": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "web_fetch": (ToolKind.FETCH, ToolEffect.PURE, Flow.RUN, Risk.READ_OUTSIDE),

@@ -53,6 +53,21 @@ async def test_an_untrusted_folder_is_told_at_the_start_and_on_request(tmp_path:
         await term.until("is not trusted.", "rules", "Changed since the session opened, and not used in it: CLAUDE.md")
 
 
+async def test_rules_are_listed_and_turned_off(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("Use tabs.")
+    trust = session_trust(work, once=True)
+    async with session(tmp_path, trust=trust) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/rules{ENTER}")
+        await term.until("1  on   AGENTS.md       2 tokens  in every request")
+        term.type(f"/rules off 1{ENTER}")
+        await term.until("off: AGENTS.md. This applies in")
+        term.type(f"/rules{ENTER}")
+        await term.until("1  off  AGENTS.md", "about 0 tokens of them")
+
+
 async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live, "are you there?") as (term, _):
         await term.until("› are you there?", "yes", "■ Done")

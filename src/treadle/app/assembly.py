@@ -16,21 +16,20 @@ from treadle.app.models.choosing import Models
 from treadle.app.models.offered import OfferedModel
 from treadle.app.models.searching import with_searches
 from treadle.app.places import data_directory, outputs
-from treadle.app.prompts import load_parts
 from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
+from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
-from treadle.app.session.offering import offering
+from treadle.app.session.offering import NO_SKILLS, offering
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
+from treadle.app.session.prompting import Prompting, load_skills, session_prompt
 from treadle.app.session.recall import Recalled, note_named_changes
 from treadle.app.session.roots import Roots
-from treadle.app.session.rules import load_project_rules
-from treadle.context.system import system_prompt
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.runtime.session import Session
@@ -42,9 +41,8 @@ from treadle.protocol.events import (
     Op,
     SetModel,
 )
-from treadle.protocol.models import ModelChoice, Spent, ToolProtocol
-from treadle.protocol.permissions import Allowance, Decision, Mode, Situation, Standing
-from treadle.protocol.sealed import PromptPart
+from treadle.protocol.models import ModelChoice, Spent
+from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.sqlite import SessionLog, SessionRow, Store
 from treadle.tools.catalogue import builtin_tools, open_browser
@@ -134,13 +132,15 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         is_secret=_is_secret,
         conversation=conversation,
     )
+    rules, skills = RuleBook(parts.trust, hide=lambda text: redactor().redact(text)), load_skills(parts.trust)
     recalled, ledger = parts.recalled, Ledger()
     if recalled is not None:
         recalled.files.note(workspace.seen)
         ledger = recalled.ledger
+        rules.recall(recalled.rules.read, recalled.rules.left)
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
     browser = cache(open_browser)
-    built_in = builtin_tools(workspace, browser)
+    built_in = builtin_tools(workspace, browser, None if skills is None else partial(skills.text, by_model=True))
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
     diagnostics: Diagnostics | None = None
@@ -151,11 +151,23 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
         tools = diagnosed(tools, diagnostics, workspace)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
-    left_out = offering(parts.store, specs)
+    left_out = offering(parts.store, specs, NO_SKILLS if skills is None or not skills.for_model else {})
+    prompting = Prompting(
+        settings=parts.settings,
+        rules=rules,
+        skills=skills,
+        specs={name: tool.spec for name, tool in tools.items()},
+        window=lambda model: parts.models.spec(model).context_window,
+    )
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
-        observers=(partial(note_named_changes, workspace.seen), LedgerObserver(parts.store, ledger), checklist.observe),
-        before_step=(checklist.before_step, partial(_files_changed, workspace)),
+        observers=(
+            partial(note_named_changes, workspace.seen),
+            LedgerObserver(parts.store, ledger),
+            checklist.observe,
+            rules.observe,
+        ),
+        before_step=(checklist.before_step, rules.before_step, partial(_files_changed, workspace)),
         environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
@@ -168,7 +180,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         left_out=left_out,
         provider=parts.models.provider,
         model=specs,
-        system=_system(parts, tools, left_out),
+        system=session_prompt(prompting, left_out),
         clock=clock,
         jitter=random.random,
         day_budget=_DayBudget(parts.store, parts.row.id),
@@ -193,10 +205,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
             _tidy_sockets(leased)
 
-    own_shell = OwnShell(
-        shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
-    )
-    live = LiveSession(
+    live: LiveSession = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
         past=() if recalled is None else recalled.past.notifications,
@@ -205,7 +214,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
-        own_shell=own_shell,
+        own_shell=OwnShell(
+            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
+        ),
         enclose=partial(
             _enclose,
             workspace=workspace,
@@ -213,7 +224,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             track=track,
             trust=parts.trust,
             diagnostics=diagnostics,
-            own_shell=own_shell,
+            rules=rules,
+            own_shell=lambda: live.own_shell,
         ),
         roots=parts.roots.folders,
         clean_up=clean_up,
@@ -358,25 +370,6 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedac
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge
-
-
-def _system(
-    session: Parts, tools: Mapping[str, Tool], left_out: Callable[[str, Situation], Mapping[str, str]]
-) -> Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]:
-    """Build the prompt once for each tool protocol and the tools in it, so that it stays the same byte for byte."""
-    parts, rules = load_parts(checklist=session.settings.checklist), load_project_rules(session.trust)
-
-    @cache
-    def built(protocol: ToolProtocol, names: tuple[str, ...]) -> tuple[PromptPart, ...]:
-        return system_prompt(parts, protocol, tools=[tools[name].spec for name in names], rules=rules)
-
-    def system(model: str, protocol: ToolProtocol, situation: Situation) -> tuple[PromptPart, ...]:
-        if protocol is ToolProtocol.NATIVE:
-            return built(protocol, ())
-        gone = left_out(model, situation)
-        return built(protocol, tuple(name for name in tools if name not in gone))
-
-    return system
 
 
 def clock() -> int:

@@ -5,13 +5,14 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
 from treadle.app.config.addresses import bind_base_url
-from treadle.app.config.settings import Settings, limits_of
+from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
 from treadle.app.report import damaged_events, describe_repaired, missing_events, print_notice
@@ -33,6 +34,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.reading import Damage
@@ -249,6 +251,27 @@ def _changed_model(given: Collection[str], models: Models, state: State) -> SetM
     own = state.choice
     kept = {name: getattr(own, name) for name in ("tool_protocol", "thinking_budget") if name not in given}
     return SetModel(choice=replace(set_model(models, own.model).choice, **kept))
+
+
+def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
+    """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
+    base = Limits(reminders=1, raisable=True) if base is None else base
+    said = settings.budget
+    changed: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
+    }
+    if settings.max_retries is not None:
+        changed["max_retries"] = settings.max_retries
+    changed["budget"] = {
+        "turn": Budget(cost=said.turn_cost, tokens=said.turn_tokens),
+        "session": Budget(cost=said.session_cost, tokens=said.session_tokens),
+        "day": Budget(cost=said.day_cost, tokens=said.day_tokens),
+        "soft": said.ask_at,
+    }
+    if given is not None:
+        changed = {name: value for name, value in changed.items() if name in given}
+    budgets = changed.pop("budget", {})
+    return replace(base, **changed, **budgets)
 
 
 def check_workspace(path: Path) -> Path:

@@ -96,6 +96,14 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="permissions", about="show what runs without asking: mode, allowances and rules", takes_time=True
     ),
+    SlashCommand(
+        name="rules",
+        arguments="[off N]",
+        about="list the rules for the model, with their tokens; `off N` and `on N` turn one off and on",
+        takes_time=True,
+    ),
+    SlashCommand(name="newrule", arguments="[TEXT]", about="let the model write a rule for this project"),
+    SlashCommand(name="skills", about="list the skills; /NAME uses one", takes_time=True),
     SlashCommand(name="approvals", about="list what you have allowed for this session"),
     SlashCommand(name="revoke", arguments="N", about="remove something that you allowed"),
     SlashCommand(name="trust", about="show what this folder's files would run or set, and whether you trust it"),

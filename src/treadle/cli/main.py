@@ -36,6 +36,7 @@ COMMANDS = MappingProxyType(
         "logout": "remove a provider's stored key",
         "providers": "list the providers, and which are configured",
         "models": "list models with their window, abilities and prices",
+        "prompt": "show the system prompt, part by part",
         "tools": "list the tools; show what a model reads about one",
         "doctor": "check the installation and the configured providers",
         "explain": "explain an error code",

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """List, and trust or take trust back."""
     from treadle.app.compose import check_workspace
-    from treadle.app.security.trusting import trust_store
+    from treadle.app.security.trusting import trust_store, whole_trust
     from treadle.store.trust import TrustState
 
     store = trust_store()
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     folder = check_workspace(arguments.directory)
     if arguments.revoke:
         store.revoke(folder)
-    trust = store.read(folder)
+    trust = whole_trust(folder)
     if not arguments.json:
         _show(trust)
     if trust.state is not TrustState.TRUSTED and not arguments.revoke:
@@ -78,20 +78,21 @@ def _ask_here(trust: "Trust") -> _Said:
 
 def settle_trust(trust: "SessionTrust", look: "Look") -> "SessionTrust":
     """Ask the person at the terminal, before a session opens, where that is needed; what they say applies then."""
-    from treadle.app.security.trusting import session_trust, trust_store
+    from treadle.app.security.trusting import session_trust, trust_store, whole_trust
     from treadle.cli.trust_question import said_line
     from treadle.tui.inline import leave_line
 
     problem = ""
     while trust.asks:
-        said = _answer(trust.trust, look, problem)
+        shown_trust = whole_trust(trust.workspace)
+        said = _answer(shown_trust, look, problem)
         match said:
             case _Said.YES:
-                trust_store().grant(trust.trust)
+                trust_store().grant(shown_trust)
                 trust = session_trust(trust.workspace)
                 problem = "" if trust.trusted else "It changed before you answered."
             case _Said.NO:
-                trust_store().refuse(trust.trust)
+                trust_store().refuse(shown_trust)
                 trust = session_trust(trust.workspace)
             case _Said.LATER:
                 pass
@@ -123,7 +124,7 @@ def _show(trust: "Trust") -> None:
     refused = " (you answered no)" if trust.refused else ""
     sys.stdout.write(f"{shown_path(str(trust.workspace))}: {trust.state}{refused}\n")
     sys.stdout.writelines(f"{line}\n" for line in (*trust_lines(trust), *allow_lines(trust)))
-    if not trust.items:
+    if not trust.listed:
         sys.stdout.write("  It has no rules, settings, servers or hooks.\n")
 
 
@@ -156,7 +157,7 @@ def _write(trust: "Trust") -> None:
     facts = {
         "workspace": str(trust.workspace),
         "state": trust.state,
-        "items": [{"path": item.path, "kind": item.kind, "digest": item.digest} for item in trust.items],
+        "items": [{"path": item.path, "kind": item.kind, "digest": item.digest} for item in trust.listed],
         "changed": trust.changed,
         "allows": [{"id": rule.id, "matches": rule.matches, "source": rule.source} for rule in allow_rules(trust)],
     }

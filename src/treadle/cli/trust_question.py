@@ -14,6 +14,7 @@ from treadle.workspace.text import visible_name
 
 _KINDS = {
     ActiveKind.RULES: ("rules for the model", "its rules are sent to the model"),
+    ActiveKind.SKILL: ("skills", "its skills are offered to the model"),
     ActiveKind.SETTINGS: ("settings", "its settings apply and can start programs"),
     ActiveKind.SERVERS: ("servers", "its servers start"),
     ActiveKind.HOOK: ("git hooks", "git runs its hooks"),
@@ -56,7 +57,7 @@ def said_line(trust: Trust, signs: Signs) -> Line:
 def _sentences(trust: Trust) -> Iterator[str]:
     if trust.changed:
         yield f"Changed since you trusted it: {_listed(list(_changes(trust)))}."
-    kinds = [kind for kind in _KINDS if any(item.kind is kind for item in trust.items)]
+    kinds = [kind for kind in _KINDS if any(item.kind is kind for item in trust.listed)]
     if not kinds:
         yield f"{_NOTHING} {_REPOSITORY}"
         return
@@ -70,12 +71,12 @@ def _sentences(trust: Trust) -> Iterator[str]:
 
 def _named(trust: Trust, kind: ActiveKind) -> str:
     """Name what there is of a kind: the files where they are few."""
-    paths = [shown_path(item.path) for item in trust.items if item.kind is kind]
+    paths = [shown_path(item.path) for item in trust.listed if item.kind is kind]
     return f"{_KINDS[kind][0]} ({', '.join(paths) if len(paths) < _MOST_NAMED else f'{len(paths)} files'})"
 
 
 def _changes(trust: Trust) -> Iterator[str]:
-    present = {item.path for item in trust.items}
+    present = {item.path for item in trust.listed}
     for path in trust.changed:
         how = "gone" if path not in present else "changed" if path in trust.known else "new"
         yield f"{shown_path(path)} ({how})"

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.context.provenance import Entry, sources_of
-from treadle.context.shorten import LEAST_KEPT, shorten
+from treadle.context.shorten import fair_shares, shorten
 from treadle.protocol.base import Record
 from treadle.protocol.messages import ContentBlock, Role, Text, ToolResult, text_of
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import FileChange
 
 _KEPT_RUNS = 4
-_KEPT_CHECKS = 8
+_KEPT_CHECKS = 5
+_FIRST_CHECKS = 3
 _MOST_OUTPUT = 600
 _MOST_LINE = 300
 _MOST_REQUEST = 500
@@ -62,7 +63,7 @@ class Known(Record, frozen=True, kw_only=True):
 
 
 def remember_run(runs: Sequence[Ran], new: Ran) -> tuple[Ran, ...]:
-    """Keep the newest run of each command: the last few of them, and more of those that are checks."""
+    """Keep the newest run of each command: the last few of them, and the first and the last checks."""
     new = Ran(
         command=new.command,
         said=shorten(new.said, _MOST_OUTPUT, "only the beginning and the end are kept"),
@@ -70,7 +71,7 @@ def remember_run(runs: Sequence[Ran], new: Ran) -> tuple[Ran, ...]:
     )
     every = [*(run for run in runs if run.command != new.command), new]
     checks = [run for run in every if run.is_check]
-    kept = {id(run) for run in (*every[-_KEPT_RUNS:], *checks[-_KEPT_CHECKS:])}
+    kept = {id(run) for run in (*every[-_KEPT_RUNS:], *checks[:_FIRST_CHECKS], *checks[-_KEPT_CHECKS:])}
     return tuple(run for run in every if id(run) in kept)
 
 
@@ -130,37 +131,39 @@ def left_out_summary(known: Known, written: str = "", most: int | None = None) -
     `most` bounds its characters; what the user pinned is in it whole, whatever it takes.
     """
     pins = "\n".join(_list("The user wants you to keep this in mind, word for word:", known.pins))
-    rest = "\n".join(_parts(known, written))
-    if most is not None:
-        rest = shorten(rest, max(most - len(pins), LEAST_KEPT), "there was no room for more")
-    parts = f"{pins}\n{rest}" if pins else rest
-    return f"[Earlier messages were left out to make room. This is known about them:\n{parts}]"
+    parts = ["\n".join(lines) for lines in _sections(known, written) if lines]
+    sizes = {str(at): len(part) for at, part in enumerate(parts)}
+    shares = sizes if most is None else fair_shares(sizes, max(0, most - len(pins)))
+    kept = [shorten(part, shares[str(at)], "there was no room for more") for at, part in enumerate(parts)]
+    said = "\n".join(filter(None, (pins, *kept, *_end(known))))
+    return f"[Earlier messages were left out to make room. This is known about them:\n{said}]"
 
 
-def _parts(known: Known, written: str) -> Iterator[str]:
+def _sections(known: Known, written: str) -> Iterator[Sequence[str]]:
     facts = known.facts
-    if written:
-        yield f"Your own summary:\n{written}"
-    yield from _list("After the task the user also said, in this order:", facts.requests)
-    yield from _list("What the user decided:", facts.decisions)
-    yield from _list("Files changed so far (read them again before you edit them):", _changes(known.changes))
-    if known.checklist:
-        yield f"The checklist:\n{known.checklist}"
-    yield from _runs(known.runs)
+    yield (f"Your own summary:\n{written}",) if written else ()
+    yield _list("After the task the user also said, in this order:", facts.requests)
+    yield _list("What the user decided:", facts.decisions)
+    yield _list("Files changed so far (read them again before you edit them):", _changes(known.changes))
+    yield (f"The checklist:\n{known.checklist}",) if known.checklist else ()
+    yield tuple(_runs(known.runs))
     if not written:
-        yield from _list("Files that you read:", [", ".join(facts.reads)] if facts.reads else ())
-        yield from _list("What you said at the time:", facts.remarks)
+        yield _list("Files that you read:", [", ".join(facts.reads)] if facts.reads else ())
+        yield _list("What you said at the time:", facts.remarks)
+
+
+def _end(known: Known) -> Iterator[str]:
     yield "Earlier results are no longer here. Read the files again if you need them."
     if known.user_present:
         yield "Ask the user if something that only they know is missing."
 
 
 def _changes(changes: Sequence[FileChange]) -> Sequence[str]:
-    shown = [
-        f"{change.path} (+{change.added} -{change.removed}){'' if change.after else ' deleted'}"
-        for change in changes[-_MOST_FILES:]
+    lines = [
+        f"{change.path} (+{change.added} -{change.removed}){'' if change.after else ' deleted'}" for change in changes
     ]
-    more = len(changes) - len(shown)
+    shown = _ends((), lines, _MOST_FILES)
+    more = len(lines) - len(shown)
     return [*shown, f"and {more} more; git status shows them"] if more else shown
 
 
@@ -172,7 +175,5 @@ def _runs(runs: Sequence[Ran]) -> Iterator[str]:
         yield f"$ {shorten(run.command, _MOST_LINE, 'it was longer')}\n{run.said}{where}"
 
 
-def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        yield title
-        yield from (f"- {line}" for line in lines)
+def _list(title: str, lines: Sequence[str]) -> tuple[str, ...]:
+    return (title, *(f"- {line}" for line in lines)) if lines else ()

@@ -1,25 +1,24 @@
-"""The system prompt, put together from parts. It stays the same byte for byte as long as the session does."""
+"""What the system prompt says of rules and tools: a block of a file ends where Treadle says, not the file."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from treadle.context.xml import render_call
-from treadle.protocol.models import ToolProtocol
 from treadle.protocol.patterns import regex
-from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import ToolSpec
 
-_RULES = """# Rules of the project
+RULES_HEADING = """# Rules of the project and the user
 
 Each block holds the rules of one file. Follow them unless the user or the text above says otherwise. They end with \
 their block."""
 
 _GAP = r"[\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]*"
-_MARK = regex(rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}" + _GAP.join("rules"), re.IGNORECASE)
+_MARK = regex(
+    rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}(?:{_GAP.join('rules')}|{_GAP.join('skill')})", re.IGNORECASE
+)
 """What a reader may take for the beginning or the end of a block, also with invisible characters in it."""
 
 
@@ -30,45 +29,10 @@ class Rules(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class SystemParts(Struct, frozen=True, kw_only=True):
-    """The texts of the prompt: how to work, how to keep the checklist, how to call tools in either protocol."""
-
-    work: str
-    native: str
-    xml: str
-    checklist: str = ""
-
-
-def system_prompt(
-    parts: SystemParts, protocol: ToolProtocol, *, tools: Sequence[ToolSpec] = (), rules: Sequence[Rules] = ()
-) -> tuple[PromptPart, ...]:
-    """Build the prompt for a tool protocol; with XML the tools are described in it."""
-    sections = _sections(parts, protocol, tools, rules)
-    return tuple(replace(section, text=section.text.strip()) for section in sections if section.text.strip())
-
-
-def _sections(
-    parts: SystemParts, protocol: ToolProtocol, tools: Sequence[ToolSpec], rules: Sequence[Rules]
-) -> Iterator[PromptPart]:
-    yield PromptPart(name="work", text=parts.work)
-    yield PromptPart(name="checklist", text=parts.checklist)
-    match protocol:
-        case ToolProtocol.NATIVE:
-            yield PromptPart(name="native", text=parts.native)
-        case ToolProtocol.XML:
-            yield PromptPart(name="xml", text=parts.xml)
-            for tool in tools:
-                yield PromptPart(name=f"tool {tool.name}", text=describe_tool(tool))
-    if rules:
-        yield PromptPart(name="rules", text=_RULES)
-        for one in rules:
-            yield PromptPart(name="rules", text=_fenced(one), origin=one.origin)
-
-
-def _fenced(rules: Rules) -> str:
-    """Mark where the rules of a file begin and end; the file itself cannot write such a mark."""
+def fenced(rules: Rules, kind: str = "rules") -> str:
+    """Mark where the text of a file begins and ends; the file itself cannot write such a mark."""
     origin = rules.origin.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace("\n", " ")
-    return f'<rules from="{origin}">\n{_MARK.sub(_escaped, rules.text.strip())}\n</rules>'
+    return f'<{kind} from="{origin}">\n{_MARK.sub(_escaped, rules.text.strip())}\n</{kind}>'
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -32,6 +32,8 @@ _PARAMETERS: Mapping[str, Sequence[str]] = {
     "background": ("run_in_background", "is_background"),
     "command_number": ("command_id", "bash_id", "session_id"),
     "response": ("plan", "message"),
+    "name": ("skill_name", "skill"),
+    "arguments": ("args",),
     "result": ("message", "summary"),
 }
 """Ours, and what others say for it; case, `_` and `-` make no difference (`filePath` is `file_path`)."""
@@ -52,6 +54,7 @@ _TOOLS: Mapping[str, Sequence[str]] = {
     "list_files": ("ls", "list_dir", "list_directory", "list"),
     "read_command_output": ("bash_output",),
     "web_fetch": ("fetch", "fetch_url", "read_url_content"),
+    "use_skill": ("skill", "load_skill", "activate_skill"),
     "ask_followup_question": ("ask_user", "ask_question"),
     "attempt_completion": ("finish", "complete_task", "task_complete", "submit"),
 }

@@ -24,6 +24,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     SealedResult,
+    SideAnswered,
     StateSealed,
     TurnSettled,
 )
@@ -134,16 +135,6 @@ class CompactNow(Tagged, frozen=True, kw_only=True, tag="compact_now"):
     """The user wants room to be made: older messages leave the prompt. A summary keeps `focus` above all."""
 
     focus: str = ""
-
-
-class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
-    """A question beside the work was answered, or why not (`error`). The conversation has nothing of it."""
-
-    question: str
-    text: str = ""
-    error: str = ""
-    usage: Usage = Usage()
-    cost: float | None = 0.0
 
 
 class Pin(Tagged, frozen=True, kw_only=True, tag="pin"):

@@ -32,11 +32,16 @@ class ToolEffect(StrEnum):
 
 
 class Flow(StrEnum):
-    """What a call means for the loop: it runs, it asks the user, or its result ends the turn."""
+    """What a call means for the loop: it runs, it asks the user, or its result ends the turn.
+
+    After `condense` and `new_task` older messages leave the prompt, and the call's `context` is the summary of them.
+    """
 
     RUN = "run"
     ASK = "ask"
     END_TURN = "end_turn"
+    CONDENSE = "condense"
+    NEW_TASK = "new_task"
 
 
 class Risk(StrEnum):

@@ -1,5 +1,6 @@
 """What of a folder would act in Treadle or in its programs once the folder is trusted: pure, from names and bytes."""
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
@@ -13,6 +14,7 @@ class ActiveKind(StrEnum):
     """What an item would do."""
 
     RULES = "rules"
+    SKILL = "skill"
     SETTINGS = "settings"
     SERVERS = "servers"
     HOOK = "hook"
@@ -27,7 +29,30 @@ class ActiveFile(Struct, frozen=True, order=True):
     digest: str
 
 
-_RULES = frozenset({"agents.md", "agents.override.md", "claude.md", "claude.local.md"})
+RULE_FILES = (
+    *("agents.override.md", "agents.md", "claude.md", "claude.local.md", "gemini.md"),
+    *(".clinerules", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md"),
+)
+"""Files with rules for the model, in small letters."""
+
+NESTED_RULE_FILES = RULE_FILES[:5]
+"""Those that apply in any folder."""
+
+RULE_FOLDERS = {
+    ".clinerules": (".md", ".txt"),
+    ".claude/rules": (".md",),
+    ".cursor/rules": (".mdc", ".md"),
+    ".windsurf/rules": (".md",),
+}
+"""Folders of rules, and the endings of the files in them, at any depth, that are rules."""
+
+_NO_RULES = (".clinerules/workflows/", ".clinerules/hooks/", ".clinerules/skills/")
+SKILL_FOLDERS = (".agents/skills", ".treadle/skills", ".claude/skills")
+"""Folders of skills, each in a folder of its own."""
+
+SKILL_FILE = "SKILL.md"
+_SKILL = regex(rf"(?:{'|'.join(map(re.escape, SKILL_FOLDERS))})/[^/]+/skill\.md")
+_RULES = frozenset(RULE_FILES)
 _SERVERS = frozenset({".mcp.json"})
 _GIT = frozenset({".git", ".git/config", ".git/config.worktree", ".git/info/attributes"})
 _CORE = """
@@ -48,8 +73,10 @@ _TRANSPORT = regex(r"[A-Za-z0-9+.-]+::")
 def active_kind(path: str) -> ActiveKind | None:
     """Tell what a file of the folder (its relative path) would do; None when it does nothing by itself."""
     name = path.casefold()
-    if name in _RULES:
+    if name in _RULES or _in_rule_folder(name):
         return ActiveKind.RULES
+    if _SKILL.fullmatch(name):
+        return ActiveKind.SKILL
     if name in _SERVERS:
         return ActiveKind.SERVERS
     if name.startswith(".treadle/"):
@@ -59,6 +86,12 @@ def active_kind(path: str) -> ActiveKind | None:
     if name.startswith(".git/hooks/") and not name.endswith(".sample"):
         return ActiveKind.HOOK
     return None
+
+
+def _in_rule_folder(name: str) -> bool:
+    return not name.startswith(_NO_RULES) and any(
+        name.startswith(f"{folder}/") and name.endswith(endings) for folder, endings in RULE_FOLDERS.items()
+    )
 
 
 def digest_of(path: str, content: bytes) -> str:

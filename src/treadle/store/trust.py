@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha256
@@ -15,10 +15,25 @@ from msgspec import Struct
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
-from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes, digest_of
+from treadle.store.activation import (
+    RULE_FILES,
+    RULE_FOLDERS,
+    ActiveFile,
+    ActiveKind,
+    active_kind,
+    changes,
+    digest_of,
+)
 from treadle.workspace.private_file import write_private
 
 _MOST_FILES = 2000
+_DEEPEST_IMPORT = 5
+_MOST_IMPORTS = 50
+_LONGEST_RULES = 1024 * 1024
+"""Bytes of a rules file in which imports are looked for."""
+
+_IMPORTING = frozenset({"claude.md", "claude.local.md", "gemini.md"})
+_HOLDERS = frozenset(folder.partition("/")[0] for folder in RULE_FOLDERS)
 _LARGEST = 16 * 1024 * 1024
 """A file beyond this is told by its size and its time, and so is a change of it."""
 
@@ -35,6 +50,8 @@ class Trust(Struct, frozen=True, kw_only=True):
     """How a folder (resolved) stands: what would act in it, and the paths that are not as they were trusted.
 
     `known` are the paths that were trusted before; `refused` says that the user answered no to exactly these items.
+    `nested` are rules in folders below, which apply where those are worked in: as they were trusted, or as they are
+    where they were looked for.
     """
 
     workspace: Path
@@ -43,6 +60,12 @@ class Trust(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     refused: bool = False
+    nested: tuple[ActiveFile, ...] = ()
+
+    @property
+    def listed(self) -> tuple[ActiveFile, ...]:
+        """Everything that a person is shown, and says yes or no to."""
+        return (*self.items, *self.nested)
 
 
 class _Answer(Record, frozen=True, kw_only=True):
@@ -52,9 +75,10 @@ class _Answer(Record, frozen=True, kw_only=True):
     at: int
     items: tuple[tuple[str, ActiveKind, str], ...]
     refused: bool = False
+    nested: tuple[tuple[str, ActiveKind, str], ...] = ()
 
-    def listed(self) -> tuple[ActiveFile, ...]:
-        return tuple(ActiveFile(*item) for item in self.items)
+    def listed(self, *, nested: bool = False) -> tuple[ActiveFile, ...]:
+        return tuple(ActiveFile(*item) for item in (self.nested if nested else self.items))
 
 
 class TrustStore:
@@ -63,21 +87,28 @@ class TrustStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, workspace: Path) -> Trust:
-        """Say how a folder stands. Only files are read; a decision that cannot be read is none."""
+    def read(self, workspace: Path, nested: tuple[ActiveFile, ...] | None = None) -> Trust:
+        """Say how a folder stands. Only files are read; a decision that cannot be read is none.
+
+        `nested` are the rules in folders below where somebody looked for them: then the word is about these too.
+        """
         resolved = workspace.resolve()
         items = find_items(resolved)
         answer = self._answer(resolved)
         if answer is None or answer.refused:
             refused = answer is not None and not changes(answer.listed(), items)
-            return Trust(workspace=resolved, state=TrustState.UNTRUSTED, items=items, refused=refused)
-        changed = changes(answer.listed(), items)
+            return Trust(
+                workspace=resolved, state=TrustState.UNTRUSTED, items=items, refused=refused, nested=nested or ()
+            )
+        below = answer.listed(nested=True)
+        changed = changes((*answer.listed(), *below), (*items, *(below if nested is None else nested)))
         return Trust(
             workspace=resolved,
             state=TrustState.CHANGED if changed else TrustState.TRUSTED,
             items=items,
             changed=changed,
-            known=tuple(item.path for item in answer.listed()),
+            known=tuple(item.path for item in (*answer.listed(), *below)),
+            nested=below if nested is None else nested,
         )
 
     def folders(self) -> list[Path]:
@@ -88,7 +119,7 @@ class TrustStore:
     def grant(self, trust: Trust) -> Trust:
         """Trust a folder with exactly the items that `trust` lists. Raises `StoreError`."""
         self._write(trust, refused=False)
-        return Trust(workspace=trust.workspace, state=TrustState.TRUSTED, items=trust.items)
+        return Trust(workspace=trust.workspace, state=TrustState.TRUSTED, items=trust.items, nested=trust.nested)
 
     def refuse(self, trust: Trust) -> Trust:
         """Keep that the user does not trust a folder with exactly these items. Raises `StoreError`."""
@@ -96,9 +127,11 @@ class TrustStore:
         return Trust(workspace=trust.workspace, state=TrustState.UNTRUSTED, items=trust.items, refused=True)
 
     def _write(self, trust: Trust, *, refused: bool) -> None:
-        items = tuple((item.path, item.kind, item.digest) for item in trust.items)
+        items, nested = (
+            tuple((one.path, one.kind, one.digest) for one in some) for some in (trust.items, trust.nested)
+        )
         at = time.time_ns() // 1_000_000
-        record = _Answer(workspace=str(trust.workspace), at=at, items=items, refused=refused)
+        record = _Answer(workspace=str(trust.workspace), at=at, items=items, nested=nested, refused=refused)
         file = self._file(trust.workspace)
         try:
             write_private(file, encode(record), follow=False)
@@ -140,9 +173,63 @@ def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
     """Find what would act in a resolved folder: in it, and the rules files above it up to the repository's top."""
     found = [_item(workspace / name, name, kind) for name in _candidates(workspace) if (kind := active_kind(name))]
     for folder in _above(workspace):
-        rules = (folder / name for name in _names(folder) if active_kind(name) is ActiveKind.RULES)
-        found += [_item(file, str(file), ActiveKind.RULES) for file in rules]
-    return tuple(sorted(item for item in found if item.digest))
+        names = [name for name in _rule_candidates(folder, _names(folder)) if active_kind(name) is ActiveKind.RULES]
+        found += [_item(folder / name, str(folder / name), ActiveKind.RULES) for name in names]
+    found += imported_items(workspace, found)
+    return tuple(sorted({item for item in found if item.digest}))
+
+
+def imported_items(workspace: Path, items: Iterable[ActiveFile]) -> list[ActiveFile]:
+    """Find the files that rules name with `@path`, and those that these name: they are read along with them."""
+    importing = [item for item in items if item.kind is ActiveKind.RULES and may_import(item.path)]
+    if not importing:
+        return []
+    from treadle.context.imports import import_paths
+
+    found: dict[Path, ActiveFile] = {}
+    for _ in range(_DEEPEST_IMPORT):
+        named = [
+            file
+            for item in importing
+            for path in import_paths((read_item(workspace, item) or b"")[:_LONGEST_RULES].decode(errors="replace"))
+            if (file := import_target(workspace, item, path)) is not None and file not in found
+        ]
+        named = list(dict.fromkeys(named))[: _MOST_IMPORTS - len(found)]
+        importing = [_item(file, named_from(workspace, file), ActiveKind.RULES) for file in named]
+        found.update(zip(named, importing, strict=True))
+    return list(found.values())
+
+
+def may_import(path: str) -> bool:
+    """Whether a rules file is of a kind that imports others."""
+    return path.casefold().rpartition("/")[2] in _IMPORTING
+
+
+def import_target(workspace: Path, item: ActiveFile, path: str) -> Path | None:
+    """Find the file that a rules file imports as `path`; None where there is none that it may.
+
+    It is in the repository, no secret, and no ignore file for agents lists it.
+    """
+    if path.startswith(("/", "~")) or "\0" in path:
+        return None
+    top = repository_of(workspace) or workspace
+    try:
+        asked = (workspace / item.path).parent / path
+        file = asked.resolve()
+        if not (file.is_relative_to(top) and file.is_file()):
+            return None
+    except (OSError, RuntimeError):
+        return None
+    from treadle.policy.names import secret_name
+    from treadle.workspace.access_lists import AccessLists
+
+    protected = secret_name(str(asked)) or secret_name(str(file)) or AccessLists((str(top),)).reason(str(file))
+    return None if protected else file
+
+
+def named_from(workspace: Path, file: Path) -> str:
+    """Name a file by its path from the workspace, or by its absolute one outside."""
+    return str(file.relative_to(workspace)) if file.is_relative_to(workspace) else str(file)
 
 
 def read_item(workspace: Path, item: ActiveFile) -> bytes | None:
@@ -159,16 +246,40 @@ def read_item(workspace: Path, item: ActiveFile) -> bytes | None:
 
 
 def _candidates(workspace: Path) -> Iterator[str]:
-    for name in _names(workspace):
+    names = _names(workspace)
+    yield from _rule_candidates(workspace, names)
+    for name in names:
         match name.casefold():
             case ".treadle":
                 yield from _below(workspace / name, name)
+            case ".agents" | ".claude":
+                skills = _names(workspace / name / "skills")[:_MOST_FILES]
+                yield from (
+                    f"{name}/skills/{one}/{file}"
+                    for one in skills
+                    for file in _names(workspace / name / "skills" / one)
+                )
             case ".git" if not (workspace / name).is_symlink() and (workspace / name).is_dir():
                 known = ("config", "config.worktree", "info/attributes")
                 yield from (f"{name}/{rest}" for rest in known if os.path.lexists(workspace / name / rest))
                 yield from (f"{name}/hooks/{hook}" for hook in _names(workspace / name / "hooks"))
-            case _:
+            case folded if folded not in RULE_FILES:
                 yield name
+            case _:
+                pass
+
+
+def _rule_candidates(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    """Name what may be rules in a folder: files in it, and the folders that tools keep them in."""
+    for name in names:
+        folded = name.casefold()
+        if folded == ".github":
+            yield from (f"{name}/{file}" for file in _names(folder / name))
+        elif folded in RULE_FILES and not (folded in RULE_FOLDERS and (folder / name).is_dir()):
+            yield name
+        elif folded in _HOLDERS:
+            inside = "" if folded in RULE_FOLDERS else "/rules"
+            yield from _below(folder / f"{name}{inside}", f"{name}{inside}")
 
 
 def _below(folder: Path, prefix: str) -> Iterator[str]:
@@ -200,6 +311,11 @@ def _above(workspace: Path) -> list[Path]:
 def repository_of(workspace: Path) -> Path | None:
     """Find the top of the repository that a resolved folder is in, by its `.git`; None where there is none."""
     return next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
+
+
+def listed_item(workspace: Path, name: str, kind: ActiveKind) -> ActiveFile:
+    """List a file by its path from the workspace, or its absolute one, with its digest now."""
+    return _item(workspace / name, name, kind)
 
 
 def _item(file: Path, name: str, kind: ActiveKind) -> ActiveFile:

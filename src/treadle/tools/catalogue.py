@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from treadle.engine.ports import Prepared, Tool
+from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import ToolSpec
 from treadle.tools import declarations
 from treadle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from treadle.tools.browser_action import BrowserSession
+    from treadle.tools.use_skill import SkillTexts
 
 _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.READ_FILE, "ReadFile"),
@@ -21,17 +23,27 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.REPLACE_IN_FILE, "ReplaceInFile"),
     (declarations.APPLY_PATCH, "ApplyPatch"),
     (declarations.WRITE_TO_FILE, "WriteToFile"),
+    (declarations.NEW_RULE, "NewRule"),
+    (declarations.USE_SKILL, "UseSkill"),
     (declarations.EXECUTE_COMMAND, "ExecuteCommand"),
     (declarations.READ_COMMAND_OUTPUT, "ReadCommandOutput"),
     (declarations.WEB_FETCH, "WebFetch"),
     (declarations.BROWSER_ACTION, "BrowserAction"),
     (declarations.ASK_FOLLOWUP_QUESTION, "AskFollowupQuestion"),
+    (declarations.CONDENSE, "Condense"),
+    (declarations.NEW_TASK, "NewTask"),
     (declarations.PLAN_MODE_RESPOND, "PlanModeRespond"),
     (declarations.ATTEMPT_COMPLETION, "AttemptCompletion"),
 )
 """Each tool is a class in the module of its own name."""
 
-_WITHOUT_WORKSPACE = (declarations.WEB_FETCH, declarations.ASK_FOLLOWUP_QUESTION, declarations.PLAN_MODE_RESPOND)
+_WITHOUT_WORKSPACE = (
+    declarations.WEB_FETCH,
+    declarations.ASK_FOLLOWUP_QUESTION,
+    declarations.CONDENSE,
+    declarations.NEW_TASK,
+    declarations.PLAN_MODE_RESPOND,
+)
 
 
 class _LateTool:
@@ -46,8 +58,15 @@ class _LateTool:
         return await self._load().prepare(arguments)
 
 
-def builtin_tools(workspace: Workspace, browser: "Callable[[], BrowserSession] | None" = None) -> tuple[Tool, ...]:
-    """Make every built-in tool for one workspace; who runs them gives a `browser`, and closes it at the end."""
+def builtin_tools(
+    workspace: Workspace,
+    browser: "Callable[[], BrowserSession] | None" = None,
+    skills: "SkillTexts | None" = None,
+) -> tuple[Tool, ...]:
+    """Make every built-in tool for one workspace; who runs them gives a `browser`, and closes it at the end.
+
+    `skills` are the texts of the skills that there are.
+    """
 
     def late(spec: ToolSpec, name: str) -> Tool:
         @cache
@@ -55,6 +74,8 @@ def builtin_tools(workspace: Workspace, browser: "Callable[[], BrowserSession] |
             made = getattr(import_module(f"treadle.tools.{spec.name}"), name)
             if spec is declarations.BROWSER_ACTION:
                 tool: Tool = made((browser or open_browser)())
+            elif spec is declarations.USE_SKILL:
+                tool = made(skills or _no_skills)
             else:
                 tool = made() if spec in _WITHOUT_WORKSPACE else made(workspace)
             return tool
@@ -62,6 +83,10 @@ def builtin_tools(workspace: Workspace, browser: "Callable[[], BrowserSession] |
         return _LateTool(spec, load)
 
     return tuple(late(spec, name) for spec, name in _TOOLS)
+
+
+def _no_skills(name: str, arguments: str) -> str:  # noqa: ARG001 - the port's shape
+    raise ToolError("There are no skills here. Continue without one.", invalid=True)
 
 
 def open_browser() -> "BrowserSession":

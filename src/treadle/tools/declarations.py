@@ -117,6 +117,33 @@ WRITE_TO_FILE = ToolSpec(
     risk=Risk.WRITE,
 )
 
+RULE_FOLDER = ".clinerules"
+"""Where new rules are written."""
+
+NEW_RULE = ToolSpec(
+    name="new_rule",
+    description=prompt("new_rule"),
+    parameters=parameters(
+        {
+            "path": text(f"The file: {RULE_FOLDER}/NAME.md."),
+            "content": text("The whole rule, in Markdown."),
+        }
+    ),
+    traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
+    risk=Risk.WRITE,
+)
+
+USE_SKILL = ToolSpec(
+    name="use_skill",
+    description=prompt("use_skill"),
+    parameters=parameters(
+        {"name": text("The skill's name."), "arguments": text("What it is to be used on, if it takes that.")},
+        optional=("arguments",),
+    ),
+    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    risk=Risk.NONE,
+)
+
 EXECUTE_COMMAND = ToolSpec(
     name="execute_command",
     description=prompt("execute_command"),
@@ -212,6 +239,22 @@ ASK_FOLLOWUP_QUESTION = ToolSpec(
     ),
     traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.ASK),
     risk=Risk.NONE,
+)
+
+CONDENSE = ToolSpec(
+    name="condense",
+    description=prompt("condense"),
+    parameters=parameters({"context": text("The summary, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.CONDENSE),
+    risk=Risk.NONE,
+)
+
+NEW_TASK = ToolSpec(
+    name="new_task",
+    description=prompt("new_task"),
+    parameters=parameters({"context": text("All that the new task needs, in Markdown.")}),
+    traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.NEW_TASK),
+    risk=Risk.WRITE,
 )
 
 PLAN_MODE_RESPOND = ToolSpec(

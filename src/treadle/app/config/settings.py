@@ -1,10 +1,10 @@
 """What a user can set, and the layers it comes from: defaults, user, workspace, environment, command line."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -14,7 +14,6 @@ from treadle.app.config.terminal_settings import Colours, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
@@ -45,7 +44,7 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
 
 class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user says of a model, over what the catalogue knows. Prices are US dollars for a million tokens, and for
-    a thousand searches of the web.
+    a thousand searches of the web; `family` is that of its system prompt.
     """
 
     context_window: Tokens | None = None
@@ -54,6 +53,7 @@ class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     output_price: Dollars | None = None
     search_price: Dollars | None = None
     tool_protocol: ToolProtocol | None = None
+    family: Literal["", "next", "generic", "local"] = ""
 
 
 class ModeSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,9 +90,10 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     without asking; `max_unasked` is its name in 0.1.0, and of both the lower applies. `max_seconds` bounds the time of
     a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
     but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
-    `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables that commands get
-    besides the harmless ones. `theme`, `animation` and `editing` are about the terminal app; with `screen_reader` it
-    writes plain lines.
+    `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
+    with every request. `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables
+    that commands get besides the harmless ones. `theme`, `animation` and `editing` are about the terminal app; with
+    `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -112,6 +113,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass_variables: tuple[str, ...] = ()
     checklist: bool = True
     web_search: bool = False
+    language: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    instructions: Annotated[str, msgspec.Meta(max_length=16_384)] = ""
     sandbox: SandboxUse = SandboxUse.AUTO
     try_first: bool = True
     editing: Editing = Editing.EMACS
@@ -158,27 +161,6 @@ def _check_variables(settings: Settings) -> None:
             raise ValueError(f"pass_variables contains {name!r}: commands never get a provider's key")
 
 
-def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
-    """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
-    base = Limits(reminders=1, raisable=True) if base is None else base
-    said = settings.budget
-    changed: dict[str, Any] = {
-        name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
-    }
-    if settings.max_retries is not None:
-        changed["max_retries"] = settings.max_retries
-    changed["budget"] = {
-        "turn": Budget(cost=said.turn_cost, tokens=said.turn_tokens),
-        "session": Budget(cost=said.session_cost, tokens=said.session_tokens),
-        "day": Budget(cost=said.day_cost, tokens=said.day_tokens),
-        "soft": said.ask_at,
-    }
-    if given is not None:
-        changed = {name: value for name, value in changed.items() if name in given}
-    budgets = changed.pop("budget", {})
-    return msgspec.structs.replace(base, **changed, **budgets)
-
-
 class Layer(Record, frozen=True, kw_only=True):
     """One source of settings as it came: nested values, and the file they were read from, if any.
 
@@ -210,6 +192,8 @@ _USERS_OWN = {
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
     "editing": "Only you decide which keys you use.",
+    "instructions": "They are your own words to every model; a project has rules files for that.",
+    "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",

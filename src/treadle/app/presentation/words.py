@@ -100,6 +100,8 @@ _VERBS = {
     "replace_in_file": "Edit",
     "apply_patch": "Edit",
     "write_to_file": "Create",
+    "new_rule": "Create",
+    "use_skill": "Skill",
     "execute_command": "Run",
     "web_fetch": "Fetch",
     "web_search": "Search the web",

@@ -12,7 +12,7 @@ from treadle.app.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
-from treadle.store.activation import ActiveFile, ActiveKind, changes
+from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes
 from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
 from treadle.workspace.names import shown_name
 from treadle.workspace.text import visible
@@ -111,6 +111,25 @@ def session_trust(workspace: Path, *, once: bool = False) -> SessionTrust:
         return SessionTrust(trust=unknown, problem=error.what)
 
 
+def keep_trusted(trust: SessionTrust, path: str, digest: str) -> None:
+    """Let a rules file stay trusted that a person approved with exactly this content; nothing else may have changed."""
+    name = os.path.relpath(path, trust.workspace)
+    if trust.once or not trust.trusted or active_kind(name) is not ActiveKind.RULES:
+        return
+    now = session_trust(trust.workspace).trust
+    found = next((item.digest for item in now.items if item.path == name), "")
+    if now.changed == (name,) and found == digest:
+        trust_store().grant(now)
+
+
+def whole_trust(workspace: Path) -> Trust:
+    """Find out how a folder stands with the rules in all folders below it, which takes a look at each of them."""
+    from treadle.store.nested_rules import nested_items
+
+    resolved = workspace.resolve()
+    return trust_store().read(resolved, nested_items(resolved))
+
+
 def trusted_by_variable() -> bool:
     """Whether the environment says yes for this run; raises `ConfigError` for what is neither yes nor no."""
     said = os.environ.get(VARIABLE, "")
@@ -158,13 +177,13 @@ def trust_lines(trust: Trust) -> Iterator[str]:
 
     What is new or changed comes first, then the kinds that are few.
     """
-    width = max((len(item.kind) for item in trust.items), default=len("gone"))
-    present = {item.path for item in trust.items}
+    width = max((len(item.kind) for item in trust.listed), default=len("gone"))
+    present = {item.path for item in trust.listed}
 
     def many(item: ActiveFile) -> bool:
         return item.kind is ActiveKind.SETTINGS
 
-    for item in sorted(trust.items, key=lambda item: (item.path not in trust.changed, many(item), item)):
+    for item in sorted(trust.listed, key=lambda item: (item.path not in trust.changed, many(item), item)):
         mark = "" if item.path not in trust.changed else "  (changed)" if item.path in trust.known else "  (new)"
         yield f"  {item.kind:<{width}}  {item.digest[:16]:<16}  {shown_path(item.path)}{_target(trust, item)}{mark}"
     for path in sorted(set(trust.changed) - present):

@@ -4,14 +4,16 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.app.places import config_file
-from treadle.app.prompts import prompt_of
+from treadle.app.prompts import command_prompt
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.skills import SkillBook, find_skills
 from treadle.app.slash_commands import slash_names
 from treadle.context.frontmatter import Header, read_header
 from treadle.protocol.messages import EnclosureKind
@@ -59,10 +61,28 @@ def command_files(trust: SessionTrust) -> Iterator[NamedText]:
         yield from _in_place(place, f"{'/'.join(parts)}/", inside=trust.workspace, unused=unused)
 
 
-WRITTEN_HERE = frozenset({"init"})
+WRITTEN_HERE = frozenset({"init", "newrule"})
 """Commands of the table whose text ships with Treadle."""
 
-PROVIDERS: tuple[NamedTexts, ...] = (command_files,)
+
+def skill_texts(trust: SessionTrust) -> Iterator[NamedText]:
+    """Give the skills that a person may begin."""
+    found = find_skills(trust)
+    book = SkillBook(found)
+    for skill in found:
+        if skill.for_user:
+            yield NamedText(
+                name=skill.name,
+                about=skill.description,
+                origin=shown_name(str(skill.folder / skill.item.path.rpartition("/")[2])),
+                kind=EnclosureKind.SKILL,
+                hint=skill.hint,
+                body=partial(book.text, skill.name),
+                unused=skill.unused,
+            )
+
+
+PROVIDERS: tuple[NamedTexts, ...] = (command_files, skill_texts)
 """What gives texts that are entered by a name; of two with one name the first is used."""
 
 
@@ -80,7 +100,7 @@ def find_texts(trust: SessionTrust) -> tuple[NamedText, ...]:
 def find_text(name: str, trust: SessionTrust) -> NamedText | None:
     """Find what is entered by a name."""
     if name in WRITTEN_HERE:
-        text = prompt_of(name)
+        text = command_prompt(name)
         return NamedText(name=name, about="", origin="Treadle", body=lambda argument: f"{text}\n\n{argument}".strip())
     return next((one for one in find_texts(trust) if one.name == name), None)
 

@@ -30,7 +30,7 @@ class ExpandedText(Struct, frozen=True):
     body: str
 
 
-async def expand_text(named: NamedText, argument: str, run: RunLine) -> ExpandedText:
+async def written_out(named: NamedText, argument: str, run: RunLine) -> ExpandedText:
     """Write out a command."""
     body = head_and_tail(named.body(argument), _LONGEST_TEXT)
     pieces: list[str] = []

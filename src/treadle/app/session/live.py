@@ -30,13 +30,13 @@ from treadle.protocol.events import (
     Resumed,
     SetMode,
     SetModel,
-    SideAnswered,
     Source,
 )
 from treadle.protocol.messages import origins, text_of, without_own_commands
 from treadle.protocol.models import ModelChoice, ModelSpec
 from treadle.protocol.notifications import Notice, Notification, TurnOutcome
 from treadle.protocol.permissions import Mode
+from treadle.protocol.sealed import SideAnswered
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 

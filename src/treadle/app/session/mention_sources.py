@@ -1,7 +1,8 @@
 """Where the mentions of one session come from: its files and tools, its repository, its checkers and its commands."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,9 @@ from treadle.app.presentation.words import plain
 from treadle.app.session.command_files import find_text
 from treadle.app.session.command_outputs import terminal_text
 from treadle.app.session.enclosing import NotEnclosedError, head_and_tail
-from treadle.app.session.expanding import expand_text
+from treadle.app.session.expanding import written_out
 from treadle.app.session.git_mentions import Repository
-from treadle.app.session.mentioning import Enclosed, MentionSources, call_unasked, resolve_mentions, why_not
+from treadle.app.session.mentioning import Enclosed, MentionSources, call_allowed, resolve_mentions, why_not
 from treadle.app.slash_commands import slash_word
 from treadle.engine.core.state import standing
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
@@ -25,6 +26,7 @@ from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
+    from treadle.app.session.instructions import RuleBook
     from treadle.app.session.own_shell import OwnShell
     from treadle.engine.ports import Ports
     from treadle.engine.runtime.track import Track
@@ -45,7 +47,8 @@ class SessionParts(Struct, frozen=True, kw_only=True):
     track: "Track"
     trust: "SessionTrust"
     diagnostics: "Diagnostics | None"
-    own_shell: "OwnShell"
+    rules: "RuleBook"
+    own_shell: "Callable[[], OwnShell]"
 
 
 async def enclosed_in(text: str, parts: SessionParts) -> Enclosed:
@@ -61,10 +64,10 @@ async def enclosed_in(text: str, parts: SessionParts) -> Enclosed:
     async def run(line: str) -> str:
         if not parts.trust.trusted:
             raise NotEnclosedError("shell lines of commands run only in a folder that you trust.")
-        result = await call_unasked(sources, EXECUTE_COMMAND, {"command": line, "timeout": _LINE_SECONDS})
+        result = await call_allowed(sources, EXECUTE_COMMAND, {"command": line, "timeout": _LINE_SECONDS})
         return plain(result.content).removeprefix(_NO_FAILURE)
 
-    command = await expand_text(named, text[1 + len(name) :].strip(), run)
+    command = await written_out(named, text[1 + len(name) :].strip(), run)
     found = await resolve_mentions(f"{text}\n{command.body}", sources)
     content = (Text(text=parts.ports.redactor().redact(command.text)),)
     whole = Enclosure(kind=named.kind, origin=named.origin, content=content)
@@ -73,6 +76,11 @@ async def enclosed_in(text: str, parts: SessionParts) -> Enclosed:
 
 def _files_there(paths: Sequence[str]) -> list[str]:
     return [path for path in paths if Path(path).is_file()]
+
+
+def _rule(parts: SessionParts, name: str) -> tuple[str, str] | None:
+    found = parts.rules.by_name(name)
+    return None if found is None else (found.origin, "\n\n".join(block.text for block in found.blocks))
 
 
 def _sources(parts: SessionParts) -> MentionSources:
@@ -95,7 +103,7 @@ def _sources(parts: SessionParts) -> MentionSources:
         return head_and_tail("\n".join(filter(None, rows)) or f"No problems were found in {names}.", room)
 
     async def terminal(room: int) -> str:
-        own = tuple(parts.own_shell.last)
+        own = tuple(parts.own_shell().last)
         said = parts.track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False)
         return await asyncio.to_thread(terminal_text, said, own, workspace.commands, room)
 
@@ -121,5 +129,6 @@ def _sources(parts: SessionParts) -> MentionSources:
             "git-changes": (EnclosureKind.CHANGES, changes),
         },
         commit=commit,
+        rule=partial(_rule, parts),
     )
     return sources

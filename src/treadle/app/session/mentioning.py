@@ -51,7 +51,8 @@ class Enclosed(Struct, frozen=True, kw_only=True):
 class MentionSources(Struct, frozen=True, kw_only=True):
     """Where what is mentioned comes from: as with a call of the model, by the tools and the policy of the session.
 
-    `words` are mentions that are no paths. `commit` shows one by its hash, nothing where there is none of it.
+    `words` are mentions that are no paths. `commit` shows one by its hash, nothing where there is none of it, and
+    `rule` gives the origin and the text of a rule by its name.
     """
 
     workspace: Workspace
@@ -60,6 +61,7 @@ class MentionSources(Struct, frozen=True, kw_only=True):
     sees_images: Callable[[], bool]
     words: Mapping[str, tuple[EnclosureKind, Special]]
     commit: Callable[[str, int], Awaitable[str]]
+    rule: Callable[[str], tuple[str, str] | None] = lambda _: None
 
 
 async def resolve_mentions(text: str, sources: MentionSources) -> Enclosed:
@@ -137,6 +139,9 @@ class _Resolver:
         if named.is_address:
             return lambda: self._page(named.target)
         located = self._locate(named)
+        rule = self._sources.rule(named.target) if not located and not named.first else None
+        if rule is not None:
+            return lambda: _given(enclose(EnclosureKind.FILE, *rule))
         if located:
             folder = os.path.isdir(located)  # noqa: PTH112 - the path is text, with the bytes of any name in it
             return lambda: self._folder(named, located) if folder else self._file(named, located, room)
@@ -190,13 +195,13 @@ class _Resolver:
         return enclose(EnclosureKind.COMMIT, target, text) if text else None
 
     async def _call(self, spec: ToolSpec, arguments: dict[str, Any]) -> str:
-        result = await call_unasked(self._sources, spec, arguments)
+        result = await call_allowed(self._sources, spec, arguments)
         if result.outcome is not Outcome.OK:
             raise NotEnclosedError(_short(plain(result.content).replace("\n", " ")))
         return plain(result.content)
 
 
-async def call_unasked(sources: MentionSources, spec: ToolSpec, arguments: dict[str, Any]) -> CallResult:
+async def call_allowed(sources: MentionSources, spec: ToolSpec, arguments: dict[str, Any]) -> CallResult:
     """Do what the tool of this name does, as for a call of the model that needs no approval.
 
     Raises `NotEnclosedError` with the reason where it would need one, or is denied.
@@ -222,6 +227,10 @@ def _reason(decision: Decision) -> str:
     why = decision.reasons[0].text if decision.reasons else "the policy does not allow it"
     asks = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
     return f"{why}.{' If the model needs it, it asks you.' if asks else ''}"
+
+
+async def _given(enclosure: Enclosure) -> Enclosure:
+    return enclosure
 
 
 def _short(text: str) -> str:

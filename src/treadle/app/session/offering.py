@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
+from types import MappingProxyType
 
 from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
 from treadle.protocol.models import ModelSpec
@@ -31,14 +32,24 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
         reasons["plan_mode_respond"] = "it works in plan mode only. Continue with the task, then use attempt_completion"
     if not situation.user_present:
         reasons["ask_followup_question"] = "nobody is here to answer"
+        reasons["new_task"] = "nobody is here to agree to it"
     return reasons
 
 
-def offering(store: Store, spec: Callable[[str], ModelSpec]) -> Callable[[str, Situation], Mapping[str, str]]:
-    """Find what a model is not told of; for the same model and situation it is the same each time."""
+NO_SKILLS: Mapping[str, str] = {"use_skill": "there are no skills here. Continue without one"}
+"""What a session without skills leaves out."""
+
+
+def offering(
+    store: Store, spec: Callable[[str], ModelSpec], always_out: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[str, Situation], Mapping[str, str]]:
+    """Find what a model is not told of; for the same model and situation it is the same each time.
+
+    `always_out` names what no model is told of in the session.
+    """
 
     @cache
     def always(model: str) -> Mapping[str, str]:
-        return left_out(model, store, spec(model))
+        return {**left_out(model, store, spec(model)), **always_out}
 
     return lambda model, situation: {**always(model), **left_out_now(situation)}

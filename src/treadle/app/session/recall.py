@@ -11,13 +11,15 @@ from treadle.protocol.events import (
     Answer,
     CallFinished,
     CallJudged,
+    Compacted,
     EditQueued,
     Event,
+    Noted,
     Prompt,
     SessionStarted,
 )
 from treadle.protocol.messages import EnclosureKind
-from treadle.protocol.sealed import ResultMade
+from treadle.protocol.sealed import PassageKind, ResultMade
 from treadle.protocol.tools import Outcome, ReadPath, WritePath
 from treadle.workspace.names import existing_path, logged_path
 from treadle.workspace.seen import SeenFiles
@@ -79,25 +81,46 @@ async def note_named_changes(seen: SeenFiles, events: Sequence[Event], /) -> Non
                 pass
 
 
+class PastRules:
+    """The origins of the rules that the conversation still holds from notes, taken from the events."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, None] = {}
+        self.left: dict[str, None] = {}
+
+    def take(self, event: Event) -> None:
+        """Note the rules of an event; where messages leave, those that were read may have left with them."""
+        match event.data:
+            case Noted(notes=notes):
+                self.read.update((note.origin, None) for note in notes if note.kind is PassageKind.RULES)
+            case Compacted():
+                self.left, self.read = {**self.left, **self.read}, {}
+            case _:
+                return
+        self.left = {origin: None for origin in self.left if origin not in self.read}
+
+
 class Recalled(Struct, frozen=True, kw_only=True):
-    """What a log says so far: for the engine, of the files, and for the ledger of edits."""
+    """What a log says so far: for the engine, of the files and rules, and for the ledger of edits."""
 
     past: Past
     files: PastFiles
     ledger: Ledger
+    rules: PastRules
 
 
 def recall(events: Iterable[Event]) -> Recalled:
     """Go through a log once; its events are not kept."""
-    files, ledger = PastFiles(), Ledger()
+    files, ledger, rules = PastFiles(), Ledger(), PastRules()
 
     def noted() -> Iterator[Event]:
         for event in events:
             files.take(event)
+            rules.take(event)
             ledger.follow(event)
             yield event
 
-    return Recalled(past=read_past(noted()), files=files, ledger=ledger)
+    return Recalled(past=read_past(noted()), files=files, ledger=ledger, rules=rules)
 
 
 def _note(known: Mapping[str, int | str], seen: SeenFiles) -> None:

@@ -194,6 +194,7 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "effort": _effort,
         "compact": lambda _, argument: CommandAnswer(ops=(CompactNow(focus=argument),)),
         "init": lambda _, argument: CommandAnswer(send=f"/init {argument}".rstrip()),
+        "newrule": lambda _, argument: CommandAnswer(send=f"/newrule {argument}".rstrip()),
         "btw": _btw,
         "queue": _queue,
         "todo": _todo,

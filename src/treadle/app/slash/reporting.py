@@ -15,6 +15,7 @@ from treadle.app.reports.context_report import context_lines, context_report, mo
 from treadle.app.reports.doctor import examine
 from treadle.app.reports.jobs import list_jobs
 from treadle.app.reports.origins import setting_lines
+from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.session_list import listed_sessions
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
@@ -93,6 +94,8 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "permissions": _permissions,
         "config": _config,
         "doctor": _doctor,
+        "rules": lambda session, argument: CommandAnswer(text=rules_command(session.trust, argument)),
+        "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
     }
 )
 """What does each of them."""

@@ -63,7 +63,6 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
-    SideAnswered,
     Source,
     SummaryWritten,
     TimerFired,
@@ -86,6 +85,7 @@ from treadle.protocol.sealed import (
     QuestionPut,
     ResultMade,
     RetryPlanned,
+    SideAnswered,
     StateSealed,
     TurnSettled,
 )

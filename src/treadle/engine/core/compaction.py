@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from treadle.engine.core import replies, room, texts
+from treadle.engine.core import replies, room
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import Assemble, Effect, Notify
 from treadle.engine.core.state import Assembling, CallState, Compacting, Idle, State, replace
@@ -12,11 +12,7 @@ from treadle.protocol.events import Answer, Compacted, ContextExceeded, SummaryW
 from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import ContextCompacted, QuestionAsked, QuestionClosed, TurnStop
-from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.protocol.tools import Preview
-
-_REVIEWED = (Mode.PLAN, Mode.ASK)
-"""Modes in which a person who is there sees a summary before it is used, also where they did not ask for it."""
+from treadle.protocol.permissions import Question, QuestionKind
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Transition:
@@ -35,18 +31,9 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
     state = bill(state, data.usage, data.cost)
     activity = replace(activity, written=True, summary=data.text)
     state = replace(state, activity=activity)
-    if not data.text or not state.user_present or not (activity.wanted or state.mode in _REVIEWED):
-        return state, [room.work_of(activity)]
-    question = Question(
-        id=f"q{state.seq}",
-        kind=QuestionKind.SUMMARY,
-        text=texts.REVIEW_SUMMARY,
-        options=(texts.USE_SUMMARY, texts.WITHOUT_SUMMARY),
-        preview=Preview(title=texts.SUMMARY_TITLE, text=data.text),
-    )
-    return replace(state, questions=(*state.questions, question)), [
-        Notify(notification=QuestionAsked(question=question))
-    ]
+    if data.text and room.is_reviewed(state, activity):
+        return room.review(state, data.text)
+    return state, [room.work_of(activity)]
 
 
 def summary_answered(state: State, question: Question, data: Answer) -> Transition:

@@ -33,7 +33,6 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
-    SideAnswered,
     SummaryWritten,
     TimerFired,
 )
@@ -47,6 +46,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     Sealed,
+    SideAnswered,
     StateSealed,
     TurnSettled,
 )

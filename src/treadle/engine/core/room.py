@@ -1,9 +1,16 @@
 """What begins that room is made in the model's window, and what stays in it for good."""
 
-from treadle.engine.core.effects import MakeRoom
-from treadle.engine.core.state import Compacting, State, replace
+from treadle.engine.core import texts
+from treadle.engine.core.effects import MakeRoom, Notify
+from treadle.engine.core.state import CallState, Compacting, State, replace
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import CompactNow, Pin
+from treadle.protocol.notifications import QuestionAsked
+from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.protocol.tools import Flow, Preview
+
+_REVIEWED = (Mode.PLAN, Mode.ASK)
+"""Modes in which a person who is there sees a summary before it is used, also where they did not ask for it."""
 
 _MOST = 3
 """Times that room is made for one step."""
@@ -29,12 +36,47 @@ def compact_now(state: State, data: CompactNow) -> Transition:
     return replace(state, space=replace(state.space, wanted=data.focus)), []
 
 
+def condense(state: State, call: CallState) -> State:
+    """Have room made with the summary that the model gave in a call; who was asked about a new task has seen it."""
+    given = call.call.arguments.get("context", "")
+    seen = call.traits.flow is Flow.NEW_TASK
+    return replace(state, space=replace(state.space, wanted="", given=str(given), reviewed=seen))
+
+
 def begin_wanted(state: State) -> Transition:
-    """Make the room that the user wanted."""
-    focus = state.space.wanted or ""
-    activity = Compacting(step=state.step, attempt=0, wanted=True, focus=focus)
-    state = replace(state, activity=activity, space=replace(state.space, wanted=None))
+    """Make the room that the user or the model wanted."""
+    space = state.space
+    activity = Compacting(
+        step=state.step,
+        attempt=0,
+        wanted=True,
+        focus=space.wanted or "",
+        written=bool(space.given),
+        summary=space.given,
+    )
+    state = replace(state, activity=activity, space=replace(space, wanted=None, given="", reviewed=False))
+    if space.given and not space.reviewed and is_reviewed(state, activity):
+        return review(state, space.given)
     return state, [work_of(activity)]
+
+
+def is_reviewed(state: State, activity: Compacting) -> bool:
+    """Whether a person is there who wants to see a summary before it is used."""
+    return state.user_present and (activity.wanted or state.mode in _REVIEWED)
+
+
+def review(state: State, summary: str) -> Transition:
+    """Ask the user about a summary."""
+    question = Question(
+        id=f"q{state.seq}",
+        kind=QuestionKind.SUMMARY,
+        text=texts.REVIEW_SUMMARY,
+        options=(texts.USE_SUMMARY, texts.WITHOUT_SUMMARY),
+        preview=Preview(title=texts.SUMMARY_TITLE, text=summary),
+    )
+    return replace(state, questions=(*state.questions, question)), [
+        Notify(notification=QuestionAsked(question=question))
+    ]
 
 
 def pin(state: State, data: Pin) -> State:

@@ -192,13 +192,16 @@ class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
 
-    `wanted` is the focus of a compaction that the user asked for and that waits. `pins` never leave the prompt.
+    `wanted` is the focus of a compaction that was asked for and that waits, `given` the summary that it came with:
+    a person has `reviewed` it already, or is asked. `pins` never leave the prompt.
     """
 
     compactions: int = 0
     exceeded: int = 0
     largest: str = ""
     wanted: str | None = None
+    given: str = ""
+    reviewed: bool = False
     pins: tuple[Pin, ...] = ()
 
 

@@ -8,6 +8,7 @@ from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respon
 from treadle.engine.core.state import (
     Assembling,
     AwaitingReply,
+    CallState,
     Guard,
     Idle,
     State,
@@ -38,6 +39,8 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Flow, Outcome
+
+_CONDENSING = (Flow.CONDENSE, Flow.NEW_TASK)
 
 _FEW_STEPS = 3
 """Steps before the limit at which the model is told."""
@@ -85,20 +88,20 @@ def _go_on(state: State) -> Transition:
 
 
 def _after_step(state: State, reply: ReplyStop) -> Transition:
-    ending = next(
-        (
-            call
-            for call in state.calls
-            if call.traits.flow is Flow.END_TURN and call.result is not None and call.result.outcome is Outcome.OK
-        ),
-        None,
-    )
+    ending = next((call for call in state.calls if call.traits.flow is Flow.END_TURN and _is_ok(call)), None)
     if ending is not None and ending.result is not None:
         text = "".join(block.text for block in ending.result.content if isinstance(block, Text))
         return end_turn(state, TurnStop.END_TURN, text=text, completed=True)
     if not state.calls:
         return _after_plain_reply(state, reply)
+    condensed = (call for call in state.calls if call.traits.flow in _CONDENSING and _is_ok(call))
+    for call in condensed:
+        state = room.condense(state, call)
     return go_on(guards.after_reply(state))
+
+
+def _is_ok(call: CallState) -> bool:
+    return call.result is not None and call.result.outcome is Outcome.OK
 
 
 def _after_plain_reply(state: State, reply: ReplyStop) -> Transition:

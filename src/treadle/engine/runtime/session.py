@@ -25,10 +25,10 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Prompt,
-    SideAnswered,
     Source,
 )
 from treadle.protocol.notifications import Notice, Notification
+from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.tools import ToolEffect
 
 

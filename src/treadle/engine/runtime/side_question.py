@@ -11,10 +11,10 @@ from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.requests import build_request, cost, terms_of
-from treadle.protocol.events import SideAnswered
 from treadle.protocol.limits import Budget
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import ModelRequest, StreamFailure, StreamStop, StreamText
+from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.usage import Usage
 
 _MOST_TOKENS = 4_096

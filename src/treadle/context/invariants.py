@@ -1,0 +1,61 @@
+"""What holds for every request, whatever left it: the rules that providers and the work depend on."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from treadle.protocol.messages import Image, Message, Role, Text, ToolResult, ToolUse
+
+MOST_IMAGES = 100
+"""Images that a request may have: more are refused by usual providers."""
+
+
+def roles_take_turns(messages: Sequence[Message]) -> bool:
+    """Whether the user begins, and nobody speaks twice in a row."""
+    return all(message.role is (Role.ASSISTANT if at % 2 else Role.USER) for at, message in enumerate(messages))
+
+
+def calls_have_results(messages: Sequence[Message]) -> bool:
+    """Whether each call is followed by its result in the next message, and each result follows its call.
+
+    The calls of the last message may still wait.
+    """
+    for at, message in enumerate(messages):
+        calls = [block.id for block in message.content if isinstance(block, ToolUse)]
+        before = messages[at - 1].content if at else ()
+        asked = [block.id for block in before if isinstance(block, ToolUse)]
+        results = [block.call_id for block in message.content if isinstance(block, ToolResult)]
+        if sorted(results) != sorted(asked) or (calls and message.role is not Role.ASSISTANT):
+            return False
+    return True
+
+
+def says_something(messages: Sequence[Message]) -> bool:
+    """Whether no message is empty, and no text of one."""
+    return all(
+        message.content and all(block.text for block in message.content if isinstance(block, Text))
+        for message in messages
+    )
+
+
+def images_are_few(messages: Sequence[Message]) -> bool:
+    """Whether there are no more images than a provider takes."""
+    blocks = (block for message in messages for block in message.content)
+    return sum(1 for block in blocks for one in _inner(block) if isinstance(one, Image)) <= MOST_IMAGES
+
+
+def _inner(block: object) -> Iterator[object]:
+    yield block
+    if isinstance(block, ToolResult):
+        yield from block.content
+
+
+INVARIANTS: tuple[Callable[[Sequence[Message]], bool], ...] = (
+    roles_take_turns,
+    calls_have_results,
+    says_something,
+    images_are_few,
+)
+
+
+def broken_invariants(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Name the rules that a request breaks."""
+    return tuple(rule.__name__ for rule in INVARIANTS if not rule(messages))

@@ -1,0 +1,39 @@
+"""The rules in the folders of a workspace, found by looking into each of them: once, when the user is asked."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from treadle.store.activation import NESTED_RULE_FILES, ActiveFile, ActiveKind
+from treadle.store.trust import imported_items, listed_item
+
+_LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
+"""Folders of other people's code: rules in them are not the project's. Neither are those in hidden folders."""
+
+_MOST_FOLDERS = 20_000
+_MOST_RULES = 500
+
+
+def nested_items(workspace: Path) -> tuple[ActiveFile, ...]:
+    """Find the rules in the folders below a resolved folder; of very many folders, those in the first ones."""
+    found: list[ActiveFile] = []
+    for file in _files(workspace):
+        found.append(listed_item(workspace, file, ActiveKind.RULES))
+        if len(found) >= _MOST_RULES:
+            break
+    return tuple(sorted({*found, *imported_items(workspace, found)}))
+
+
+def is_passed_over(folder: str) -> bool:
+    """Whether rules in a folder of this name are not looked for."""
+    return folder.startswith(".") or folder in _LEFT_OUT
+
+
+def _files(workspace: Path) -> Iterator[str]:
+    for count, (place, folders, files) in enumerate(os.walk(workspace)):
+        if count >= _MOST_FOLDERS:
+            return
+        folders[:] = sorted(name for name in folders if not is_passed_over(name))
+        if place != str(workspace):
+            below = os.path.relpath(place, workspace)
+            yield from (f"{below}/{name}" for name in sorted(files) if name.casefold() in NESTED_RULE_FILES)
