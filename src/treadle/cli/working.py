@@ -73,6 +73,9 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
 
     trust, output = _session_trust(arguments), OutputFormat(arguments.output_format)
     command = slash_task(task, trust, headless=True)
+    if command is not None and output is OutputFormat.TEXT and (text := _without_session(command, trust)):
+        sys.stdout.write(f"{text}\n")
+        return 0
     content = _content(arguments, task) if command is None else ()
     live = await open_session(_opening(arguments, trust, user_present=False))
     if command is not None:
@@ -80,6 +83,14 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
 
         return await run_slash_command(live, command, output)
     return await run_headless(live, content, output)
+
+
+def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
+    """Do a command that needs no session; empty for one that needs one."""
+    from treadle.app.report import harmless
+    from treadle.app.slash import answer_without_session
+
+    return harmless(answer_without_session(*command, trust))
 
 
 def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ...]":

@@ -21,3 +21,18 @@ def named_texts(trust: "SessionTrust") -> "tuple[NamedText, ...]":
     from treadle.app.session.command_files import find_texts
 
     return find_texts(trust)
+
+
+def answer_without_session(name: str, argument: str, trust: "SessionTrust") -> str:
+    """Do a command that needs neither a session nor a model; empty for one that needs them. Raises `TreadleError`."""
+    match name:
+        case "help" if not argument:
+            from treadle.app.slash.answers import help_text
+
+            return help_text(trust)
+        case "rules" | "skills":
+            from treadle.app.reports.rule_list import rules_command, skills_text
+
+            return rules_command(trust, argument) if name == "rules" else skills_text(trust)
+        case _:
+            return ""
