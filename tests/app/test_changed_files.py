@@ -9,8 +9,7 @@ import pytest
 
 from tests.app.mentioning import tell
 from tests.app.rehearsal import call, rehearse, run
-from treadle.app.session.changed_files import changed_files
-from treadle.app.session.recall import note_named_changes
+from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.protocol.events import CallFinished, Event, Noted, Source
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import CallResult, FileChange, Outcome

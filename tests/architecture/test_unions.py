@@ -84,7 +84,7 @@ def test_every_notification_is_rendered_by_the_script_surface(record: type[Any])
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
-def test_every_notification_can_stand_in_a_story(record: type[Any]) -> None:
+def test_every_notification_is_rendered_in_the_text_of_a_session(record: type[Any]) -> None:
     for notification in samples(record):
         assert all(isinstance(line, str) for line in session_text._lines(notification))  # type: ignore[arg-type]
 

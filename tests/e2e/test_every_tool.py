@@ -33,16 +33,18 @@ SPECS = {spec.name: spec for spec in tool_specs()}
 PROTOCOLS = ("native", "xml")
 IN_BOTH = ("apply_patch", "ask_followup_question", "execute_command", "replace_in_file", "write_to_file")
 FINISH = Step({"result": "Done."}, "Done.", tool="attempt_completion")
+ASKS = ("ask_followup_question", "new_task")
 BROWSER = importlib.util.find_spec("playwright") is not None and shutil.which("chromium") is not None
 
 
 def test_every_tool_has_a_case() -> None:
     assert set(CASES) == set(SPECS)
     assert [name for name, case in CASES.items() if not case.refused] == []
-    # Nobody is here to answer a question, or to approve a rule.
+    # Nobody is here to answer a question, or to approve a rule or a new task.
     assert [name for name, case in CASES.items() if not (case.works or case.ends)] == [
         "new_rule",
         "ask_followup_question",
+        "new_task",
     ]
 
 
@@ -143,8 +145,8 @@ async def test_a_tool_works_and_its_refusals_say_what_to_do(tmp_path: Path, name
     nobody = any(text_of(result).startswith(NO_YES) for result in driven.results)
     assert driven.code == (Exit.PERMISSION if nobody else Exit.DONE), driven.err
     assert len(driven.results) == len(steps), driven.err
-    notification = name != "ask_followup_question"  # nobody is here to answer, and still a call of it has its answer
-    schema = check_schema(SPECS[name], driven.requests[0], protocol) if notification else SPECS[name].parameters
+    offered = name not in ASKS  # nobody is here to answer, and still a call of it has its answer
+    schema = check_schema(SPECS[name], driven.requests[0], protocol) if offered else SPECS[name].parameters
     for number, (step, result) in enumerate(zip(steps, driven.results, strict=True), 1):
         check(step, result, driven)
         if not step.tool:

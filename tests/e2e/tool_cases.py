@@ -261,6 +261,11 @@ CASES: Mapping[str, Case] = {
             invalid("The question is empty.", question=" "),
         ),
     ),
+    "condense": Case(
+        works=(Step({"context": "The task, and what is next."}, "Go on from your summary."),),
+        refused=(invalid("The context is empty.", context=" "),),
+    ),
+    "new_task": Case(refused=(invalid("nobody is here to agree to it", context="The next task."),)),
     "plan_mode_respond": Case(
         refused=(invalid("The response is empty.", response=""),),
         ends=Step({"response": "First this, then that."}, "First this, then that."),

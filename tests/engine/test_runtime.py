@@ -88,6 +88,7 @@ from treadle.protocol.tools import (
     Confinement,
     CopyChange,
     CopyChanges,
+    Flow,
     Origin,
     Outcome,
     Preview,
@@ -860,3 +861,19 @@ async def test_an_interrupt_ends_a_summary_that_nobody_waits_for() -> None:
         assert phase(run.session.state) is Phase.WAITING_FOR_EVENT
         assert (await run.prompt("go on")).stop is TurnStop.END_TURN
     assert not run.of(Compacted, SummaryWritten)
+
+
+async def test_a_model_that_sums_up_by_itself_goes_on_from_its_own_words() -> None:
+    log = FakeLog()
+    traits = ToolTraits(effect=ToolEffect.PURE, flow=Flow.CONDENSE)
+    condense = calls("condense", context="What matters: the tests pass.")
+    provider = Replies(says("one"), says("two"), condense, DONE)
+    tool = FakeTool("condense", ok, traits)
+    async with working(ports(provider, tool, log=log), log, STARTED, SetPresence(user_present=False)) as run:
+        await run.prompt("a question " * 40)
+        await run.prompt("a question " * 40)
+        assert (await run.prompt("sum up")).stop is TurnStop.END_TURN
+    last = provider.requests[-1]
+    assert "What matters: the tests pass." in text_of(last.messages[0].content)
+    assert len(last.messages) == 3
+    assert results(last) == [("worked", False)]

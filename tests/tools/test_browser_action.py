@@ -243,7 +243,7 @@ async def test_a_page_cannot_keep_the_browser_and_one_that_opens_is_shown(tool: 
 
 @needs_chromium
 async def test_a_name_that_leads_to_this_machine_is_refused() -> None:
-    page = await chromium.start(resolver=Names(docs_test=["127.0.0.1"]))
+    page = await chromium.start_browser(resolver=Names(docs_test=["127.0.0.1"]))
     try:
         async with serving({"/": Page(body=b"secret")}) as web:
             with pytest.raises(ToolError, match=r"docs.test is 127.0.0.1, an address of this machine"):

@@ -29,6 +29,8 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "web_fetch": (ToolKind.FETCH, ToolEffect.PURE, Flow.RUN, Risk.READ_OUTSIDE),
         "browser_action": (ToolKind.FETCH, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "ask_followup_question": (ToolKind.OTHER, ToolEffect.PURE, Flow.ASK, Risk.NONE),
+        "condense": (ToolKind.OTHER, ToolEffect.PURE, Flow.CONDENSE, Risk.NONE),
+        "new_task": (ToolKind.OTHER, ToolEffect.PURE, Flow.NEW_TASK, Risk.WRITE),
         "plan_mode_respond": (ToolKind.OTHER, ToolEffect.PURE, Flow.END_TURN, Risk.NONE),
         "attempt_completion": (ToolKind.OTHER, ToolEffect.ONCE, Flow.END_TURN, Risk.NONE),
     }

@@ -281,7 +281,7 @@ async def session(
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
         models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
         checklist_file=folder / "checklist.md",
-        own_shell=OwnShell(
+        open_shell=lambda: OwnShell(
             shell="/bin/bash",
             directory=str(folder),
             spool=folder / "spool",

@@ -500,11 +500,11 @@ async def test_a_defect_in_a_key_handler_ends_the_surface_with_it(
 async def test_the_bell_rings_for_a_question_of_a_long_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
-        monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 3600.0)
+        monkeypatch.setattr("treadle.tui.attention._BELL_AFTER", 3600.0)
         term.type(f"go{ENTER}")
         await term.until(ASKED)
         assert term.bells == 0
-        monkeypatch.setattr("treadle.tui.surface._BELL_AFTER", 0.0)
+        monkeypatch.setattr("treadle.tui.attention._BELL_AFTER", 0.0)
         await confirm(term)
         await term.until("■ Done")
         assert term.bells == 1

@@ -3,32 +3,29 @@
 import asyncio
 import random
 import time
-import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Models
-from treadle.app.models.offered import OfferedModel
-from treadle.app.models.searching import with_searches
+from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
-from treadle.app.report import write_log
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
 from treadle.app.session.offering import NO_SKILLS, offering
-from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
-from treadle.app.session.recall import Recalled, note_named_changes
 from treadle.app.session.roots import Roots
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
@@ -38,7 +35,6 @@ from treadle.engine.runtime.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     EventData,
-    Op,
     SetModel,
 )
 from treadle.protocol.models import ModelChoice, Spent
@@ -49,14 +45,17 @@ from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.file_access import DiskFiles
-from treadle.workspace.jobs import JobBook
-from treadle.workspace.temporary_files import TemporaryFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
     from treadle.app.session.mentioning import Enclosed
-    from treadle.policy.secrets import Redactor as SecretRedactor
+    from treadle.app.session.own_shell import OwnShell
+    from treadle.app.session.recall import Recalled
+    from treadle.policy.secrets import Redactor
     from treadle.workspace.diagnostics.checks import Diagnostics
+    from treadle.workspace.jobs import JobBook
+    from treadle.workspace.temporary_files import TemporaryFiles
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:
@@ -91,7 +90,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     store: Store
     tools: tuple[Tool, ...]
     roots: Roots
-    recalled: Recalled | None = None
+    recalled: "Recalled | None" = None
     notices: Sequence[str] = ()
 
 
@@ -117,8 +116,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     redactor = _redactor(parts)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
-    temporary_files = TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
-    temporary_files.sweep()
+    if (data_directory() / "saving").is_dir():
+        _temporary_files().sweep()
     taken_back = _take_back()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -126,8 +125,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(temporary_files=temporary_files),
-        jobs=JobBook(private, lambda text: redactor().redact(text)),
+        files=DiskFiles(temporary_files=_temporary_files),
+        open_jobs=partial(_open_jobs, private, redactor),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,
@@ -167,7 +166,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             checklist.observe,
             rules.observe,
         ),
-        before_step=(checklist.before_step, rules.before_step, partial(_files_changed, workspace)),
+        before_step=(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
         environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
@@ -214,9 +213,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
-        own_shell=OwnShell(
-            shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream()
-        ),
+        open_shell=partial(_open_shell, workspace, private, redactor),
         enclose=partial(
             _enclose,
             workspace=workspace,
@@ -235,20 +232,30 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     return live
 
 
-async def _files_changed(workspace: Workspace) -> Op | None:
-    """Say which known files changed since the last step; before the first one none is known."""
-    if workspace.seen.empty:
-        return None
-    from treadle.app.session.changed_files import changed_files
-
-    return await changed_files(workspace)
-
-
 async def _enclose(text: str, /, **session: Any) -> "Enclosed":
     """Read what a message mentions; what that takes is loaded with the first one that does."""
     from treadle.app.session.mention_sources import SessionParts, enclosed_in
 
     return await enclosed_in(text, SessionParts(**session))
+
+
+def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":
+    from treadle.workspace.jobs import JobBook
+
+    return JobBook(private, lambda text: redactor().redact(text))
+
+
+def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], Redactor]") -> "OwnShell":
+    from treadle.app.session.own_shell import OwnShell
+
+    return OwnShell(shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream())
+
+
+def _temporary_files() -> "TemporaryFiles":
+    """Give what notes the files that are being written."""
+    from treadle.workspace.temporary_files import TemporaryFiles
+
+    return TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
 
 
 def _tidy_sockets(leased: Collection[str]) -> None:
@@ -279,7 +286,7 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
     )
 
 
-def _offered(models: Models) -> Sequence[OfferedModel]:
+def _offered(models: Models) -> "Sequence[OfferedModel]":
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
     from treadle.app.models.listing import offered_models
 
@@ -310,8 +317,12 @@ def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
     remember(allowances, workspace)
 
 
-def _trace(redactor: "Callable[[], SecretRedactor]", error: BaseException) -> None:
+def _trace(redactor: "Callable[[], Redactor]", error: BaseException) -> None:
     """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
+    import traceback
+
+    from treadle.app.report import write_log
+
     write_log(redactor().redact("".join(traceback.format_exception(error))))
 
 
@@ -328,11 +339,11 @@ def _allow_saved(path: str) -> None:
     allow_made(data_directory(), path)
 
 
-def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
+def _redactor(parts: Parts) -> "Callable[[], Redactor]":
     """Hide known secrets and what looks like one; loaded with the first call that is judged."""
 
     @cache
-    def redactor() -> "SecretRedactor":
+    def redactor() -> "Redactor":
         from treadle.app.session.known_values import session_redactor
 
         return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders)
@@ -340,7 +351,7 @@ def _redactor(parts: Parts) -> "Callable[[], SecretRedactor]":
     return redactor
 
 
-def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], SecretRedactor]", shell: str) -> Judge:
+def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]", shell: str) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
     root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)

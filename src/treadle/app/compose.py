@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,11 +15,8 @@ from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import database
-from treadle.app.report import damaged_events, describe_repaired, missing_events, print_notice
 from treadle.app.security.trusting import SessionTrust, session_trust
-from treadle.app.session.ledger import LedgerRow, ledger_rows, today
 from treadle.app.session.live import LiveSession
-from treadle.app.session.recall import recall
 from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.core.state import State
 from treadle.engine.ports import Tool
@@ -37,11 +34,12 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
-from treadle.store.reading import Damage
 from treadle.store.sqlite import SessionRow, Store
-from treadle.tools.catalogue import builtin_tools
 from treadle.workspace.names import logged_path
-from treadle.workspace.workspace import open_workspace
+
+if TYPE_CHECKING:
+    from treadle.app.session.ledger import LedgerRow
+    from treadle.store.reading import Damage
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -63,10 +61,18 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
-    store = Store(database(), print_notice)
+    store = Store(database(), _tell)
     if store.repaired is not None:
-        print_notice(describe_repaired(store.repaired))
+        from treadle.app.report import describe_repaired
+
+        _tell(describe_repaired(store.repaired))
     return store
+
+
+def _tell(notice: str) -> None:
+    from treadle.app.report import print_notice
+
+    print_notice(notice)
 
 
 async def open_session(opening: Opening) -> LiveSession:
@@ -155,6 +161,9 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
+    from treadle.app.report import missing_events
+    from treadle.app.session.recall import recall
+
     row = store.find(opening.resume)
     workspace = check_workspace(Path(logged_path(row.workspace)))
     missing, _ = store.missing(row.id)
@@ -192,11 +201,13 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, first)
 
 
-async def _leave_out(store: Store, row: SessionRow, damage: Damage) -> str:
+async def _leave_out(store: Store, row: SessionRow, damage: "Damage") -> str:
     """Let a session go on after its last event before the damage; gives what to say. Raises `StoreError`."""
     if damage.first == 1:
         raise damage.error()
     await store.set_aside(row.id, damage.first - 1)
+    from treadle.app.report import damaged_events
+
     return damaged_events(damage, row.events)
 
 
@@ -323,11 +334,16 @@ def session_log(prefix: str) -> Iterator[tuple[SessionRow, Store]]:
 
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
     """Give the declarations of the built-in tools."""
+    from treadle.tools.catalogue import builtin_tools
+    from treadle.workspace.workspace import open_workspace
+
     return tuple(tool.spec for tool in builtin_tools(open_workspace(workspace)))
 
 
-def edit_ledger() -> list[LedgerRow]:
+def edit_ledger() -> "list[LedgerRow]":
     """Sum up the ledger of edits, a row for each model and format."""
+    from treadle.app.session.ledger import ledger_rows, today
+
     store = open_store()
     try:
         return ledger_rows(store.edit_counts(), today())

@@ -9,7 +9,6 @@ from treadle.app.places import program_log
 from treadle.app.presentation.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
     from treadle.store.opening import Repaired
@@ -111,11 +110,6 @@ def print_notice(notice: str) -> None:
     """Say something that a person should know but that stops nothing."""
     sys.stderr.write(f"treadle: {notice}\n")
     write_log(notice)
-
-
-def harmless(text: str) -> str:
-    """Escape what could steer a terminal, or whatever else reads our output as plain lines."""
-    return visible(text)
 
 
 def write_log(text: str) -> bool:

@@ -30,6 +30,13 @@ class Stream(Protocol):
         ...
 
 
+def harmless(text: str) -> str:
+    """Escape what could steer a terminal, or whatever else reads our output as plain lines."""
+    from treadle.workspace.text import visible
+
+    return visible(text)
+
+
 def write_wrapped(stream: Stream, text: str) -> None:
     """Write lines, broken at the width of the screen where the stream is one."""
     stream.write(f"{wrapped(text, screen_width(stream))}\n")

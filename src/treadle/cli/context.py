@@ -17,8 +17,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from treadle.app.compose import last_session, session_log
-    from treadle.app.report import harmless
     from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
+    from treadle.app.wrapping import harmless
     from treadle.protocol.codec import encode
 
     prefix = arguments.id or last_session(Path.cwd().resolve())

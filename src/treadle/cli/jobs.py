@@ -51,7 +51,7 @@ def _list(*, every: bool, json: bool) -> int:
 
 
 def _shown(line: "JobLine") -> str:
-    from treadle.app.report import harmless
+    from treadle.app.wrapping import harmless
 
     since = datetime.fromtimestamp(line.started_at / 1000, UTC).astimezone()
     command = harmless(line.command.replace("\n", " "))

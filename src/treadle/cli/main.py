@@ -7,7 +7,6 @@ from importlib import import_module
 from itertools import takewhile
 from types import MappingProxyType
 
-from treadle.cli.parser import CommandParser
 from treadle.cli.task import task_of
 
 TYPE_CHECKING = False
@@ -15,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from treadle.cli.parser import CommandParser
     from treadle.protocol.errors import TreadleError
 
 COMMANDS = MappingProxyType(
@@ -63,12 +63,24 @@ def _run(argv: Sequence[str]) -> int:
     if not name:
         words = list(takewhile(lambda word: not word.startswith("-"), argv))
         task_of(words, COMMANDS)  # before an option that only the command has is called unknown
-    arguments = parser_of(name).read(list(argv[1:] if name else argv))
-    return int(_module(name).execute(arguments))
+    return int(_module(name).execute(_read(name, argv[1:] if name else argv)))
 
 
-def parser_of(name: str) -> CommandParser:
+def _read(name: str, words: Sequence[str]) -> "Any":
+    """Read what the command line says to a command; ends the program for help and mistakes."""
+    if not name:
+        from treadle.cli.plain import read_arguments
+
+        arguments = read_arguments(_module(name).configure, words)
+        if arguments is not None:
+            return arguments
+    return parser_of(name).read(list(words))
+
+
+def parser_of(name: str) -> "CommandParser":
     """Make the parser of a command; the main one has the empty name."""
+    from treadle.cli.parser import CommandParser
+
     module = _module(name)
     parser = CommandParser(prog=f"treadle {name}".strip(), description=module.__doc__, allow_abbrev=False)
     if not name:

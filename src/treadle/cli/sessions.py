@@ -71,8 +71,7 @@ def _search(text: str, folder: Path | None, *, json: bool) -> int:
 
 
 def _print_places(places: "list[FoundPlace]", *, folders: bool) -> None:
-    from treadle.app.report import harmless
-    from treadle.app.wrapping import screen_width, shortened
+    from treadle.app.wrapping import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
     by_session: dict[str, list[FoundPlace]] = {}
@@ -95,8 +94,7 @@ def _minute(at: int) -> str:
 
 def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
-    from treadle.app.report import harmless
-    from treadle.app.wrapping import screen_width, shortened
+    from treadle.app.wrapping import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
     states, costs = [_state(row) for row in rows], [_money(row.cost) for row in rows]

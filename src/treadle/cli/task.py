@@ -96,6 +96,8 @@ def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> tuple[str
     Raises `ConfigError` for a task that begins with what is neither: a mistyped command, one that does not work here,
     `!command`.
     """
+    if not text.lstrip().startswith(("/", "!")):
+        return None
     from treadle.app.slash_commands import Surfaces, find_slash, is_shell_line, slash_word
 
     name = slash_word(text)

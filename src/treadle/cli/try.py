@@ -24,8 +24,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run it, and say what became of what it changed."""
     from treadle.app.compose import check_workspace
     from treadle.app.exits import Exit
-    from treadle.app.report import harmless
     from treadle.app.session.trying import describe_tried, record_of, try_command
+    from treadle.app.wrapping import harmless
     from treadle.protocol.codec import encode
 
     folder = check_workspace(arguments.directory)

@@ -1,12 +1,12 @@
 """Work on a task in a folder with a model: interactively, or with -p as one task in a script."""
 
-import argparse
 import sys
 from pathlib import Path
 
 TYPE_CHECKING = False
 """`--help` is written from here, and loads nothing that it does not need."""
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping
     from typing import Any
 
@@ -14,7 +14,7 @@ MODES = ("plan", "ask", "edits", "auto", "full")
 PROTOCOLS = ("native", "xml")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: "argparse.ArgumentParser") -> None:
     """Add the flags."""
     parser.add_argument("task", nargs="*", help='the first task of an interactive session, in quotes: treadle "fix it"')
     parser.add_argument(
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
+def add_settings(parser: "argparse.ArgumentParser") -> None:
     """Add the flags that override settings."""
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
     parser.add_argument(
@@ -110,11 +110,13 @@ _SETTINGS = (
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError("must be 1 or more")
     return number
 
 
-def flags(arguments: argparse.Namespace) -> "Mapping[str, Any]":
+def flags(arguments: "argparse.Namespace") -> "Mapping[str, Any]":
     """Give the settings that were said on the command line."""
     said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
     budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
@@ -126,7 +128,7 @@ def flags(arguments: argparse.Namespace) -> "Mapping[str, Any]":
     return {**said, "budget": budget} if budget else said
 
 
-def execute(arguments: argparse.Namespace) -> int:
+def execute(arguments: "argparse.Namespace") -> int:
     """Run the session; returns the exit code."""
     if arguments.version:
         from treadle import __version__

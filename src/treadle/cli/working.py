@@ -1,6 +1,5 @@
 """The main command: an interactive session, or one task without a person."""
 
-import argparse
 import asyncio
 import sys
 from contextlib import suppress
@@ -14,6 +13,8 @@ from treadle.cli.work import flags
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
+    import argparse
+
     from treadle.app.compose import Opening
     from treadle.app.config.settings import Settings
     from treadle.app.security.trusting import SessionTrust
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from treadle.tui.look import Look
 
 
-def work(arguments: argparse.Namespace) -> int:
+def work(arguments: "argparse.Namespace") -> int:
     """Work as the main command's arguments say; returns the exit code."""
     _require_id(arguments)
     if arguments.attach != "":
@@ -40,7 +41,7 @@ def work(arguments: argparse.Namespace) -> int:
     return asyncio.run(_headless(arguments, _task(arguments)))
 
 
-def _require_id(arguments: argparse.Namespace) -> None:
+def _require_id(arguments: "argparse.Namespace") -> None:
     """Raise `ConfigError` for `--resume` without an id where nobody can choose one."""
     if arguments.resume is None and (arguments.print_task is not None or not _on_terminal()):
         raise ConfigError(
@@ -55,7 +56,7 @@ def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _task(arguments: argparse.Namespace) -> str:
+def _task(arguments: "argparse.Namespace") -> str:
     text = sys.stdin.read() if arguments.print_task == "-" else arguments.print_task
     if text.strip() or arguments.resume or arguments.go_on:
         return str(text.strip())
@@ -67,7 +68,7 @@ def _task(arguments: argparse.Namespace) -> str:
     )
 
 
-async def _headless(arguments: argparse.Namespace, task: str) -> int:
+async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
@@ -87,13 +88,13 @@ async def _headless(arguments: argparse.Namespace, task: str) -> int:
 
 def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
     """Do a command that needs no session; empty for one that needs one."""
-    from treadle.app.report import harmless
     from treadle.app.slash import answer_without_session
+    from treadle.app.wrapping import harmless
 
     return harmless(answer_without_session(*command, trust))
 
 
-def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ...]":
+def _content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
     """Give the task as a message: its text, and what goes along."""
     from treadle.protocol.messages import Text
 
@@ -105,7 +106,7 @@ def _content(arguments: argparse.Namespace, task: str) -> "tuple[UserContent, ..
     return (*said, *attach(arguments.file))
 
 
-def interactive(arguments: argparse.Namespace, task: str = "") -> int:
+def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     """Open the terminal surface."""
     if not _on_terminal():
         raise _no_terminal()
@@ -130,7 +131,7 @@ def interactive(arguments: argparse.Namespace, task: str = "") -> int:
     return run_demo(ask=True)
 
 
-def _attach(arguments: argparse.Namespace) -> int:
+def _attach(arguments: "argparse.Namespace") -> int:
     """Join a session that is open elsewhere."""
     if arguments.print_task is not None or arguments.task:
         raise ConfigError(
@@ -166,7 +167,7 @@ def _no_terminal() -> ConfigError:
     )
 
 
-def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int | None:
+def _with_model(arguments: "argparse.Namespace", content: "tuple[UserContent, ...]", look: "Look") -> int | None:
     """Open the session, with a model that is chosen first where there is none; None: the person wants the demo."""
     try:
         return _open(arguments, content, look)
@@ -180,7 +181,7 @@ def _with_model(arguments: argparse.Namespace, content: "tuple[UserContent, ...]
     return _open(arguments, content, look) if arguments.model else None
 
 
-def _open(arguments: argparse.Namespace, content: "tuple[UserContent, ...]", look: "Look") -> int:
+def _open(arguments: "argparse.Namespace", content: "tuple[UserContent, ...]", look: "Look") -> int:
     """Work in the session, and then in those that are chosen in its place."""
     opening = _opening(arguments, _asked_trust(arguments, look), user_present=True)
     code, following = asyncio.run(_interactive(opening, content, look))
@@ -202,7 +203,7 @@ def _chosen_session(folder: Path, look: "Look") -> str:
     return asyncio.run(choose_session(folder, look))
 
 
-def _go_to(arguments: argparse.Namespace, session: str, folder: Path) -> bool:
+def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
     """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
     from treadle.app.compose import session_workspace
     from treadle.app.slash_commands import NEW_SESSION
@@ -241,7 +242,7 @@ def _say_how_to_go_on(session_id: str) -> None:
         write_wrapped(sys.stderr, resume_line(session_id))
 
 
-def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
+def _session_trust(arguments: "argparse.Namespace") -> "SessionTrust":
     """Find the folder of the session, and the user's word on it as it was given before or for this run."""
     from treadle.app.compose import check_workspace, session_workspace
     from treadle.app.security.trusting import session_trust, trusted_by_variable
@@ -250,7 +251,7 @@ def _session_trust(arguments: argparse.Namespace) -> "SessionTrust":
     return session_trust(folder, once=arguments.trust or trusted_by_variable())
 
 
-def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
+def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.app.compose import last_session
     from treadle.app.config.settings import load_settings
@@ -263,7 +264,7 @@ def _asked_trust(arguments: argparse.Namespace, look: "Look") -> "SessionTrust":
     return settle_trust(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
-def _opening(arguments: argparse.Namespace, trust: "SessionTrust", *, user_present: bool) -> "Opening":
+def _opening(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
     from treadle.app.compose import Opening, last_session
     from treadle.app.config.settings import load_settings
 

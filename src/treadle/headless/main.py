@@ -7,19 +7,20 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from treadle.app.exits import Exit, exit_code
-from treadle.app.report import describe_model_error, harmless, resume_line
 from treadle.app.session.live import LiveSession
-from treadle.app.wrapping import write_wrapped
+from treadle.app.wrapping import harmless, write_wrapped
 from treadle.headless.progress import Progress, summary_lines
-from treadle.headless.records import CommandRecord, result_record, session_record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, Source
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
+
+if TYPE_CHECKING:
+    from treadle.app.exits import Exit
+    from treadle.headless.records import CommandRecord
 
 HEADLESS = Source(kind="headless", id="main")
 
@@ -117,6 +118,8 @@ class HeadlessConsole:
         """Name the session, and tell what is to be known before it starts."""
         self._say(f"# {notice}" for notice in self._live.notices)
         if self._output is OutputFormat.STREAM_JSON:
+            from treadle.headless.records import session_record
+
             self._record(session_record(self._live))
         else:
             self._say([f"# session {self._live.id}, {self._live.status.model}, mode {self._live.status.mode}"])
@@ -128,7 +131,7 @@ class HeadlessConsole:
         else:
             self._say(self._progress.take(notification))
 
-    def answer(self, record: CommandRecord, *, warning: bool) -> int:
+    def answer(self, record: "CommandRecord", *, warning: bool) -> int:
         """Write what a command gave; returns the exit code."""
         self._says_how_to_go_on = False
         if self._output is not OutputFormat.TEXT:
@@ -140,11 +143,16 @@ class HeadlessConsole:
 
     def nothing_to_do(self) -> int:
         """Say that a resumed session has nothing open."""
+        from treadle.app.exits import Exit
+
         self._say(["This session has nothing left to do. Give it a task with -p."])
         return Exit.DONE
 
     def conclude(self, outcome: TurnOutcome) -> int:
         """Write the answer; returns the exit code."""
+        from treadle.app.exits import exit_code
+        from treadle.app.report import describe_model_error
+
         code = exit_code(outcome)
         self._say(self._progress.finish(outcome.text))
         if self._output is OutputFormat.TEXT:
@@ -152,6 +160,8 @@ class HeadlessConsole:
                 write_wrapped(self._out, harmless(outcome.text.rstrip()))
                 self._out.flush()
         else:
+            from treadle.headless.records import result_record
+
             self._record(result_record(self._live, outcome, code))
         self._say(summary_lines(outcome))
         self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
@@ -167,6 +177,8 @@ class HeadlessConsole:
 
     def _how_to_go_on(self) -> list[str]:
         """Say it once, and only where there is something to go on with."""
+        from treadle.app.report import resume_line
+
         wanted, self._says_how_to_go_on = self._says_how_to_go_on and not self._live.empty, False
         return [resume_line(self._live.id)] if wanted else []
 
@@ -200,9 +212,9 @@ class HeadlessSignals:
 
     def __enter__(self) -> Self:
         self._loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        self._loop.add_signal_handler(signal.SIGTERM, self._end, Exit.TERMINATED)
+        self._loop.add_signal_handler(signal.SIGTERM, self._end, signal.SIGTERM)
         if self._heeds_hangup:
-            self._loop.add_signal_handler(signal.SIGHUP, self._end, Exit.HANGUP)
+            self._loop.add_signal_handler(signal.SIGHUP, self._end, signal.SIGHUP)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -211,7 +223,7 @@ class HeadlessSignals:
 
     def _interrupt(self) -> None:
         if self._interrupting is not None:
-            self._end(Exit.INTERRUPTED)
+            self._end(signal.SIGINT)
             return
         self._interrupting = asyncio.create_task(self._post_interrupt(), name="interrupt")
 
@@ -219,9 +231,11 @@ class HeadlessSignals:
         try:
             await self._live.post(Interrupt(), HEADLESS)
         except RefusedError:
-            self._end(Exit.INTERRUPTED)
+            self._end(signal.SIGINT)
 
-    def _end(self, code: Exit) -> None:
-        self.code = code
+    def _end(self, number: signal.Signals) -> None:
+        from treadle.app.exits import Exit
+
+        self.code = Exit(128 + number)
         if self._main is not None:
             self._main.cancel()

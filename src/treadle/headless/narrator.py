@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Iterator
 
 from treadle.app.exits import exit_code
-from treadle.app.report import describe_model_error, harmless
+from treadle.app.report import describe_model_error
 from treadle.app.session.live import LiveSession
-from treadle.app.wrapping import write_wrapped
+from treadle.app.wrapping import harmless, write_wrapped
 from treadle.headless.main import TextWriter
 from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.events import Answer, Prompt, Source

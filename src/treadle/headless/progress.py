@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from treadle.app.presentation.words import enclosed_line, money, room_made
-from treadle.app.session.checklist_file import summary_of
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
     AllowancesChanged,
@@ -92,12 +90,18 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
         case ContextCompacted() as made:
+            from treadle.app.presentation.words import room_made
+
             yield f"~ {room_made(made)}"
         case ModelChanged(model=model, why=why) if why:
             yield f"~ model: {model} ({why})"
         case ChecklistChanged(text=text):
+            from treadle.app.session.checklist_file import summary_of
+
             yield f"~ checklist: {summary_of(text) or 'empty'}"
         case PromptDelivered(enclosed=enclosed) if enclosed:
+            from treadle.app.presentation.words import enclosed_line
+
             yield f"~ {enclosed_line(enclosed)}"
         case Notice(text=text):
             yield f"~ {text}"
@@ -144,6 +148,8 @@ def first_line(result: CallResult) -> str:
 
 def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
     """Sum up a turn: the files, the tokens, the money, what stopped it."""
+    from treadle.app.presentation.words import money
+
     for change in outcome.changes:
         yield f"  {change.path} (+{change.added} -{change.removed})"
     usage = outcome.usage

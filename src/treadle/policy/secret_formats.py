@@ -185,3 +185,11 @@ def looks_random(value: str) -> bool:
     """Whether a value is more like a key than like a word of code: long, and mixed of letters and digits."""
     kinds = sum(bool(re.search(kind, value)) for kind in (r"[a-z]", r"[A-Z]", r"[0-9]"))
     return kinds >= 2 and bool(re.search(r"[0-9]", value)) and not re.search(r"[()\[\]]", value)
+
+
+_ORDINARY_TEXT = """
+    SSH_AUTH_SOCK XAUTHORITY DESKTOP_SESSION GDMSESSION SESSION_MANAGER DBUS_SESSION_BUS_ADDRESS SECURITYSESSIONID
+    XDG_SESSION_ID XDG_SESSION_TYPE XDG_SESSION_CLASS XDG_SESSION_DESKTOP XDG_SESSION_PATH TERM_SESSION_ID
+"""
+ORDINARY_VARIABLES = frozenset(_ORDINARY_TEXT.split())
+"""Variables that are named like secrets and hold none."""

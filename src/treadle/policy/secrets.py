@@ -16,6 +16,7 @@ from treadle.policy.secret_formats import (
     HEADER,
     KEY_BLOCK,
     LONGEST_TOKEN,
+    ORDINARY_VARIABLES,
     URL,
     Format,
     is_value,
@@ -44,13 +45,6 @@ _CONTEXT = 256
 
 _PREFIX = 64
 """Characters of a secret's beginning by which one is recognised that goes on in the next chunk."""
-
-_ORDINARY_TEXT = """
-    SSH_AUTH_SOCK XAUTHORITY DESKTOP_SESSION GDMSESSION SESSION_MANAGER DBUS_SESSION_BUS_ADDRESS SECURITYSESSIONID
-    XDG_SESSION_ID XDG_SESSION_TYPE XDG_SESSION_CLASS XDG_SESSION_DESKTOP XDG_SESSION_PATH TERM_SESSION_ID
-"""
-_ORDINARY = frozenset(_ORDINARY_TEXT.split())
-"""Variables that are named like secrets and hold none."""
 
 Span = tuple[int, int, str]
 """Begin and end of a secret, and the name that is shown instead."""
@@ -310,7 +304,7 @@ def _long_lines(value: str) -> Iterator[str]:
 
 def _is_named_secret(name: str, value: str) -> bool:
     """Whether a variable is named like a secret, and its value is no place where one is kept."""
-    return name not in _ORDINARY and not value.startswith("/") and VARIABLES_SECRET.fullmatch(name) is not None
+    return name not in ORDINARY_VARIABLES and not value.startswith("/") and VARIABLES_SECRET.fullmatch(name) is not None
 
 
 class RedactedStream:

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from treadle.protocol.messages import (
     ContentBlock,
@@ -49,7 +51,7 @@ _PIECE = 64 * 1024
 """Bytes above which a text is large."""
 
 
-class _Encoded(NamedTuple):
+class _Encoded(Struct, frozen=True):
     """A message as JSON (empty without content), and its blocks: the API wants results before anything else."""
 
     role: Role
@@ -65,7 +67,7 @@ def _encoded(role: Role, results: list[bytes], rest: list[bytes], *, calls_unexp
     return _Encoded(role, whole, b",".join(results), b",".join(rest), calls_unexplained)
 
 
-class _Begun(NamedTuple):
+class _Begun(Struct, frozen=True):
     """The beginning of a conversation and its messages as JSON, kept so that a long one is not put together anew."""
 
     messages: tuple[Message, ...]

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
-from treadle.providers.certificates import named_certificates, system_certificates
+from treadle.providers.certificates import http_library, named_certificates, system_certificates
 from treadle.providers.connections import HTTP_ERRORS, Connections, Response, Sent, nothing, open_connections
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
@@ -41,6 +41,7 @@ class HttpProvider:
         self._connections: Connections | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
         self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
+        http_library()
         if self._needs_system:
             system_certificates()
 
@@ -100,6 +101,7 @@ class HttpProvider:
         """Make the connections; the first request opens one."""
         endpoint = self._endpoint
         certificates = await self._certificates()
+        await asyncio.shield(asyncio.wrap_future(http_library()))
         try:
             self._connections = open_connections(endpoint, certificates, here=self._here)
         except (*HTTP_ERRORS, ValueError) as error:

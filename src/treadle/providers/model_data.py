@@ -35,27 +35,30 @@ class _Source(msgspec.Struct, frozen=True):
 
 
 class ModelData(msgspec.Struct, frozen=True):
-    """The whole file: day of its making (ISO), sources, and the models of each provider sorted by name."""
+    """The whole file: day of its making (ISO), sources, and the models of each provider sorted by name, as JSON."""
 
     date: str
     sources: tuple[_Source, ...]
-    providers: dict[str, tuple[ModelFigures, ...]]
+    providers: dict[str, msgspec.Raw]
 
 
 @cache
 def model_data() -> ModelData:
-    """Read the file, once."""
+    """Read the file, once; what it holds of a provider is read when that is asked for, which is most often one."""
     return msgspec.json.decode(DATA.read_bytes(), type=ModelData)
 
 
 @cache
-def _models(section: str) -> dict[str, ModelFigures]:
-    return {figures.name: figures for figures in model_data().providers.get(section, ())}
+def models_of(section: str) -> dict[str, ModelFigures]:
+    """Give the models of a section of the file, by name."""
+    raw = model_data().providers.get(section)
+    found = () if raw is None else msgspec.json.decode(raw, type=tuple[ModelFigures, ...])
+    return {figures.name: figures for figures in found}
 
 
 def model_spec(row: ProviderRow, name: str) -> ModelSpec:
     """What is known of a model at a provider; of an unknown one, nothing: windows, limits and prices are None."""
-    figures = _models(row.section).get(name)
+    figures = models_of(row.section).get(name)
     if figures is None:
         return ModelSpec(provider=row.name, name=name)
     prices = None
@@ -78,7 +81,7 @@ def model_spec(row: ProviderRow, name: str) -> ModelSpec:
 
 def model_names(row: ProviderRow) -> tuple[str, ...]:
     """The known models of a provider."""
-    return tuple(_models(row.section))
+    return tuple(models_of(row.section))
 
 
 def nearest_models(row: ProviderRow, name: str) -> tuple[str, ...]:

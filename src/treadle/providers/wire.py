@@ -1,7 +1,7 @@
 """What every wire API gives: a request as bytes, a reader of the reply; and the parts they share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,9 @@ from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import Framing
-from treadle.providers.sse import SseEvent
+
+if TYPE_CHECKING:
+    from treadle.providers.sse import SseEvent
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Struct)
@@ -71,7 +73,7 @@ class WireReader(Protocol):
         """What is known to have been billed so far."""
         ...
 
-    def read(self, event: SseEvent) -> Iterator[StreamEvent]:
+    def read(self, event: "SseEvent") -> Iterator[StreamEvent]:
         """Take the next event. A `StreamStop` is the last item.
 
         Raises `CallFailedError`, `MsgspecError` or `ReplyPausedError`.

@@ -1,7 +1,7 @@
 """Anchors: the newest hash of each session's log, kept outside of the database, so that a log that was cut shows."""
 
 import os
-import re
+import string
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -9,8 +9,11 @@ from zlib import crc32
 
 from msgspec import Struct
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_LINE = re.compile(rb"(\d{12}) ([0-9a-f]{64}) ([0-9a-f]{8})\n")
+from treadle.protocol.patterns import regex
+
+_LONGEST_NAME = 100
+_IN_NAME = frozenset(f"{string.ascii_letters}{string.digits}._-")
+_LINE = regex(rb"(\d{12}) ([0-9a-f]{64}) ([0-9a-f]{8})\n")
 
 
 class Anchor(Struct, frozen=True):
@@ -71,14 +74,19 @@ class Anchors:
     def names(self) -> list[str]:
         """List the sessions that have an anchor."""
         try:
-            return sorted(entry.name for entry in os.scandir(self._folder) if _NAME.fullmatch(entry.name))
+            return sorted(entry.name for entry in os.scandir(self._folder) if _is_name(entry.name))
         except OSError:
             return []
 
     def _file(self, session_id: str) -> Path:
-        if not _NAME.fullmatch(session_id):
+        if not _is_name(session_id):
             raise ValueError(session_id)
         return self._folder / session_id
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text is what sessions are named like: it is no path."""
+    return 0 < len(text) <= _LONGEST_NAME and text[0] not in "._-" and _IN_NAME.issuperset(text)
 
 
 def _line(anchor: Anchor) -> bytes:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle.protocol.errors import StoreError
 from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
-from treadle.store.schema import is_current, migrate, version_of
+
+SCHEMA = 7
+"""The number of steps that a file of the present schema has taken, see `store/schema.py`."""
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
@@ -136,6 +139,8 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
         if not is_current(connection, path):
             if (size := path.stat().st_size) > _LONG_TO_CONVERT:
                 notice(f"The session log ({size >> 20} MB) is converted for this version. This happens once.")
+            from treadle.store.schema import migrate
+
             with nullcontext() if alone or version_of(connection) == 0 else _alone(path):
                 migrate(connection, path)
     except UnicodeDecodeError as error:
@@ -145,6 +150,28 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
         connection.close()
         raise
     return connection
+
+
+def is_current(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
+    version = version_of(connection)
+    if version > SCHEMA:
+        raise newer_schema(path, version)
+    return version == SCHEMA
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Give the number of steps that a file has taken."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def newer_schema(path: Path, version: int) -> StoreError:
+    """Explain that a file is of a newer Treadle."""
+    return StoreError(
+        "store-newer",
+        f"{path} was written by a newer Treadle (schema {version}, this one knows {SCHEMA}).",
+        fix="Update Treadle, or set TREADLE_HOME to another folder.",
+    )
 
 
 def no_notice(_: str) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from treadle.protocol.errors import StoreError
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.leases import process_of, works_now
+from treadle.store.opening import SCHEMA, is_current, version_of
 from treadle.store.titles import give_titles
 
 Work = str | Callable[[sqlite3.Connection], None]
@@ -182,14 +183,6 @@ STEPS: tuple[tuple[Work, ...], ...] = (
 )
 
 
-def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
-    version = version_of(connection)
-    if version > len(STEPS):
-        raise newer_schema(path, version)
-    return version == len(STEPS)
-
-
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the file to the present schema, all at once or not at all.
 
@@ -208,7 +201,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
                     connection.execute(work)
                 else:
                     work(connection)
-        connection.execute(f"PRAGMA user_version={len(STEPS)}")
+        connection.execute(f"PRAGMA user_version={SCHEMA}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # a full disk has ended it already
@@ -232,17 +225,3 @@ def _refuse_at_work(connection: sqlite3.Connection, path: Path) -> None:
                 why=f"An older Treadle works in session {session_id} ({process_of(owner)}).",
                 fix="Quit it, then start again.",
             )
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """Give the number of steps that a file has taken."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def newer_schema(path: Path, version: int) -> StoreError:
-    """Explain that a file is of a newer Treadle."""
-    return StoreError(
-        "store-newer",
-        f"{path} was written by a newer Treadle (schema {version}, this one knows {len(STEPS)}).",
-        fix="Update Treadle, or set TREADLE_HOME to another folder.",
-    )

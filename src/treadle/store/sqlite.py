@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -22,10 +22,11 @@ from treadle.store.appending import Head, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread, unwritten
 from treadle.store.edits import EditCount
-from treadle.store.opening import NoticeSink, Repaired, no_notice, open_database
-from treadle.store.reading import AT_ONCE, StoredEvents, rows_after
-from treadle.store.schema import STEPS, newer_schema, version_of
+from treadle.store.opening import SCHEMA, NoticeSink, Repaired, newer_schema, no_notice, open_database, version_of
 from treadle.store.titles import give_title
+
+if TYPE_CHECKING:
+    from treadle.store.reading import StoredEvents
 
 _T = TypeVar("_T")
 
@@ -121,7 +122,7 @@ class Store:
 
     def _require_own_schema(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what a newer Treadle has converted since this one opened it."""
-        if (version := version_of(connection)) != len(STEPS):
+        if (version := version_of(connection)) != SCHEMA:
             raise newer_schema(self.path, version)
 
     def _anchor(self, session_id: str) -> None:
@@ -133,14 +134,18 @@ class Store:
                 self._anchored[session_id] = tuple(one for one in kept if not holds(self._connection, session_id, one))
             self._anchors.write(session_id, (head, *self._anchored[session_id]))
 
-    def read(self, session_id: str, *, after: int = 0, before: int = _NO_END, go_on: bool = False) -> StoredEvents:
+    def read(self, session_id: str, *, after: int = 0, before: int = _NO_END, go_on: bool = False) -> "StoredEvents":
         """Read the events of a session between two numbers, as they are asked for; `go_on` leaves out damaged ones."""
+        from treadle.store.reading import StoredEvents, rows_after
+
         rows = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         last = min(rows[0][0] if rows else 0, before - 1)
         fetch = partial(self._fetch, "seq, at, source, data, version", session_id, before)
         return StoredEvents(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on)
 
     def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
+        from treadle.store.reading import AT_ONCE
+
         return self.query(
             f"SELECT {columns} FROM events WHERE session_id = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?",  # noqa: S608
             (session_id, after, before, AT_ONCE),
@@ -178,6 +183,8 @@ class Store:
 
     def verify(self, session_id: str) -> int | None:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
+        from treadle.store.reading import rows_after
+
         last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         fetch = partial(self._fetch, "seq, at, source, data, chain", session_id, _NO_END)
         return first_break(session_id, (LogRow(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)

@@ -24,7 +24,6 @@ from treadle.store.activation import (
     changes,
     digest_of,
 )
-from treadle.workspace.private_file import write_private
 
 _MOST_FILES = 2000
 _DEEPEST_IMPORT = 5
@@ -133,6 +132,8 @@ class TrustStore:
         at = time.time_ns() // 1_000_000
         record = _Answer(workspace=str(trust.workspace), at=at, items=items, nested=nested, refused=refused)
         file = self._file(trust.workspace)
+        from treadle.workspace.private_file import write_private
+
         try:
             write_private(file, encode(record), follow=False)
         except (OSError, UnicodeEncodeError) as error:

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.questions import QuestionStyle, grants_of, is_edit, once, question_style
+from treadle.app.presentation.grants import grants_of
+from treadle.app.presentation.questions import QuestionStyle, is_edit, once, question_style
 from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text, describe_call, describe_failure, money, prompt_text, span, tokens
+from treadle.app.presentation.words import clip_text, describe_call, describe_failure, money, span, tokens, written_text
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
@@ -29,7 +29,7 @@ _STOP = "esc to stop"
 
 
 def _as_sent(prompt_id: str, content: tuple[UserContent, ...]) -> str:  # noqa: ARG001 - every message alike
-    return prompt_text(content)
+    return written_text(content)
 
 
 _WITH_CALLS = (Phase.JUDGING, Phase.AWAITING_USER_CONFIRMATION, Phase.EXECUTING_TOOL)

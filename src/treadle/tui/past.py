@@ -1,4 +1,4 @@
-"""What a surface begins with: the view of a session that was resumed, and the end of its story."""
+"""What a surface begins with: the view of a session that was resumed, and the end of its past."""
 
 from collections.abc import Sequence
 
@@ -21,9 +21,9 @@ def new_view(live: SessionAccess) -> View:
 def first_view(
     view: View, past: Sequence[Notification], opening: Sequence[Notification], status: SessionStatus
 ) -> tuple[View, tuple[ScreenItem, ...]]:
-    """Bring a new view up to date: by the past, what was told while the session was taken up, and the present status.
+    """Bring a new view up to date: by the past, the notifications of its opening, and the present status.
 
-    Gives the last items of the story; the question that is open is asked by whoever shows them.
+    Gives the last items of the past; the question that is open is asked by whoever shows them.
     """
     items: list[ScreenItem] = []
     for notification in past:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.questions import Asked, AskedPart, asked_in_words, grants_of, in_short
+from treadle.app.presentation.grants import grants_of
+from treadle.app.presentation.questions import Asked, AskedPart, asked_in_words, in_short
 from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.asking import Act, AnswerRow, Asking, Stage, choices, main_text

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.words import prompt_text
+from treadle.app.presentation.words import written_text
 from treadle.app.session.own_shell import Ended
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt
 from treadle.protocol.messages import UserContent
@@ -49,7 +49,7 @@ class Requests:
     def shown(self, prompt_id: str, content: tuple[UserContent, ...]) -> str:
         """Write a message as it was written, with its pieces folded."""
         written = self._written.get(prompt_id)
-        return prompt_text(content) if written is None else self._pieces.shown(written.draft)
+        return written_text(content) if written is None else self._pieces.shown(written.draft)
 
     def as_written(self, notification: Notification, items: Sequence[ScreenItem]) -> Sequence[ScreenItem]:
         """Show a message that goes to the model as it was written."""

@@ -20,6 +20,7 @@ from treadle.protocol.notifications import (
     TextDelta,
     TurnEnded,
 )
+from treadle.tui.attention import call_for_attention, window_title
 from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import MODE_TEXTS, next_mode
 from treadle.tui.dialog import Key, Press
@@ -30,6 +31,7 @@ from treadle.tui.items import NoticeItem, ProblemItem, ScreenItem, Tone
 from treadle.tui.lines import Line, fragments
 from treadle.tui.lists import Lists
 from treadle.tui.look import Look
+from treadle.tui.moments import Moments
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pages import question_pager, session_pager
@@ -49,11 +51,7 @@ if TYPE_CHECKING:
 _METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
 """After these the context has another size."""
 
-_BELL_AFTER = 10.0
-_AGAIN_WITHIN = 3.0
-_FLASH = 3.0
-_UNFOLDED = 4.0
-"""Seconds that the to-do list stays open when it has changed."""
+_AGAIN = {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}
 
 
 class Surface:
@@ -73,9 +71,6 @@ class Surface:
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self._seen = RecentWork((*live.past, *live.opening))
         self._room = (80, 24)
-        self._again: tuple[Wish | None, float] = (None, 0.0)
-        self._flash = ("", 0.0)
-        self._unfolded_until = 0.0
         self._turns = 0
         self._painter: type[Painter] | None = None
         self._animated = look.animated
@@ -90,6 +85,7 @@ class Surface:
             editing=look.editing,
             theme=self._theme,
         )
+        self._moments = Moments(self.screen.refresh)
         self.own = OwnCommands(live.own_shell, show=self.show, changed=self._own_changed)
         self.requests = Requests(self.outbox, lambda: self._view, self.screen.draft.pieces, self.own)
         self._input = InputLine(live, screen=self.screen, own=self.own, show=self.show, failed=self._failed)
@@ -134,7 +130,7 @@ class Surface:
         self._painter = painter
         self.show()
         self._questions.begin()
-        self._set_title()
+        self.screen.set_title(window_title(self._view, self._turns, self._live.workspace.name))
 
     def hear(self, notification: Notification) -> None:
         """Take a notification."""
@@ -148,19 +144,18 @@ class Surface:
         if isinstance(notification, ModeChanged):
             self._say_for_a_moment(f"Mode is now {notification.mode}: {MODE_TEXTS[notification.mode]}.")
         if self._view.checklist != before.checklist:
-            self._unfolded_until = now + _UNFOLDED
-            self._loop.call_later(_UNFOLDED, self.screen.refresh)
+            self._moments.unfold()
         if isinstance(notification, TurnEnded):
             self._turns += 1
             self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
         if isinstance(notification, QuestionAsked | TurnEnded):
-            self._call_for_attention(notification, before, now)
+            call_for_attention(self.screen, notification, before, now)
         self._unprinted += self.requests.as_written(notification, items)
         if self._unprinted and not isinstance(notification, TextDelta):
             self.screen.refresh_now()
         self._questions.follow()
-        self._set_title()
+        self.screen.set_title(window_title(self._view, self._turns, self._live.workspace.name))
         self._own_changed()
 
     def _own_changed(self) -> None:
@@ -169,19 +164,6 @@ class Surface:
         else:
             self.ticking.clear()
         self.screen.refresh()
-
-    def _call_for_attention(self, notification: Notification, before: View, now: float) -> None:
-        """Ring, unless the person looks at this terminal; where that is not known, only after a long turn."""
-        long = before.started is not None and now - before.started > _BELL_AFTER
-        if self.screen.looked_at is False or (self.screen.looked_at is None and long):
-            self.screen.bell(
-                "Treadle needs an answer" if isinstance(notification, QuestionAsked) else "Treadle is done"
-            )
-
-    def _set_title(self) -> None:
-        state = "needs an answer" if self._view.questions else "" if self._view.busy or not self._turns else "done"
-        mark = "⚠ " if self._view.questions else ""
-        self.screen.set_title(f"{mark}Treadle: {state or self._live.workspace.name}")
 
     def show(self, *items: ScreenItem) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
@@ -243,17 +225,16 @@ class Surface:
             shown=self.requests.shown,
             held=self.requests.held,
             steered=self.requests.steered,
-            unfolded=now < self._unfolded_until and bool(self._view.checklist),
+            unfolded=self._moments.unfolded and bool(self._view.checklist),
             frame=int(now * FRAMES_PER_SECOND) if moves else -1,
             editing=self.screen.draft.vim_mode,
-            hint=self._hint(now),
-            flash=self._flash[0] if now < self._flash[1] else "",
+            hint=self._hint(),
+            flash=self._moments.note,
         )
 
-    def _hint(self, now: float) -> str:
-        wish, until = self._again
-        if wish is not None and now < until:
-            return {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}.get(wish, "")
+    def _hint(self) -> str:
+        if self._moments.awaited is not None:
+            return _AGAIN.get(self._moments.awaited, "")
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
         # The working line says how to stop.
@@ -275,8 +256,7 @@ class Surface:
         self._view = view
 
     def _say_for_a_moment(self, text: str) -> None:
-        self._flash = (text, self._loop.time() + _FLASH)
-        self._loop.call_later(_FLASH, self.screen.refresh)
+        self._moments.say(text)
         self.screen.refresh_now()
 
     # What comes from the user
@@ -342,8 +322,7 @@ class Surface:
             case Wish.NEXT_MODE:
                 self.outbox.put(SetMode(mode=next_mode(self._view.mode)))
             case Wish.TODO:
-                folded = self._loop.time() >= self._unfolded_until
-                self._unfolded_until = float("inf") if folded else 0.0
+                self._moments.fold_or_unfold()
             case Wish.TAKE_BACK:
                 self.screen.put(self.requests.take_back(self._view.queue[-1]))
             case Wish.SEND_HELD:
@@ -373,7 +352,7 @@ class Surface:
             return
         if self.requests.can_stop():
             self.requests.stop()
-        elif self.screen.text and self._said_again(Wish.ESCAPE):
+        elif self.screen.text and self._moments.is_second(Wish.ESCAPE):
             self.screen.clear()
 
     def _ctrl_c(self) -> None:
@@ -383,17 +362,8 @@ class Surface:
             self.requests.stop()
         elif self.screen.text and not self._view.busy:
             self.screen.clear()
-        elif self._said_again(Wish.STOP):
+        elif self._moments.is_second(Wish.STOP):
             self.screen.leave(0)
-
-    def _said_again(self, wish: Wish) -> bool:
-        """Whether a key was pressed a second time in a short while; the first time its meaning is shown."""
-        before, until = self._again
-        now = self._loop.time()
-        again = before is wish and now < until
-        self._again = (None, 0.0) if again else (wish, now + _AGAIN_WITHIN)
-        self._loop.call_later(_AGAIN_WITHIN, self.screen.refresh)
-        return again
 
     def _end(self) -> None:
         if self.own.active:

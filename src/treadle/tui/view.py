@@ -5,16 +5,16 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.questions import grants_of
+from treadle.app.presentation.grants import grants_of
 from treadle.app.presentation.words import (
     ANSWERS,
     advice,
     describe_failure,
     elsewhere,
     plain,
-    prompt_text,
     room_made,
     seen_from,
+    written_text,
 )
 from treadle.app.report import facts_of
 from treadle.app.session.checklist_file import todo_of
@@ -32,6 +32,7 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
+    Notice,
     Notification,
     Phase,
     PhaseChanged,
@@ -48,7 +49,6 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStarted,
 )
-from treadle.protocol.notifications import Notice as Told
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.tui.calls import Calls, add_output, are_reads, find_call, finish_call, moved_on
@@ -168,7 +168,7 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
         case PromptDelivered(content=content, enclosed=enclosed):
-            return _with(flush(view, at), Said(prompt_text(content), enclosed=enclosed))
+            return _with(flush(view, at), Said(written_text(content), enclosed=enclosed))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):
@@ -209,7 +209,7 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return _checklist(view, text)
         case AllowancesChanged(allowances=allowances):
             return replace(view, allowances=allowances), ()
-        case Told(text=text):
+        case Notice(text=text):
             return view, (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():
             return _turn_ended(view, notification, at)

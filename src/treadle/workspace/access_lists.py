@@ -86,11 +86,6 @@ class AccessLists:
         return _Around(((depth, below, files), *around.files))
 
 
-def access_files(root: str) -> list[str]:
-    """Name the ignore files for agents that lie directly in a folder."""
-    return [name for name in ACCESS_FILES if Path(root, name).is_file()]
-
-
 def _place(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 

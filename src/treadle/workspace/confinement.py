@@ -60,11 +60,6 @@ class Confine(Protocol):
         ...
 
 
-def unconfined(line: str, rights: Rights, *, background: bool = False) -> Setup:  # noqa: ARG001 - as it comes
-    """Run every line as it is."""
-    return Setup()
-
-
 def describe_denial(denial: SandboxDenial) -> str:
     """Say in a sentence what the sandbox stopped."""
     match denial.right:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Situation
-from treadle.workspace.access_lists import access_files
+from treadle.workspace.ignoring import access_files
 from treadle.workspace.names import shown_name
 from treadle.workspace.situation import situation_lines
 from treadle.workspace.text import visible

@@ -1,16 +1,22 @@
 """The one way in which tools read and save files: on the disk, or in whatever stands in for it, such as an editor."""
 
+from collections.abc import Callable
 from os.path import lexists
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from treadle.workspace.temporary_files import TemporaryFiles
-
 if TYPE_CHECKING:
     from treadle.workspace.files import TextFile
     from treadle.workspace.judged import JudgedPath
     from treadle.workspace.pages import Page, PageLimits
+    from treadle.workspace.temporary_files import TemporaryFiles
+
+
+def _not_noted() -> "TemporaryFiles":
+    from treadle.workspace.temporary_files import TemporaryFiles
+
+    return TemporaryFiles()
 
 
 class FileAccess(Protocol):
@@ -46,12 +52,12 @@ class FileAccess(Protocol):
 
 
 class DiskFiles(Struct, frozen=True, kw_only=True):
-    """The files as they are on the disk; `temporary_files` notes a file that is being written.
+    """The files as they are on the disk; `temporary_files` gives what notes a file that is being written.
 
     What reads and saves is loaded with the first call that needs it.
     """
 
-    temporary_files: TemporaryFiles = TemporaryFiles()
+    temporary_files: "Callable[[], TemporaryFiles]" = _not_noted
 
     def exists(self, place: "JudgedPath") -> bool:
         """Whether anything is there, be it a broken link."""
@@ -79,7 +85,7 @@ class DiskFiles(Struct, frozen=True, kw_only=True):
         """Replace the file, or create it and its directories; a new one gets the `mode`."""
         from treadle.workspace.saving import save
 
-        save(target, data, expected=expected, name=name, temporary_files=self.temporary_files, mode=mode)
+        save(target, data, expected=expected, name=name, temporary_files=self.temporary_files(), mode=mode)
 
     def remove(self, target: str, *, expected: str, name: str) -> None:
         """Remove the file."""

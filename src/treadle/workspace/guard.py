@@ -1,15 +1,15 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
 Run as `python -I -S guard.py DIRECTORY SHELL`. Its standard input is at once its order and its lifeline: first the
-lengths of the four parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
-bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched) and the words that go before the shell, a
-sandbox; each of these is ended by NUL. Then comes perhaps `stop SECONDS`,
-which ends all descendants (TERM, then KILL after that time), as does end of file, that is the death of Treadle. The
-command runs in a session of its own, and the guard becomes the reaper of everything it leaves behind, also of what
-daemonises. What exceeds a bound is ended with all the rest, and the guard reports `bound NAME NUMBER`. On its standard
-output the guard reports `exit STATUS` when the command itself ends (negative: the signal's
-number), with the status of each part of its last pipe if bash tells them, and closes it when no descendant is left.
-Standard error is the command's output.
+lengths of the five parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
+bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched), the words that go before the shell, a
+sandbox, and what the kernel bounds (`RLIMIT=NUMBER`, and `DESCRIPTOR=PATH` for a file to open); each of these is ended
+by NUL. Then comes perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after that time), as does end of
+file, that is the death of Treadle. The command runs in a session of its own, and the guard becomes the reaper of
+everything it leaves behind, also of what daemonises. What exceeds a bound is ended with all the rest, and the guard
+reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when the command itself ends
+(negative: the signal's number), with the status of each part of its last pipe if bash tells them, and closes it when no
+descendant is left. Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -49,8 +49,11 @@ trap '{ printf %%s "${PIPESTATUS[*]}" >&%d; } 2>/dev/null' EXIT
 class _Guard:
     """One command and what became of it."""
 
-    def __init__(self, argv: list[str], directory: str, prctl: Prctl | None, *, meter: Meter, pipes: int) -> None:
+    def __init__(
+        self, argv: list[str], directory: str, prctl: Prctl | None, *, meter: Meter, pipes: int, caps: list[str]
+    ) -> None:
         self.prctl = prctl
+        self.caps = caps
         self.meter = meter
         self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
         self.shell_ended = False
@@ -89,6 +92,7 @@ class _Guard:
             for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
             os.chdir(directory)
+            _cap(self.caps)
             _run_here(argv)
             os.execvp(argv[0], argv)  # noqa: S606 - the shell itself, named by Treadle
         except OSError as error:
@@ -172,6 +176,31 @@ class _Guard:
                 return
 
 
+def _cap(caps: list[str]) -> None:
+    """Have the kernel bound this process and all that it starts; a shell that does it takes a millisecond longer."""
+    for cap in caps:
+        name, _, value = cap.partition("=")
+        if name.isdigit():
+            file = os.open(value, os.O_RDONLY)
+            os.dup2(file, int(name))
+            os.close(file)
+        else:
+            _limit(name, int(value))
+
+
+def _limit(name: str, number: int) -> None:
+    """Set a bound, unless it is above the one that is set already."""
+    import resource
+
+    kind = getattr(resource, name)
+    try:
+        most = resource.getrlimit(kind)[1]
+        if most == resource.RLIM_INFINITY or number <= most:
+            resource.setrlimit(kind, (number, number))
+    except (OSError, ValueError):
+        return
+
+
 def _run_here(argv: list[str]) -> None:
     """Be the frame of a throw-away copy in this interpreter, if that is wanted: starting another one takes longer."""
     if argv[1:4] == ["-I", "-S", _FRAME]:
@@ -199,6 +228,8 @@ def _make_use_of_the_wait() -> None:
     poll = select.poll()
     poll.register(0, select.POLLIN)
     if sys.platform.startswith("linux") and not poll.poll(0):
+        import resource  # noqa: F401 - as the frame, it is wanted in a hurry
+
         _load_frame().load_reader()
 
 
@@ -295,7 +326,7 @@ def main() -> None:
     _make_use_of_the_wait()
     order = _read_order()
     if order is not None:
-        line, variables, bounds, words = order
+        line, variables, bounds, words, caps = order
         for variable in variables.split(b"\0")[:-1]:
             name, _, value = variable.partition(b"=")
             os.environb[name] = value
@@ -304,7 +335,8 @@ def main() -> None:
         meter = Meter(os.fsdecode(bounds).split("\0")[:-1], lid)
         text = os.fsdecode(line)
         pipes = _ask_for_pipes(text, shell)
-        _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes).watch(wakeup)
+        capped = os.fsdecode(caps).split("\0")[:-1]
+        _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes, caps=capped).watch(wakeup)
     if os.getppid() != parent:  # else Treadle removes the group, and does not wait for this to leave it
         lid.leave()
     os._exit(0)  # nothing to tidy up, and somebody waits

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from treadle.workspace.ignore_patterns import Patterns
+if TYPE_CHECKING:
+    from treadle.workspace.ignore_patterns import Patterns
 
 ACCESS_FILES = (".treadleignore", ".agentignore", ".clineignore")
 """Files whose patterns say what is not listed and not searched, and not read or changed without a yes.
@@ -22,7 +24,7 @@ _LARGEST = 1024 * 1024
 _REMEMBERED = 20_000
 _UTF8_MARK = "\ufeff"
 
-_Rules = tuple[tuple[str, Patterns], ...]
+_Rules: TypeAlias = "tuple[tuple[str, Patterns], ...]"
 """The patterns that count in a directory, with where they stand (empty or ended by a slash); the outermost first."""
 
 
@@ -34,6 +36,11 @@ def ignore_files(base: str, *, git_is_known: bool) -> tuple[tuple[str, ...], ...
     in_checkout = any(os.path.lexists(parent / ".git") for parent in (Path(base), *Path(base).parents))
     own = (ACCESS_FILES, (".aiderignore",))
     return own if git_is_known and in_checkout else (*own, _GIT)
+
+
+def access_files(root: str) -> list[str]:
+    """Name the ignore files for agents that lie directly in a folder."""
+    return [name for name in ACCESS_FILES if Path(root, name).is_file()]
 
 
 class Ignoring:
@@ -104,9 +111,13 @@ class Ignoring:
             for rules, names in zip(outer, self._families, strict=True)
         )
 
-    def _read(self, place: str, names: Sequence[str]) -> Patterns | None:
+    def _read(self, place: str, names: Sequence[str]) -> "Patterns | None":
         lines = [line for name in names for line in _lines(f"{self._base}/{place}{name}")]
-        return Patterns(lines) if lines else None
+        if not lines:
+            return None
+        from treadle.workspace.ignore_patterns import Patterns
+
+        return Patterns(lines)
 
 
 def _has_last_word(rules: _Rules, path: str, *, is_directory: bool) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from treadle.protocol.patterns import regex
-from treadle.workspace.meter import descendants, process_name
 from treadle.workspace.owners import Owner, lives, owner_of
 
 if TYPE_CHECKING:
@@ -65,7 +64,8 @@ class JobBook:
     @property
     def highest(self) -> int:
         """The highest number that was given out before."""
-        return max((int(found[1]) for found in map(_NAME.fullmatch, _names(self._folder)) if found), default=0)
+        found = (_NAME.fullmatch(name) for name in _names(self._folder))
+        return max((int(one[1]) for one in found if one), default=0)
 
     def note(self, number: int, command: "CommandProcess") -> None:
         """Write down a command that goes on, and once it has ended how. A full disk costs the note, not the command."""
@@ -109,6 +109,8 @@ def end_job(job: Job) -> bool:
 
     Nothing is touched when the guard's number belongs to another process by now.
     """
+    from treadle.workspace.meter import descendants
+
     start = time.monotonic()
     asked: set[int] = set()
     while (waited := time.monotonic() - start) < _GRACE + _KILL_TIME:
@@ -126,6 +128,8 @@ def end_job(job: Job) -> bool:
 
 def _is_frame(pid: int) -> bool:
     """Whether a process only stands around the command and ends with it."""
+    from treadle.workspace.meter import process_name
+
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:

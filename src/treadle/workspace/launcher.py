@@ -131,11 +131,13 @@ def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping) -> byt
         *(f"{name}={getattr(watch, name)}" for name in ("memory", "processes", "disk", "seconds")),
         *(f"folder={folder}" for folder in watch.folders),
     )
+    caps = () if wrapping.caps is None else wrapping.caps.listed()
     parts = (
         line,
         _ended(f"{name}={value}" for name, value in variables.items()),
         _ended(bounds),
         _ended(wrapping.inner),
+        _ended(f"{name}={value}" for name, value in caps),
     )
     return b" ".join(b"%d" % len(part) for part in parts) + b"\n" + b"".join(parts)
 

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
-from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.ignoring import Ignoring, ignore_files
 from treadle.workspace.programs import program, stream
 
@@ -106,6 +105,8 @@ class Search(Struct, frozen=True, kw_only=True):
 
     def _listed_below(self, searched: str) -> Callable[[str], bool]:
         """Tell which files an ignore file keeps from being read; what is searched by its name was judged itself."""
+        from treadle.workspace.access_lists import AccessLists
+
         lists = AccessLists(self.roots)
         if lists.reason(searched):
             return lambda _: False
@@ -192,6 +193,8 @@ class Search(Struct, frozen=True, kw_only=True):
                 ended.status = await process.wait()
         except TimeoutError:
             raise ToolError(f"The search took longer than {_TIME_LIMIT:.0f} s. Narrow the path or pattern.") from None
+        if not said:
+            return
         ended.unread = tuple(_UNREAD.findall(said))
         complaint = _UNREAD.sub("", said).strip()
         if complaint and ended.status != _OUT_OF_MEMORY:

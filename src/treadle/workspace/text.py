@@ -30,7 +30,9 @@ def visible(text: str) -> str:
 
     So are halves of characters, which no encoding takes.
     """
-    return _CONTROL.sub(lambda found: _escape(found[0]), text)
+    if text.isprintable():  # most often, and none of these is
+        return text
+    return _CONTROL.sub(lambda found: escaped(found[0]), text)
 
 
 def visible_name(name: str) -> str:
@@ -44,7 +46,8 @@ def size_of(text: str) -> int:
 
 
 @cache
-def _escape(character: str) -> str:
+def escaped(character: str) -> str:
+    """Write a character as its escape; half of one that stands for a byte as that byte."""
     if "\udc80" <= character <= "\udcff":
         return f"\\x{ord(character) - 0xDC00:02x}"  # a byte that is no UTF-8
     return character.encode("unicode_escape").decode("ascii")

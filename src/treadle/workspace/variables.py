@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 _NAMES = """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP
@@ -70,10 +69,9 @@ def path_outside(path: str, *roots: str) -> str:
 
     Treadle looks its own programs up there: a folder that is opened must not be able to bring them along.
     """
-    kept = (part for part in path.split(os.pathsep) if Path(part).is_absolute())
-    return os.pathsep.join(
-        part for part in kept if not any(Path(os.path.realpath(part)).is_relative_to(root) for root in roots)
-    )
+    inside = tuple(f"{root.rstrip('/')}/" for root in roots)
+    kept = (part for part in path.split(os.pathsep) if part.startswith("/"))
+    return os.pathsep.join(part for part in kept if not f"{os.path.realpath(part)}/".startswith(inside))
 
 
 def find_outside(name: str, *roots: str) -> str:

@@ -5,37 +5,44 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from treadle.workspace.confinement import Confine, unconfined
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.file_access import DiskFiles, FileAccess
-from treadle.workspace.hiding import Hide, as_it_is
-from treadle.workspace.jobs import JobBook
-from treadle.workspace.launcher import Launcher
 from treadle.workspace.paths import Paths
 from treadle.workspace.search import Search, find_ripgrep, no_secrets
 from treadle.workspace.seen import SeenFiles
 from treadle.workspace.variables import child_variables, path_outside
 
 if TYPE_CHECKING:
+    from treadle.protocol.tools import Rights
+    from treadle.workspace.confinement import Confine, Setup
+    from treadle.workspace.hiding import Hide
+    from treadle.workspace.jobs import JobBook
+    from treadle.workspace.launcher import Launcher
     from treadle.workspace.process import CommandProcess
 
 
 class OpenCommands:
     """The commands of a session that still run, or whose output was not read to its end, by number."""
 
-    def __init__(self, first: int = 1) -> None:
-        self._next = first
+    def __init__(self, before: Callable[[], int] = lambda: 0) -> None:
+        """`before` gives the highest number that was given out before."""
+        self._before = before
         self._commands: dict[int, CommandProcess] = {}
+
+    @cached_property
+    def _next(self) -> int:
+        return self._before() + 1
 
     def add(self, command: "CommandProcess") -> int:
         """Give a command its number."""
         number = self._next
-        self._next += 1
+        self._next = number + 1
         self._commands[number] = command
         return number
 
@@ -65,28 +72,46 @@ _ON_DISK = DiskFiles()
 _NO_CONVERSATION = Conversation()
 
 
-class Workspace(Struct, frozen=True, kw_only=True):
+def _unconfined(line: str, rights: "Rights", *, background: bool = False) -> "Setup":  # noqa: ARG001 - as it comes
+    from treadle.workspace.confinement import Setup
+
+    return Setup()
+
+
+class Workspace(Struct, frozen=True, kw_only=True, dict=True):
     """A directory that is worked in, with further `roots` that belong to it; all are absolute and resolved.
 
-    `confine` says how a command is run; it may look at the disk for some milliseconds.
+    `confine` says how a command is run; it may look at the disk for some milliseconds. What starts commands, and what
+    notes them for other processes, is made with the first command.
     """
 
     root: str
     shell: str
     paths: Paths
     search: Search
-    launcher: Launcher
-    confine: Confine = unconfined
+    open_launcher: "Callable[[], Launcher]"
+    confine: "Confine" = _unconfined
     seen: SeenFiles = field(default_factory=SeenFiles)
     commands: OpenCommands = field(default_factory=OpenCommands)
     files: FileAccess = _ON_DISK
-    jobs: JobBook | None = None
+    open_jobs: "Callable[[], JobBook] | None" = None
     conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
 
+    @cached_property
+    def launcher(self) -> "Launcher":
+        """What starts commands."""
+        return self.open_launcher()
+
+    @cached_property
+    def jobs(self) -> "JobBook | None":
+        """What notes the commands in the background."""
+        return None if self.open_jobs is None else self.open_jobs()
+
     async def close(self) -> None:
         """End everything that runs."""
-        self.launcher.close()
+        if "launcher" in self.__dict__:
+            self.launcher.close()
         await self.commands.close()
 
 
@@ -98,41 +123,48 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     pass_on: Sequence[str] = (),
     spool: Path | None = None,
     files: FileAccess = _ON_DISK,
-    jobs: JobBook | None = None,
+    open_jobs: "Callable[[], JobBook] | None" = None,
     is_secret: Callable[[str], bool] = no_secrets,
-    confine: Confine = unconfined,
-    hide: Hide = as_it_is,
+    confine: "Confine" = _unconfined,
+    hide: "Hide | None" = None,
     conversation: Conversation = _NO_CONVERSATION,
 ) -> Workspace:
     """Describe the workspace at `root`.
 
     `roots` are further folders of it, resolved. `variables` is the environment to choose from, `pass_on` names
     variables of it that children get besides the harmless ones; `spool` is a private directory, made when needed;
-    nothing is found in files whose path `is_secret`. `jobs` notes commands that other processes should know of. `hide`
-    begins to take the secrets out of what a command prints.
+    nothing is found in files whose path `is_secret`. `open_jobs` makes what notes commands that other processes should
+    know of. `hide` begins to take the secrets out of what a command prints.
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
     search_path = path_outside(variables.get("PATH", os.defpath), resolved, *roots)
     shell = shutil.which("bash", path=search_path) or "/bin/sh"
+
+    def open_launcher() -> "Launcher":
+        from treadle.workspace.hiding import as_it_is
+        from treadle.workspace.launcher import Launcher
+
+        return Launcher(
+            shell=shell,
+            directory=resolved,
+            variables=child_variables(variables, pass_on),
+            hide=hide or as_it_is,
+            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{os.urandom(6).hex()}",
+        )
+
     return Workspace(
         root=resolved,
         shell=shell,
         paths=Paths(resolved),
         confine=confine,
         files=files,
-        jobs=jobs,
+        open_jobs=open_jobs,
         conversation=conversation,
-        commands=OpenCommands(1 if jobs is None else jobs.highest + 1),
+        commands=OpenCommands(lambda: 0 if open_jobs is None else open_jobs().highest),
         roots=roots,
         search=Search(
             ripgrep=find_ripgrep({**variables, "PATH": search_path}), is_secret=is_secret, roots=(resolved, *roots)
         ),
-        launcher=Launcher(
-            shell=shell,
-            directory=resolved,
-            variables=child_variables(variables, pass_on),
-            hide=hide,
-            spool=spool or Path(tempfile.gettempdir()) / f"treadle-{os.getuid()}-{os.urandom(6).hex()}",
-        ),
+        open_launcher=open_launcher,
     )

@@ -21,6 +21,8 @@ class Watch(Struct, frozen=True):
 
 NO_WATCH = Watch()
 _GIB = 1024**3
+_SHELL = "/bin/sh"
+_BLOCK = 512  # bytes; in which a shell called `sh` counts a file's size
 
 
 def describe_bound(name: str, number: int) -> str:
@@ -36,16 +38,53 @@ def describe_bound(name: str, number: int) -> str:
             return f"it ran longer than {number:,} s, the longest that a command may run"
 
 
+class Caps(Struct, frozen=True):
+    """What the kernel bounds for a process, with all that it starts: files that are open, bytes of a file, tasks.
+
+    0 leaves a bound as it is, and so does one above it. `opened` is a file that is open on descriptor 9, empty for
+    none.
+    """
+
+    open_files: int = 0
+    file: int = 0
+    tasks: int = 0
+    opened: str = ""
+
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """Name them as `resource` does, in the order in which they are set; memory is never dumped."""
+        limits = {"RLIMIT_NOFILE": self.open_files, "RLIMIT_FSIZE": self.file, "RLIMIT_NPROC": self.tasks}
+        said = [(name, str(number)) for name, number in limits.items() if number]
+        return (("RLIMIT_CORE", "0"), *said, *([("9", self.opened)] if self.opened else []))
+
+    def shell(self) -> tuple[str, ...]:
+        """Write a shell that sets them and becomes the rest of the command line, for what no guard starts.
+
+        The bound on tasks has one letter in dash and another in bash.
+        """
+        bounds = ["ulimit -c 0"]
+        bounds += [f"ulimit -n {self.open_files}"] if self.open_files else []
+        bounds += [f"ulimit -u {self.tasks} || ulimit -p {self.tasks}"] if self.tasks else []
+        bounds += [f"ulimit -f {self.file // _BLOCK}"] if self.file else []
+        quiet = " ".join(f"{{ {bound}; }} 2>/dev/null;" for bound in bounds)
+        opened = 'exec 9<"$0"; ' if self.opened else ""
+        return _SHELL, "-c", f'{quiet} {opened}exec "$@"', self.opened or _SHELL
+
+
 class Wrapping(Struct, frozen=True):
-    """Beginnings of two command lines: of the guard's, and of the command's own; each ends where the other goes on."""
+    """Beginnings of two command lines: of the guard's, and of the command's own; each ends where the other goes on.
+
+    The guard sets the `caps` before it becomes the command.
+    """
 
     outer: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     watch: Watch = NO_WATCH
+    caps: Caps | None = None
 
-    def around(self, guard: Sequence[str], command: Sequence[str]) -> tuple[str, ...]:
-        """Put the command line together."""
-        return (*self.outer, *guard, *self.inner, *command)
+    def around(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Put the command line together for what runs without a guard."""
+        caps = () if self.caps is None else self.caps.shell()
+        return (*self.outer, *caps, *self.inner, *command)
 
 
 UNWRAPPED = Wrapping()

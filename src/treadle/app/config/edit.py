@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from treadle.app.config.lines import dotted, leaves, line_of, nested
-from treadle.app.config.mistakes import command
-from treadle.app.config.settings import Settings, file_mistake, parse_file, wrong_value
+from treadle.app.config.mistakes import command, file_mistake, wrong_value
+from treadle.app.config.settings import Settings, parse_file
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

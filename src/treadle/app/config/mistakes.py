@@ -3,11 +3,14 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import inspect
 
-from treadle.app.config.lines import dotted
+from treadle.app.config.lines import dotted, first_wrong, leaves, nested
+from treadle.app.config.settings import Settings
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 
@@ -35,6 +38,34 @@ def explain_mistake(path: Sequence[str], value: Any, settings: type, said: str) 
     shown = "" if set(_PRIVATE) & set(path) else f" {_shown(value)}"
     why = f"{key} cannot be{shown or ' this'}. It must be {_wanted(node)}."
     return Mistake(key=key, why=why, fix=_nearest(str(value), node))
+
+
+def first_mistake(values: Mapping[str, Any], origin: str, said: str) -> ConfigError:
+    """Make the error of the first value that cannot be."""
+    for path, value in leaves(values):
+        try:
+            msgspec.convert(nested(path, value), Settings)
+        except msgspec.ValidationError as error:
+            return wrong_value(origin, path, value, str(error))
+    return wrong_value(origin, (), None, said)
+
+
+def wrong_value(origin: str, path: Sequence[str], value: Any, said: str, *, way: str = "") -> ConfigError:
+    """Make the error of a value that cannot be; `origin` names its place, and `way` says how it is corrected there."""
+    mistake = explain_mistake(path, value, Settings, said)
+    what = f"A setting from {origin} is wrong."
+    way = way or "docs/configuration.md lists the settings."
+    return ConfigError("config-value", what, why=mistake.why, fix=f"{mistake.fix} {way}".strip())
+
+
+def file_mistake(file: Path, text: str, said: str) -> ConfigError:
+    """Make the error of a file whose text is TOML but no settings."""
+    found = first_wrong(text, Settings)
+    if found is None:
+        return wrong_value(str(file), (), None, said, way="Correct it there.")
+    entry, why = found
+    way = f"Correct it there, or remove it with {command('unset', dotted(entry.path))}."
+    return wrong_value(f"{file}, line {entry.line},", entry.path, entry.value, why, way=way)
 
 
 def require_key(path: Sequence[str], settings: type) -> None:

@@ -270,28 +270,9 @@ def check(values: Mapping[str, Any], origin: str) -> None:
     try:
         msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        raise _first_mistake(values, origin, str(error)) from error
+        from treadle.app.config.mistakes import first_mistake
 
-
-def _first_mistake(values: Mapping[str, Any], origin: str, said: str) -> ConfigError:
-    from treadle.app.config.lines import leaves, nested
-
-    for path, value in leaves(values):
-        try:
-            msgspec.convert(nested(path, value), Settings)
-        except msgspec.ValidationError as error:
-            return wrong_value(origin, path, value, str(error))
-    return wrong_value(origin, (), None, said)
-
-
-def wrong_value(origin: str, path: Sequence[str], value: Any, said: str, *, way: str = "") -> ConfigError:
-    """Make the error of a value that cannot be; `origin` names its place, and `way` says how it is corrected there."""
-    from treadle.app.config.mistakes import explain_mistake
-
-    mistake = explain_mistake(path, value, Settings, said)
-    what = f"A setting from {origin} is wrong."
-    way = way or "docs/configuration.md lists the settings."
-    return ConfigError("config-value", what, why=mistake.why, fix=f"{mistake.fix} {way}".strip())
+        raise first_mistake(values, origin, str(error)) from error
 
 
 def _from_variable(name: str) -> Mapping[str, Any]:
@@ -299,6 +280,8 @@ def _from_variable(name: str) -> Mapping[str, Any]:
     try:
         settings = msgspec.convert({field: os.environ[name]}, Settings, strict=False)
     except msgspec.ValidationError as error:
+        from treadle.app.config.mistakes import wrong_value
+
         way = f"Set {name} to another value, or unset it."
         raise wrong_value(
             f"the environment variable {name}", (field,), os.environ[name], str(error), way=way
@@ -311,21 +294,10 @@ def _read_file(file: Path) -> Layer:
     try:
         msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
+        from treadle.app.config.mistakes import file_mistake
+
         raise file_mistake(file, file.read_text(), str(error)) from error
     return Layer(origin=str(file), values=values, file=file)
-
-
-def file_mistake(file: Path, text: str, said: str) -> ConfigError:
-    """Make the error of a file whose text is TOML but no settings."""
-    from treadle.app.config.lines import dotted, first_wrong
-    from treadle.app.config.mistakes import command
-
-    found = first_wrong(text, Settings)
-    if found is None:
-        return wrong_value(str(file), (), None, said, way="Correct it there.")
-    entry, why = found
-    way = f"Correct it there, or remove it with {command('unset', dotted(entry.path))}."
-    return wrong_value(f"{file}, line {entry.line},", entry.path, entry.value, why, way=way)
 
 
 def parse_file(file: Path) -> dict[str, Any]:

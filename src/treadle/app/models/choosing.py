@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.cloud import address_variables, find_authorizer, proof_origin
 from treadle.app.models.keys import ApiKey, find_key
 from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
@@ -26,7 +24,7 @@ from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, find_provider
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import model_names, model_spec, nearest_models
+from treadle.providers.model_data import model_names, model_spec
 from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
 from treadle.providers.web_search import searches_of
 
@@ -70,24 +68,11 @@ class SelectedModel(Record, frozen=True, kw_only=True):
         return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
 
 
-_KEY_HELP = (
-    "Store your key with `treadle login {provider}`, or set it in the environment ({names}). To try Treadle without "
-    "a key: `treadle demo`."
-)
-
 _UNKNOWN_WINDOW = (
     "The context window of {ref} is not known. If the provider refuses the conversation as too long and names the "
     "window, Treadle remembers it. If you know it, set context_window under "
     '[models."{ref}"] in the settings.'
 )
-_OTHER_PROOFS = {
-    Proof.KEY: "",
-    Proof.AWS: " An AWS account works as well: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
-    Proof.GOOGLE: " A Google account works as well: GOOGLE_APPLICATION_CREDENTIALS, "
-    "`gcloud auth application-default login`, or token_command in the settings.",
-}
-
-
 _NO_KEYS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -245,41 +230,54 @@ class Models:
 
     def base_url(self, row: ProviderRow) -> str:
         """Find the address of a provider; raises `ConfigError`."""
-        variables = address_variables(row, self._environment)
+        variables = self._environment
+        if "{" in row.base_url:
+            from treadle.app.models.cloud import address_variables
+
+            variables = address_variables(row, variables)
         return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
     def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
-            raise _not_a_name(ref)
+            from treadle.app.models.refusals import not_a_name
+
+            raise not_a_name(ref)
         if provider in (SCRIPTED, EMBEDDED):
             return None, name
         try:
             return self.row(provider), name
         except ConfigError as error:
-            raise _placed(error, ref) from error
+            from treadle.app.models.names import with_place
+
+            raise with_place(error, ref) from error
 
     def proof(self, row: ProviderRow) -> str:
         """Name where the proof of who asks comes from: a key, or what the provider takes in its place; else empty."""
         key = self.key(row)
         if key is not None:
             return key.origin
-        return proof_origin(row, self._environment, self._said(row).token_command)
+        command = self._said(row).token_command
+        if row.proof is Proof.KEY and not command:
+            return ""
+        from treadle.app.models.cloud import proof_origin
+
+        return proof_origin(row, self._environment, command)
 
     def _open_row(self, row: ProviderRow) -> Provider:
         said = self._said(row)
         key = self.key(row)
-        authorizer = None if key is not None else find_authorizer(row, self._environment, said.token_command)
+        authorizer = None
+        if key is None and (row.proof is not Proof.KEY or said.token_command):
+            from treadle.app.models.cloud import find_authorizer
+
+            authorizer = find_authorizer(row, self._environment, said.token_command)
         base_url = self.base_url(row)
         if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
-            names = said.api_key_env or " or ".join(row.keys)
-            raise ConfigError(
-                "key-missing",
-                f"No key for {row.title} was found.",
-                why=f"{names} is not set, and no key is stored.",
-                fix=_KEY_HELP.format(provider=row.name, names=names) + _OTHER_PROOFS[row.proof],
-            )
+            from treadle.app.models.refusals import key_missing
+
+            raise key_missing(row, said.api_key_env or " or ".join(row.keys))
         endpoint = Endpoint(
             name=row.name,
             base_url=base_url,
@@ -293,7 +291,7 @@ class Models:
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
         proof = None if authorizer is None else authorizer(endpoint)
-        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
+        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=_load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
@@ -324,26 +322,17 @@ class Models:
         for name, model in DEFAULTS.items():
             if self.key(find_provider(name)) is not None:
                 return f"{name}/{model}"
-        raise ConfigError(
-            "no-provider",
-            "No model is configured, and no provider's key was found.",
-            why="--model, TREADLE_MODEL and the settings file name no model; no key variable is set.",
-            fix=_KEY_HELP.format(provider="PROVIDER", names="ANTHROPIC_API_KEY, OPENAI_API_KEY, …"),
-        )
+        from treadle.app.models.refusals import no_provider
+
+        raise no_provider()
 
     def _refuse_unknown(self, ref: str, row: ProviderRow, name: str) -> None:
         """Refuse a name that is probably mistyped; where the user names an address or facts, they know."""
         if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
             return
-        near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
-        error = ConfigError(
-            "model-unknown",
-            f"The model {ref} is not known.",
-            why=f"The nearest names are: {near}." if near else "No known name is similar.",
-            fix="`treadle models` lists the known names. If this one is right, set its window in tokens: "
-            f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
-        )
-        raise _placed(error, ref)
+        from treadle.app.models.refusals import unknown_model
+
+        raise unknown_model(ref, row, name)
 
     def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
         """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
@@ -366,24 +355,10 @@ class Models:
         return self._settings.models.get(ref, ModelSettings())
 
 
-def _not_a_name(ref: str) -> ConfigError:
-    from treadle.app.models.names import nearest_refs
+def _load_ahead() -> None:
+    from treadle.app.ahead import load_ahead
 
-    near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
-    error = ConfigError(
-        "model-name",
-        f"{ref!r} is not a model name.",
-        why="A model is named by its provider, a slash and its own name.",
-        fix=f"Write {near}; `treadle models` lists them.",
-    )
-    return _placed(error, ref)
-
-
-def _placed(error: ConfigError, ref: str) -> ConfigError:
-    """Say where a name that cannot be is written, if that is the user's file."""
-    from treadle.app.models.names import with_place
-
-    return with_place(error, ref)
+    load_ahead()
 
 
 def _is_scripted(ref: str) -> bool:

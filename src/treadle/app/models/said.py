@@ -1,5 +1,6 @@
 """What the settings say, put over rows of providers, their limits, and what is known of a model."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +12,7 @@ from treadle.providers.endpoint import StreamLimits
 from treadle.providers.provider_rows import ProviderRow, Wire
 
 if TYPE_CHECKING:
+    from treadle.app.models.choosing import Models
     from treadle.providers.local import LocalModel
 
 
@@ -85,3 +87,14 @@ def with_settings(spec: ModelSpec, said: ModelSettings) -> ModelSpec:
         max_output=said.max_output or spec.max_output,
         prices=prices,
     )
+
+
+def with_searches(models: "Models") -> Callable[[str], ModelSpec]:
+    """Say with each model what searches of its provider may cost, which lets it search; what the user says counts."""
+
+    def find(ref: str) -> ModelSpec:
+        spec = models.spec(ref)
+        searches = models.searches(ref)
+        return spec if searches is None else msgspec.structs.replace(spec, searches=searches)
+
+    return find

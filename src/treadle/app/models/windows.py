@@ -9,7 +9,6 @@ import msgspec
 from treadle.app.places import data_directory
 from treadle.engine.ports import Provider
 from treadle.protocol.models import ModelRequest, StreamEvent, StreamFailure
-from treadle.workspace.private_file import write_private
 
 Learn = Callable[[str, int], None]
 """Takes a model's own name at its provider, and its window in tokens."""
@@ -37,6 +36,8 @@ def learned_windows() -> dict[str, int]:
 
 def learn_window(ref: str, window: int) -> None:
     """Keep a window; where it cannot be kept, the next refusal names it again."""
+    from treadle.workspace.private_file import write_private
+
     known = learned_windows()
     if known.get(ref) != window:
         with suppress(OSError):

@@ -3,11 +3,10 @@
 import unicodedata
 
 from treadle.protocol.patterns import regex
+from treadle.workspace.text import escaped, visible
 
 _COLOURS = regex(r"\x1b\[[0-9;:]*m")
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_HARMFUL = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_HIDDEN = _HARMFUL | {"Cf", "Co", "Cn"}
+_HIDDEN = frozenset({"Cc", "Cs", "Cf", "Co", "Cn", "Zl", "Zp", "Zs"})
 
 
 def printable(text: str) -> str:
@@ -17,13 +16,14 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = text.replace("\r\n", "\n")
-    return "".join(_escape(char) if _is_harmful(char) else char for char in text)
+    # A terminal breaks the line at a separator; in a file that a model reads one is text.
+    text = visible(text.replace("\r\n", "\n"))
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def exact(text: str) -> str:
     """Escape everything that is not seen as what it is, blanks included; for what a person approves."""
-    return "".join(_escape(char) if _is_hidden(char) else char for char in text)
+    return "".join(escaped(char) if _is_hidden(char) else char for char in text)
 
 
 def exact_line(text: str) -> str:
@@ -37,19 +37,5 @@ def output_of_command(text: str) -> str:
     return printable("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
 
 
-def _is_harmful(char: str) -> bool:
-    return char not in "\n\t" and (char in _DIRECTIONS or unicodedata.category(char) in _HARMFUL)
-
-
 def _is_hidden(char: str) -> bool:
-    if char in "\n\t ":
-        return False
-    category = unicodedata.category(char)
-    return category in _HIDDEN or category == "Zs"
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    return char not in "\n\t " and unicodedata.category(char) in _HIDDEN

@@ -1,7 +1,6 @@
 """What a person reads of a question before the answer: what would happen, one line of why, and the details."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
@@ -10,8 +9,9 @@ from msgspec import Struct
 
 from treadle.app.presentation.copies import changes_of, lines_of
 from treadle.app.presentation.escape import exact, exact_line, printable
-from treadle.app.presentation.words import counted, describe_allowance
-from treadle.protocol.permissions import Allowance, Decision, OptionKind, Part, Question, QuestionKind, Reason, Verdict
+from treadle.app.presentation.meanings import Meaning, meaning_of, meaning_of_decision
+from treadle.app.presentation.words import counted
+from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.tools import (
     Access,
     CopyChanges,
@@ -32,46 +32,6 @@ class QuestionStyle(Enum):
     DANGER = "danger"
 
 
-class Meaning(Struct, frozen=True):
-    """What a rule of the policy says about a part: in a few words, as a verb, and whether it should stand out."""
-
-    note: str
-    verb: str
-    warns: bool = False
-
-
-_MEANINGS: tuple[tuple[frozenset[str], Meaning], ...] = (
-    (frozenset({"delete", "delete-tree"}), Meaning("deletes files", "deletes", warns=True)),
-    (
-        frozenset({"network", "download", "upload", "fetch-url", "unknown-url", "private-host"}),
-        Meaning("uses the network", "network", warns=True),
-    ),
-    (
-        frozenset({"secret-read", "secret-variable", "prints-environment"}),
-        Meaning("may read secrets", "reads", warns=True),
-    ),
-    (frozenset({"write-outside"}), Meaning("writes outside this project", "writes", warns=True)),
-    (frozenset({"read-outside", "outside"}), Meaning("outside this project", "reads")),
-    (frozenset({"git", "git-option", "git-config"}), Meaning("may change the git state", "git")),
-    (frozenset({"untrusted"}), Meaning("this folder is not trusted", "runs")),
-    (
-        frozenset({"interpreter", "unknown-program", "unknown-script", "opaque-code", "evaluated-text", "shell"}),
-        Meaning("runs code", "runs"),
-    ),
-    (frozenset({"writer", "redirect", "write-inside", "unknown-writes"}), Meaning("changes files", "writes")),
-)
-
-_BY_RISK = {
-    Risk.NONE: Meaning("", "runs"),
-    Risk.READ: Meaning("only reads", "reads"),
-    Risk.READ_OUTSIDE: Meaning("outside this project", "reads"),
-    Risk.WRITE: Meaning("changes files", "writes"),
-    Risk.EXECUTE: Meaning("runs code", "runs"),
-    Risk.REMOTE: Meaning("uses the network", "network", warns=True),
-    Risk.CRITICAL: Meaning("dangerous", "runs", warns=True),
-}
-
-
 class AskedPart(Struct, frozen=True, kw_only=True):
     """One part of a command: what it does, its text, where, and which rules say so."""
 
@@ -89,24 +49,13 @@ class Asked(Struct, frozen=True, kw_only=True):
     """
 
     title: str
-    look: QuestionStyle = QuestionStyle.USUAL
+    style: QuestionStyle = QuestionStyle.USUAL
     meaning: Meaning = Meaning("", "")
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
     rights: str = ""
     why: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-
-
-class Grants(Struct, frozen=True, kw_only=True):
-    """What a lasting yes would allow: for this session, always and where, with an example and a counterexample."""
-
-    session: str
-    always: str
-    where: str
-    rule: str
-    match: str = ""
-    other: str = ""
 
 
 def question_style(question: Question) -> QuestionStyle:
@@ -131,36 +80,6 @@ def once(question: Question) -> str:
     runs = any(isinstance(access, RunCommand) for access in question.accesses)
     writes = any(isinstance(access, WritePath) for access in question.accesses)
     return "Yes, run it once" if runs else "Yes, write it once" if writes else "Yes, once"
-
-
-def grants_of(question: Question) -> Grants | None:
-    """Say what a lasting yes would allow; None where none is offered."""
-    offers = () if question.decision is None else question.decision.offers
-    if not offers or OptionKind.ALLOW_ALWAYS not in question.options:
-        return None
-    of_commands = all(offer.argv for offer in offers)
-    command = next((access.command for access in question.accesses if isinstance(access, RunCommand)), "")
-    covered = command if len(offers) == 1 else ""
-    return Grants(
-        session=", ".join(map(_grant, offers)),
-        always=", ".join(map(_grant, offers)),
-        # Rules over commands are bound to the folder when they are saved.
-        where="for this project" if of_commands else "in every project",
-        rule="; ".join(exact_line(describe_allowance(offer)) for offer in offers),
-        match=exact_line(covered) if of_commands else "",
-        other=_not_covered(offers[0]) if of_commands else "",
-    )
-
-
-def _grant(offer: Allowance) -> str:
-    if offer.argv:
-        return exact_line(f"{shlex.join(offer.argv)}{'' if offer.exact else ' …'}")
-    return exact_line(offer.path or offer.host or f"every call of {offer.tool}")
-
-
-def _not_covered(offer: Allowance) -> str:
-    words = [*offer.argv, "--other"] if offer.exact else [*offer.argv[:-1], f"other-{offer.argv[-1]}"]
-    return exact_line(shlex.join(words))
 
 
 def asked_in_words(question: Question, roots: Sequence[str]) -> Asked:
@@ -215,7 +134,12 @@ def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     seen = f" {printable(denial.text)}" if denial.text else ""
     why = f"The command {missing}, and the sandbox stopped it.{seen}"
     return Asked(
-        title=title, look=question_style(question), text=base.text, rights=base.rights, why=(why,), details=base.details
+        title=title,
+        style=question_style(question),
+        text=base.text,
+        rights=base.rights,
+        why=(why,),
+        details=base.details,
     )
 
 
@@ -233,19 +157,19 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Ask
 
 def _permission(question: Question, roots: Sequence[str]) -> Asked:
     decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
-    look = question_style(question)
+    style = question_style(question)
     title, text = _title(question, roots)
-    meaning = _meaning_of(decision)
+    meaning = meaning_of_decision(decision)
     counted = _counted(question)
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
     return Asked(
         title=title,
-        look=look,
+        style=style,
         meaning=Meaning(counted, "") if counted else meaning if meaning.note not in title.lower() else Meaning("", ""),
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         rights=_rights(decision),
-        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if look is QuestionStyle.DANGER else ())),
+        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if style is QuestionStyle.DANGER else ())),
         details=tuple(_details(question, decision)),
     )
 
@@ -328,24 +252,13 @@ def _reasons(decision: Decision) -> Iterator[Reason]:
         yield from part.reasons
 
 
-def _meaning_of(decision: Decision) -> Meaning:
-    rules = {
-        reason.rule for part in decision.parts if part.verdict is not Verdict.ALLOW for reason in part.reasons
-    } or {reason.rule for reason in decision.reasons}
-    return _meaning(rules, decision.risk)
-
-
-def _meaning(rules: set[str], risk: Risk) -> Meaning:
-    return next((meaning for names, meaning in _MEANINGS if names & rules), _BY_RISK[risk])
-
-
 def _part(part: Part) -> AskedPart:
     rules = {reason.rule for reason in part.reasons}
     outside = rules & {"write-outside", "read-outside", "outside"}
     where = "outside this project" if outside else "inside this project" if "write-inside" in rules else ""
     named = ", ".join(reason.rule for reason in part.reasons if reason.rule != "mode")
     return AskedPart(
-        meaning=_meaning(rules, part.risk),
+        meaning=meaning_of(rules, part.risk),
         text=exact(part.text),
         where=where,
         rules=f"rule: {named} · risk: {part.risk}",

@@ -70,7 +70,7 @@ def plain(content: tuple[ResultContent, ...]) -> str:
     return "\n".join(_block(block) for block in content)
 
 
-def prompt_text(content: tuple[UserContent, ...]) -> str:
+def written_text(content: tuple[UserContent, ...]) -> str:
     """Give what the user wrote and attached; the output of their own commands is left out."""
     return plain(without_own_commands(content))
 

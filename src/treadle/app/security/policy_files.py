@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.places import config_file, data_directory
-from treadle.workspace.private_file import write_private
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -207,6 +206,8 @@ class PolicyFiles:
 
     def _keep_text(self, path: Path, text: str) -> None:
         if self._keep and self._kept(path) != text:
+            from treadle.workspace.private_file import write_private
+
             with suppress(OSError):  # without it a file that breaks has no last good text, and is told all the same
                 write_private(self._kept_file(path), text.encode())
 

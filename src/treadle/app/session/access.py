@@ -24,9 +24,13 @@ class SessionAccess(Protocol):
     roots: tuple[str, ...]
     notices: Sequence[str]
     checklist_file: Path
-    own_shell: OwnShell
     source: Source
     continues: bool
+
+    @property
+    def own_shell(self) -> OwnShell:
+        """The person's own commands."""
+        ...
 
     @property
     def past(self) -> Sequence[Notification]:

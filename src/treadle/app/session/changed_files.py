@@ -1,20 +1,31 @@
 """Tells the model before each step which files that it knows were changed or deleted by someone else."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from treadle.protocol.events import Noted
-from treadle.protocol.sealed import Passage, PassageKind
-from treadle.workspace.seen import FileNews
+from treadle.protocol.events import CallFinished, Event, Noted
+from treadle.protocol.sealed import Passage, PassageKind, ResultMade
+from treadle.workspace.seen import FileNews, SeenFiles
 from treadle.workspace.workspace import Workspace
 
 _MOST_NAMED = 50
 
 
+async def note_named_changes(seen: SeenFiles, events: Sequence[Event], /) -> None:
+    """Remember which changes the results of commands named: an edit that is based on older text stays stale."""
+    for event in events:
+        match event.data:
+            case CallFinished(result=result) | ResultMade(result=result):
+                for change in result.changes:
+                    seen.tell(change.path, change.after)
+            case _:
+                pass
+
+
 async def changed_files(workspace: Workspace) -> Noted | None:
     """Say what changed since the last time; looks at the times of files, and reads only one that differs."""
-    news = await asyncio.to_thread(workspace.seen.news)
+    news = () if workspace.seen.empty else await asyncio.to_thread(workspace.seen.news)
     if not news:
         return None
     changed = _named(workspace, ((one, f" ({_clock(one.at)})") for one in news if one.at is not None))

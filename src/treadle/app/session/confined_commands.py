@@ -10,11 +10,11 @@ from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
 from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import CallResult, Rights
-from treadle.workspace.confinement import Setup
 
 if TYPE_CHECKING:
     from treadle.app.security.confinement import CommandFolders
     from treadle.policy.rules import Ruleset
+    from treadle.workspace.confinement import Setup
 
 
 class ConfinedCommands:
@@ -45,7 +45,7 @@ class ConfinedCommands:
         found.known.notes += recover_control_files(found.data)
         return found
 
-    def set_up(self, line: str, rights: Rights, *, background: bool = False) -> Setup:
+    def set_up(self, line: str, rights: Rights, *, background: bool = False) -> "Setup":
         """Set up the run of a line under its rights; looks at the disk. Raises `ToolError`."""
         from treadle.app.security.confinement import confine
         from treadle.app.session.judging import policy_context

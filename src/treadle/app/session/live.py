@@ -4,18 +4,15 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.models.offered import OfferedModel
-from treadle.app.presentation.words import enclosed_line
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
@@ -41,10 +38,9 @@ from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
+    from treadle.app.models.offered import OfferedModel
     from treadle.app.session.mentioning import Enclosed
-
-Enclose: TypeAlias = "Callable[[str], Awaitable[Enclosed]]"
-"""Reads what a text mentions."""
+    from treadle.app.session.own_shell import OwnShell
 
 
 class ModelFinder(Struct, frozen=True, kw_only=True):
@@ -57,7 +53,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
-    offered: Callable[[], Sequence[OfferedModel]] = tuple
+    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
 
 
 _BTW = "/btw "
@@ -86,8 +82,8 @@ class LiveSession:
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
-        own_shell: OwnShell,
-        enclose: "Enclose",
+        open_shell: "Callable[[], OwnShell]",
+        enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
@@ -102,7 +98,7 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
-        self.own_shell = own_shell
+        self._open_shell = open_shell
         self._enclose = enclose
         self._past = past
         self._clean_up = clean_up
@@ -171,6 +167,11 @@ class LiveSession:
             window=self._models.spec(state.choice.model).context_window,
         )
 
+    @cached_property
+    def own_shell(self) -> "OwnShell":
+        """The person's own commands."""
+        return self._open_shell()
+
     @property
     def sees_images(self) -> bool:
         """Whether the model is shown images."""
@@ -183,7 +184,7 @@ class LiveSession:
         """
         return self._models.choose(ref, thinking)
 
-    def offered_models(self) -> Sequence[OfferedModel]:
+    def offered_models(self) -> "Sequence[OfferedModel]":
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
         return self._models.offered()
 
@@ -223,6 +224,8 @@ class LiveSession:
         if not text or not isinstance(op, Prompt | EditQueued | Answer):
             return op
         found = await self._enclose(text)
+        from treadle.app.presentation.words import enclosed_line
+
         named = (enclosed_line(origins(found.enclosures)),) if found.enclosures and isinstance(op, Answer) else ()
         for notice in (*named, *found.notices):
             self._engine.publish(Notice(text=notice))
@@ -284,7 +287,8 @@ class LiveSession:
             if not self._failure_shown and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
-            await self.own_shell.close()
+            if "own_shell" in self.__dict__:
+                await self.own_shell.close()
             await self._clean_up()
             if self._untouched:
                 with suppress(TreadleError):

@@ -32,7 +32,7 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
         reasons["plan_mode_respond"] = "it works in plan mode only. Continue with the task, then use attempt_completion"
     if not situation.user_present:
         reasons["ask_followup_question"] = "nobody is here to answer"
-        reasons["new_task"] = "nobody is here to agree to it"
+        reasons["new_task"] = "nobody is here to agree to it. Continue with the task"
     return reasons
 
 

@@ -3,7 +3,6 @@
 import os
 import site
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -62,18 +61,19 @@ def _offers_tools(directory: str) -> bool:
     return any(_GROUP in _read(description) for description in _descriptions(directory))
 
 
-def _descriptions(directory: str) -> Iterator[Path]:
+def _descriptions(directory: str) -> Iterator[str]:
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.endswith((".dist-info", ".egg-info")):
-                    yield Path(entry.path, "entry_points.txt")
+                    yield f"{entry.path}/entry_points.txt"
     except OSError:
         return
 
 
-def _read(file: Path) -> bytes:
+def _read(file: str) -> bytes:
     try:
-        return file.read_bytes()
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - there are hundreds, and this is quick
+            return stream.read()
     except OSError:
         return b""

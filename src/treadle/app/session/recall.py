@@ -1,7 +1,7 @@
 """What a resumed session knows from its log, of the files too: what changed since makes an edit stale again."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ from treadle.protocol.events import (
     SessionStarted,
 )
 from treadle.protocol.messages import EnclosureKind
-from treadle.protocol.sealed import PassageKind, ResultMade
+from treadle.protocol.sealed import PassageKind
 from treadle.protocol.tools import Outcome, ReadPath, WritePath
 from treadle.workspace.names import existing_path, logged_path
 from treadle.workspace.seen import SeenFiles
@@ -68,17 +68,6 @@ class PastFiles:
     def note(self, seen: SeenFiles) -> None:
         """Tell which files were seen as they are; looks at the times of those that were read."""
         _note(self._known, seen)
-
-
-async def note_named_changes(seen: SeenFiles, events: Sequence[Event], /) -> None:
-    """Remember which changes the results of commands named: an edit that is based on older text stays stale."""
-    for event in events:
-        match event.data:
-            case CallFinished(result=result) | ResultMade(result=result):
-                for change in result.changes:
-                    seen.tell(change.path, change.after)
-            case _:
-                pass
 
 
 class PastRules:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.words import clip_text, counted, describe_allowance, prompt_text, tokens
+from treadle.app.presentation.words import clip_text, counted, describe_allowance, tokens, written_text
 from treadle.app.security.trusting import SessionTrust, trust_report
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.command_files import NamedText, find_texts
@@ -94,7 +94,7 @@ def queue_text(queue: Sequence[QueuedPrompt]) -> str:
     """List the prompts that wait."""
     if not queue:
         return "No message waits."
-    rows = (f"{number}: {clip_text(prompt_text(one.content), _SHOWN)}" for number, one in enumerate(queue, start=1))
+    rows = (f"{number}: {clip_text(written_text(one.content), _SHOWN)}" for number, one in enumerate(queue, start=1))
     return "\n".join(rows)
 
 

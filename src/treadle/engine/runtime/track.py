@@ -1,18 +1,22 @@
 """Where a session is: its state and its conversation, as the log gives them. The session alone brings it forward."""
 
+from typing import TYPE_CHECKING
+
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance
 from treadle.engine.core.effects import Effect
-from treadle.engine.core.history import Past
 from treadle.engine.core.state import State
 from treadle.protocol.events import Event
+
+if TYPE_CHECKING:
+    from treadle.engine.core.history import Past
 
 
 class Track:
     """Made before the session, so that what the session is made of can look at it."""
 
-    def __init__(self, past: Past | None = None) -> None:
+    def __init__(self, past: "Past | None" = None) -> None:
         self._state = State() if past is None else past.state
         self._reader = TranscriptReader() if past is None else past.reader
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from msgspec import structs
+
 from treadle.protocol.errors import ToolError
 from treadle.workspace.copies.making import copy_command, write_job
 from treadle.workspace.copies.staging import Manifest, new_folder, read_manifest, remove_folder
@@ -129,19 +131,11 @@ def _try_in(folder: Path, profile: Profile, state: SandboxState) -> str:
     write_job(folder, roots, [[] for _ in roots], _SIZE)
     contents = tuple((root, f"{folder}/mount/{number}/all") for number, root in enumerate(roots) if number)
     masked = tuple(path for path in profile.masked if not profile.root_of(path))
-    around = prepare(replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state)
+    sandbox = prepare(replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state)
     changing = ("/bin/sh", "-c", _TRIAL, f"{folder}/mount/0/all")
+    around = structs.replace(sandbox, inner=(*copy_command(folder), *changing, *sandbox.inner))
     done = subprocess.run(
-        (
-            *around.outer,
-            *copy_command(folder),
-            *changing,
-            *around.inner,
-            "/bin/sh",
-            "-c",
-            _MARK,
-            f"{profile.root}/{_NEW}",
-        ),
+        around.around(("/bin/sh", "-c", _MARK, f"{profile.root}/{_NEW}")),
         capture_output=True,
         timeout=_PATIENCE,
         check=False,

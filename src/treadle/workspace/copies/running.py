@@ -23,7 +23,7 @@ def run_on_copy(
     When this is interrupted the command is ended with all that it started. Raises `OSError`.
     """
     process = subprocess.Popen(
-        (*copy.wrapping.outer, *copy.wrapping.inner, *words),
+        copy.wrapping.around(words),
         bufsize=0,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -183,7 +183,7 @@ async def connect(program: Program, handler: RpcHandler, on_end: Callable[[], No
     try:
         process = await asyncio.create_subprocess_exec(
             *tether,
-            *program.wrapping.around((), (found, *program.argv[1:])),
+            *program.wrapping.around((found, *program.argv[1:])),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,

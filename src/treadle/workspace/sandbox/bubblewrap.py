@@ -16,7 +16,7 @@ _MOST_IN_MEMORY = 512 * 1024**2
 """Bytes that each folder kept in memory takes: it is no memory of a process that could be counted."""
 
 SECCOMP_FD = 9
-"""The descriptor on which bubblewrap reads the filter of system calls."""
+"""The descriptor on which bubblewrap reads the filter of system calls, see `Caps`."""
 
 Mounts = dict[str, tuple[str, ...]]
 

@@ -6,6 +6,7 @@ The kernel's interface is classic BPF over `struct seccomp_data` {int nr; u32 ar
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -107,6 +108,7 @@ _MACHINES: Mapping[str, _Machine] = MappingProxyType(
 )
 
 
+@cache
 def filter_program(machine: str, *, sockets: bool) -> bytes:
     """Compile the filter for a processor (`os.uname().machine`); empty for one that is not known.
 

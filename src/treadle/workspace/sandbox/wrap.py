@@ -11,17 +11,15 @@ from treadle.protocol.errors import ToolError
 from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox import confine
 from treadle.workspace.sandbox.backend import Backend, SandboxState
-from treadle.workspace.sandbox.bubblewrap import SECCOMP_FD, bubblewrap
+from treadle.workspace.sandbox.bubblewrap import bubblewrap
 from treadle.workspace.sandbox.landlock import landlock
 from treadle.workspace.sandbox.present import Present, look
-from treadle.workspace.sandbox.profile import CommandLimits, Profile
+from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
 from treadle.workspace.sandbox.seccomp import filter_program
-from treadle.workspace.wrapping import Watch, Wrapping
+from treadle.workspace.wrapping import Caps, Watch, Wrapping
 
 _PYTHON = (sys.executable, "-I", "-S")
-_SHELL = "/bin/sh"
-_BLOCK = 512  # bytes; in which a shell called `sh` counts a file's size
 
 
 def prepare(profile: Profile, state: SandboxState) -> Wrapping:
@@ -63,7 +61,13 @@ def wrap_command(profile: Profile, present: Present, state: SandboxState, *, tas
         seconds=limits.seconds,
         folders=(profile.root, profile.tmp),
     )
-    return Wrapping(inner=(*_limited(limits, tasks, _stored(code, profile.private)), *inner), watch=watch)
+    caps = Caps(
+        open_files=limits.open_files,
+        file=limits.file,
+        tasks=limits.processes + tasks,
+        opened=_stored(code, profile.private),
+    )
+    return Wrapping(inner=inner, watch=watch, caps=caps)
 
 
 def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ...]:
@@ -74,21 +78,6 @@ def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ..
         )
     helper = (*_PYTHON, confine.__file__)
     return (*landlock(helper, profile, present, _children), *(("--seccomp", code) if code else ()), "--")
-
-
-def _limited(limits: CommandLimits, tasks: int, file: str) -> tuple[str, ...]:
-    """Set bounds that the kernel keeps, open the filter, and become the rest of the command line.
-
-    A shell does it in a millisecond. A bound above the one that is set already leaves that as it is; the bound on
-    processes has one letter in dash and another in bash.
-    """
-    processes = limits.processes + tasks
-    bounds = [f"ulimit -n {limits.open_files}", "ulimit -c 0", f"ulimit -u {processes} || ulimit -p {processes}"]
-    if limits.file:
-        bounds.append(f"ulimit -f {limits.file // _BLOCK}")
-    opened = f'exec {SECCOMP_FD}<"$0"; ' if file else ""
-    quiet = " ".join(f"{{ {bound}; }} 2>/dev/null;" for bound in bounds)
-    return _SHELL, "-c", f'{quiet} {opened}exec "$@"', file or _SHELL
 
 
 def _stored(code: bytes, folder: str) -> str:

@@ -12,8 +12,8 @@ from treadle.workspace.temporary_files import TemporaryFiles, temporary_name
 def _killed_while_noting(folder: Path, path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from treadle.workspace.temporary_files import Strays\n"
-        "with Strays(sys.argv[1]).noted(sys.argv[2]):\n"
+        "from treadle.workspace.temporary_files import TemporaryFiles\n"
+        "with TemporaryFiles(sys.argv[1]).noted(sys.argv[2]):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", code, folder, path], check=False)
