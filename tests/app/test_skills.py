@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.reports.rule_list import listed_answer
+from treadle.app.reports.rule_list import skills_text
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.skills import Skill, SkillBook, find_skills
 from treadle.protocol.errors import ToolError
@@ -76,7 +76,7 @@ def test_a_broken_skill_is_said_and_never_fatal(folder: Path, content: str | byt
     assert problem in skill.problem
     assert bool(problem) is bool(skill.problem)
     assert (skill.name, skill.unused) == ("a", unused)
-    shown = listed_answer("skills", "", session_trust(folder, once=True))
+    shown = skills_text(session_trust(folder, once=True))
     assert (problem or unused) in shown
 
 

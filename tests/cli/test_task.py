@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from tests.cli.conftest import Command
 from treadle.app.exits import Exit
-from treadle.app.slash_commands import SLASH_COMMANDS, slash_word
+from treadle.app.security.trusting import session_trust
+from treadle.app.slash_commands import SLASH_TABLE, slash_word
 from treadle.cli.main import COMMANDS
-from treadle.cli.task import check_task, task_of
+from treadle.cli.task import slash_task, task_of
 from treadle.protocol.errors import ConfigError
 
 
@@ -77,13 +78,12 @@ def test_one_argument_with_blanks_or_of_a_script_without_them_is_a_task(task: st
     ("task", "fix"),
     [
         ("/hlep", "Did you mean /help?"),
-        ("/compcat this", "Older messages are removed"),
+        ("/compcat this", "Did you mean /compact?"),
         ("/resume", "treadle --resume ID"),
-        ("/help", "Start `treadle` and enter it there."),
+        ("/queue", "Start `treadle` and enter it there."),
         ("/quit now", "Start `treadle` and enter it there."),
         ("/zzqqy", "put another word before it"),
         ("!ls -l", "Say what to do in words."),
-        ("@README.md explain", "--file README.md"),
     ],
 )
 def test_signs_that_only_the_terminal_knows_are_refused(treadle: Command, tmp_path: Path, task: str, fix: str) -> None:
@@ -101,7 +101,7 @@ def test_signs_that_only_the_terminal_knows_are_refused(treadle: Command, tmp_pa
         "/ is full",
         "/",
         "say /hlep",
-        "@gone.md explain",
+        "@README.md explain",
         "@property explain",
         "![logo](x.png) is missing",
         "!= should be ==",
@@ -112,8 +112,16 @@ def test_signs_that_only_the_terminal_knows_are_refused(treadle: Command, tmp_pa
     ],
 )
 def test_paths_and_other_text_are_a_task(tmp_path: Path, task: str) -> None:
-    check_task(task, tmp_path)
+    assert slash_task(task, session_trust(tmp_path), headless=True) is None
 
 
-def test_every_slash_command_is_told_from_text() -> None:
-    assert all(slash_word(usage) == usage[1:].partition(" ")[0] for usage, _ in SLASH_COMMANDS)
+def test_every_slash_command_is_recognized() -> None:
+    assert all(slash_word(row.usage) == row.name for row in SLASH_TABLE)
+
+
+def test_a_command_of_the_table_is_one_where_it_works(tmp_path: Path) -> None:
+    trust = session_trust(tmp_path)
+    assert slash_task("/compact keep the API names", trust, headless=True) == ("compact", "keep the API names")
+    assert slash_task("/init in German", trust, headless=True) is None
+    with pytest.raises(ConfigError):
+        slash_task("/status", trust, headless=False)

@@ -27,7 +27,7 @@ from treadle.protocol.events import (
     Shortened,
 )
 from treadle.protocol.limits import Limits
-from treadle.protocol.messages import Text, Thinking
+from treadle.protocol.messages import Enclosure, EnclosureKind, Text, Thinking
 from treadle.protocol.models import (
     ErrorKind,
     ModelError,
@@ -199,6 +199,19 @@ def test_text_from_outside_taints_the_rest_of_the_turn_and_only_that() -> None:
     world.take(world.ready(""))
     world.take(world.reply(2, 1))
     assert world.state.turn is None
+    assert not standing(world.state).tainted
+
+
+def test_a_page_that_goes_along_with_a_prompt_taints_its_turn_and_only_that() -> None:
+    world = World(limits=Limits()).begin()
+    page = Enclosure(kind=EnclosureKind.PAGE, origin="https://a.test/x", content=(Text(text="page"),))
+    world.take(Prompt(id="p", content=(Text(text="do it"),), enclosed=(page,)))
+    assert (standing(world.state).tainted, standing(world.state).fetched) == (True, ("https://a.test/x",))
+    world.take(world.ready(""))
+    world.take(world.reply(1, 1))
+    assert not standing(world.state).tainted
+    file = Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text="file"),))
+    world.take(Prompt(id="q", content=(Text(text="do it"),), enclosed=(file,)))
     assert not standing(world.state).tainted
 
 

@@ -100,7 +100,7 @@ async def test_after_the_model_heard_of_a_change_by_others_the_file_is_sent_agai
     first, path = await _read(workspace, talk), Path(workspace.root, "a.py")
     path.write_text("other\n")
     os.utime(path, ns=(0, 0))
-    assert workspace.seen.changed() == (str(path),)
+    assert [one.path for one in workspace.seen.news()] == [str(path)]
     path.write_text(LINES)
     assert await _read(workspace, talk) == first
 

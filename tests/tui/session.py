@@ -10,6 +10,7 @@ from typing import Any
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession, ModelFinder
+from treadle.app.session.mentioning import Enclosed
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
@@ -286,10 +287,15 @@ async def session(
             spool=folder / "spool",
             hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
         ),
+        enclose=_mentions_nothing,
         clean_up=clean_up,
     )
     async with live:
         yield Rig(live=live, provider=provider, log=log)
+
+
+async def _mentions_nothing(text: str) -> Enclosed:
+    return Enclosed()
 
 
 def prompt(value: str) -> Prompt:

@@ -1,24 +1,20 @@
 import pytest
 
+from treadle.app.slash_commands import SLASH_TABLE
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
 from treadle.tui.commands import (
-    HELP,
     ChooseModel,
     ChooseSession,
+    DoCommand,
     DropPrompt,
     EditPrompt,
     InputCommand,
-    ListQueue,
     Quit,
     SendPrompt,
     ShowHelp,
-    ShowList,
-    ShowTrust,
-    UseMode,
-    UseModel,
+    StartSession,
     Wrong,
-    as_table,
     next_mode,
     parse_input,
 )
@@ -30,27 +26,33 @@ from treadle.tui.commands import (
         ("  do it\n", SendPrompt("  do it\n", Delivery.QUEUE)),
         (" /literal", SendPrompt(" /literal", Delivery.QUEUE)),
         ("/steer  left ", SendPrompt("left", Delivery.STEER)),
-        ("/queue", ListQueue()),
+        ("/queue", DoCommand("queue")),
         ("/drop 2", DropPrompt(2)),
         ("/edit 1", EditPrompt(1)),
-        ("/mode full", UseMode(Mode.FULL)),
-        ("/model a/b", UseModel("a/b")),
+        ("/mode full", DoCommand("mode", "full")),
+        ("/model a/b", DoCommand("model", "a/b")),
         ("/model", ChooseModel()),
         ("/resume", ChooseSession()),
         ("/resume cart total", ChooseSession("cart total")),
+        ("/new", StartSession()),
+        ("/clear", StartSession()),
         ("/help", ShowHelp()),
-        ("/trust", ShowTrust()),
-        ("/rules", ShowList("rules")),
-        ("/rules off 2", ShowList("rules", "off 2")),
-        ("/skills", ShowList("skills")),
+        ("/?", ShowHelp()),
+        ("/help mode", DoCommand("help", "mode")),
+        ("/compact the names", DoCommand("compact", "the names")),
+        ("/compact\nthe names", DoCommand("compact", "the names")),
+        ("/trust", DoCommand("trust")),
         ("/quit", Quit()),
+        ("/exit", Quit()),
+        ("/own a b", SendPrompt("/own a b", Delivery.QUEUE)),
+        ("/deep:own", SendPrompt("/deep:own", Delivery.QUEUE)),
     ],
 )
 def test_a_line_means_its_command(line: str, command: InputCommand) -> None:
-    assert parse_input(line) == command
+    assert parse_input(line, named=lambda: ("own", "deep:own")) == command
 
 
-@pytest.mark.parametrize("line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/mode loud", "/steer"])
+@pytest.mark.parametrize("line", ["/", "/nope", "/drop", "/drop 0", "/drop x", "/edit -1", "/steer"])
 def test_a_wrong_command_says_what_would_be_right(line: str) -> None:
     command = parse_input(line)
     assert isinstance(command, Wrong)
@@ -66,8 +68,8 @@ def test_the_cycle_of_modes_never_reaches_the_wide_ones() -> None:
 
 
 def test_every_listed_command_is_known() -> None:
-    for name, _ in HELP:
-        command = parse_input(name.split()[0])
+    for row in SLASH_TABLE:
+        command = parse_input(f"/{row.name}")
         assert not isinstance(command, Wrong) or "There is no" not in command.text
 
 
@@ -76,12 +78,7 @@ def test_a_path_is_no_command(path: str) -> None:
     assert parse_input(path) == SendPrompt(path, Delivery.QUEUE)
 
 
-def test_a_refused_command_names_the_nearest() -> None:
-    command = parse_input("/qiut")
-    assert isinstance(command, Wrong)
-    assert command.text == "There is no /qiut. Did you mean /quit?"
-
-
-def test_a_table_has_two_columns() -> None:
-    assert as_table((("a", "one"), ("long", "two"))) == "a     one\nlong  two"
-    assert as_table(()) == ""
+@pytest.mark.parametrize(("typed", "near"), [("qiut", "quit"), ("sttaus", "status"), ("own-comand", "own-command")])
+def test_a_refused_command_names_the_nearest(typed: str, near: str) -> None:
+    command = parse_input(f"/{typed}", named=lambda: ("own-command",))
+    assert command == Wrong(f"There is no /{typed}. Did you mean /{near}?")

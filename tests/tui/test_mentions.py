@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.document import Document
 
-from treadle.tui.mentions import MentionLexer, accented, complete, mention_at, mentioned, spans
+from treadle.app.session.mention_text import find_named
+from treadle.tui.mentions import MentionLexer, accented, complete, mention_at, mentioned
 from treadle.workspace.names import _meant, existing_path, shown_name
 
 NAMES = st.text('ab \\"x2:10\n\t\r\u202e\udcffé@,nu-', min_size=1, max_size=8).filter(
@@ -77,7 +78,7 @@ def test_colouring_changes_no_character(text: str) -> None:
     assert "".join(piece for _, piece in accented(text, "user")) == text
     lexed = MentionLexer().lex_document(Document(text))
     assert "\n".join("".join(str(piece[1]) for piece in lexed(line)) for line in range(text.count("\n") + 1)) == text
-    assert all(text[start] == "@" for start, _ in spans(text))
+    assert all(text[named.start] == "@" for named in find_named(text))
 
 
 def test_a_mention_is_in_accent() -> None:

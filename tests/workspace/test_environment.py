@@ -24,15 +24,9 @@ async def test_the_first_block_has_the_system_and_the_files(workspace: Workspace
     )
 
 
-async def test_later_blocks_have_the_time_and_what_others_changed(workspace: Workspace) -> None:
+async def test_later_blocks_have_the_time(workspace: Workspace) -> None:
     surroundings = EnvironmentBlock(workspace=workspace, now=_noon)
-    workspace.seen.note(f"{workspace.root}/gone.py", "some digest")
-    Path(workspace.root, "gone.py").write_text("x")
-    time = "Time: 2026-05-04 12:00 UTC (UTC+0000)"
-    assert await surroundings.describe(first=False, situation=None) == (
-        f"{time}\nChanged on disk since you last read or wrote them (read again before editing): gone.py"
-    )
-    assert await surroundings.describe(first=False, situation=None) == time
+    assert await surroundings.describe(first=False, situation=None) == "Time: 2026-05-04 12:00 UTC (UTC+0000)"
 
 
 async def test_an_empty_workspace_says_so(workspace: Workspace) -> None:

@@ -20,10 +20,10 @@ def _write(path: Path, data: bytes) -> str:
 def test_a_change_by_someone_else_is_told_once_and_stays_stale_until_read(tmp_path: Path) -> None:
     seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
-    assert seen.changed() == ()
+    assert seen.news() == ()
     after = _write(path, b"two")
-    assert seen.changed() == (str(path),)
-    assert seen.changed() == ()
+    assert [one.path for one in seen.news()] == [str(path)]
+    assert seen.news() == ()
     assert seen.stale(str(path), after)
     seen.note(str(path), after)
     assert not seen.stale(str(path), after)
@@ -33,13 +33,13 @@ def test_a_touched_file_with_the_same_bytes_is_no_news(tmp_path: Path) -> None:
     seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
     _write(path, b"one")
-    assert seen.changed() == ()
+    assert seen.news() == ()
 
 
 def test_a_deleted_file_is_told_and_a_file_never_seen_is_never_stale(tmp_path: Path) -> None:
     seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
     path.unlink()
-    assert seen.changed() == (str(path),)
+    assert [one.path for one in seen.news()] == [str(path)]
     assert seen.stale(str(path), "")
     assert not seen.stale(str(tmp_path / "b"), "anything")

@@ -17,6 +17,7 @@ from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.instructions import RuleBook
@@ -48,6 +49,7 @@ from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from treadle.app.models.offered import OfferedModel
+    from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
     from treadle.app.session.recall import Recalled
     from treadle.policy.secrets import Redactor
@@ -158,8 +160,13 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     )
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
-        observers=(LedgerObserver(parts.store, ledger), checklist.observe, rules.observe),
-        before_step=(checklist.before_step, rules.before_step),
+        observers=(
+            partial(note_named_changes, workspace.seen),
+            LedgerObserver(parts.store, ledger),
+            checklist.observe,
+            rules.observe,
+        ),
+        before_step=(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
         environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
@@ -197,7 +204,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
             _tidy_sockets(leased)
 
-    live = LiveSession(
+    live: LiveSession = LiveSession(
         session_id=parts.row.id,
         engine=Session(ports, track),
         past=() if recalled is None else recalled.past.notifications,
@@ -207,12 +214,29 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         models=model_finder(parts.models, parts.settings),
         checklist_file=checklist.file,
         open_shell=partial(_open_shell, workspace, private, redactor),
+        enclose=partial(
+            _enclose,
+            workspace=workspace,
+            ports=ports,
+            track=track,
+            trust=parts.trust,
+            diagnostics=diagnostics,
+            rules=rules,
+            own_shell=lambda: live.own_shell,
+        ),
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
     notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
     live.notices = (*live.notices, *notices)
     return live
+
+
+async def _enclose(text: str, /, **session: Any) -> "Enclosed":
+    """Read what a message mentions; what that takes is loaded with the first one that does."""
+    from treadle.app.session.mention_sources import SessionParts, enclosed_in
+
+    return await enclosed_in(text, SessionParts(**session))
 
 
 def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":

@@ -31,8 +31,8 @@ _SETTINGS = {
         'Put a task in quotes: treadle "make the tests pass". Nothing was sent to a model.',
     ),
     "task-sign": Explanation(
-        "A task begins with a slash command, with ! or with @ and a file, which do not work here.",
-        "Enter slash commands in the terminal. Say in words what to run. Attach a file with --file.",
+        "A task begins with ! or with a slash command that is mistyped or does not work here.",
+        "`treadle -p /help` lists the slash commands. Say in words what to run.",
     ),
     "tool-unknown": Explanation("There is no tool with this name.", "`treadle tools` lists them."),
     "tool-plugin": Explanation(

@@ -1,57 +1,150 @@
-"""The slash commands of the terminal, in one table for every surface, and how a prompt is told from one."""
+"""The slash commands, in one table for every surface, and how a prompt is told from one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from enum import Flag, auto
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 
-SLASH_COMMANDS = (
-    ("/steer TEXT", "send TEXT at the next step instead of after the turn (Ctrl-S does the same)"),
-    ("/queue", "list the queued prompts"),
-    ("/drop N", "drop a queued prompt"),
-    ("/edit N", "move a queued prompt to the input line to change it"),
-    ("/mode NAME", f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
-    ("/model [NAME]", "choose the model from a list, or by its name, provider/name (Alt-P: the list)"),
-    ("/resume [WORDS]", "choose another session from a list and continue it"),
-    ("/trust", "show what this folder's files would run or set, and whether you trust it"),
-    ("/rules [off N]", "list the rules for the model, with their tokens; `off N` and `on N` turn one off and on"),
-    ("/skills", "list the skills"),
-    ("/todo", "show the task's checklist, and the file in which you can change it"),
-    ("/approvals", "list what you have allowed for this session"),
-    ("/revoke N", "remove something that you allowed"),
-    ("/help", "show this"),
-    ("/quit", "quit; the session is kept and can be resumed"),
-)
-"""Each as it is written, and what it does."""
 
-LISTED_COMMANDS = ("rules", "skills")
-"""Commands whose answer is text, also without a session."""
+class Surfaces(Flag):
+    """Where a command works: in the terminal that has the session, in an attached one, in `treadle -p`."""
+
+    FIRST = auto()
+    ATTACHED = auto()
+    HEADLESS = auto()
+    TERMINALS = FIRST | ATTACHED
+    ALL = FIRST | ATTACHED | HEADLESS
+
+
+class SlashCommand(Struct, frozen=True, kw_only=True):
+    """A command: its name, what follows it (in brackets where that can be left out), what it does, and where.
+
+    `instead` says what to do where it does not work. `takes_time`: it reads files or runs programs.
+    """
+
+    name: str
+    arguments: str = ""
+    about: str
+    where: Surfaces = Surfaces.ALL
+    instead: str = ""
+    takes_time: bool = False
+
+    @property
+    def usage(self) -> str:
+        """The command as it is written."""
+        return f"/{self.name} {self.arguments}".rstrip()
+
+
+_TERMINALS = Surfaces.TERMINALS
+SLASH_TABLE: tuple[SlashCommand, ...] = (
+    SlashCommand(
+        name="steer", arguments="TEXT", about="send TEXT at the next step (Ctrl-S does the same)", where=_TERMINALS
+    ),
+    SlashCommand(name="queue", about="list the queued prompts", where=_TERMINALS),
+    SlashCommand(name="drop", arguments="N", about="drop a queued prompt", where=_TERMINALS),
+    SlashCommand(
+        name="edit", arguments="N", about="move a queued prompt to the input line to change it", where=_TERMINALS
+    ),
+    SlashCommand(name="mode", arguments="NAME", about=f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)"),
+    SlashCommand(name="plan", about="look and plan, change nothing (mode plan)"),
+    SlashCommand(name="act", about="end plan mode: changes need your approval (mode ask)"),
+    SlashCommand(
+        name="model", arguments="[NAME]", about="choose the model from a list, or by its name, provider/name (Alt-P)"
+    ),
+    SlashCommand(name="effort", arguments="[LEVEL]", about="how much the model thinks: off, low, medium, high"),
+    SlashCommand(name="btw", arguments="QUESTION", about="ask something beside the work; the model forgets it"),
+    SlashCommand(
+        name="compact", arguments="[FOCUS]", about="free space in the model's window; FOCUS says what must be kept"
+    ),
+    SlashCommand(name="init", about="let the model look at the project and write AGENTS.md"),
+    SlashCommand(
+        name="new",
+        about="start a new session",
+        where=Surfaces.FIRST,
+        instead="To start a new session: treadle",
+    ),
+    SlashCommand(
+        name="clear",
+        about="the same: start a new session; this one is kept",
+        where=Surfaces.FIRST,
+        instead="To start a new session: treadle",
+    ),
+    SlashCommand(
+        name="resume",
+        arguments="[WORDS]",
+        about="choose another session from a list and continue it",
+        where=_TERMINALS,
+        instead="To continue a session: treadle --resume ID (`treadle sessions` lists them).",
+    ),
+    SlashCommand(name="rename", arguments="NAME", about="give the session another name (not available yet)"),
+    SlashCommand(name="fork", about="continue in a copy of the session (not available yet)"),
+    SlashCommand(name="rewind", arguments="[N]", about="go back to an earlier message (not available yet)"),
+    SlashCommand(name="undo", about="remove the changes of the last turn (not available yet)"),
+    SlashCommand(name="export", arguments="[FILE]", about="write the session to a file (not available yet)"),
+    SlashCommand(name="diff", about="show what is changed in the working tree and not committed", takes_time=True),
+    SlashCommand(name="status", about="show session, model, mode, folder and what is going on"),
+    SlashCommand(
+        name="context", about="show what the model was sent: each part with its tokens and price", takes_time=True
+    ),
+    SlashCommand(name="cost", about="show what this session cost so far", takes_time=True),
+    SlashCommand(name="todo", about="show the task's checklist, and the file in which you can change it"),
+    SlashCommand(name="jobs", about="list commands that run in the background", takes_time=True),
+    SlashCommand(
+        name="permissions", about="show what runs without asking: mode, allowances and rules", takes_time=True
+    ),
+    SlashCommand(
+        name="rules",
+        arguments="[off N]",
+        about="list the rules for the model, with their tokens; `off N` and `on N` turn one off and on",
+        takes_time=True,
+    ),
+    SlashCommand(name="newrule", arguments="[TEXT]", about="let the model write a rule for this project"),
+    SlashCommand(name="skills", about="list the skills; /NAME uses one", takes_time=True),
+    SlashCommand(name="approvals", about="list what you have allowed for this session"),
+    SlashCommand(name="revoke", arguments="N", about="remove something that you allowed"),
+    SlashCommand(name="trust", about="show what this folder's files would run or set, and whether you trust it"),
+    SlashCommand(name="config", about="show the settings and where each comes from", takes_time=True),
+    SlashCommand(name="doctor", about="check the installation; calls no provider", takes_time=True),
+    SlashCommand(name="help", about="show this"),
+    SlashCommand(name="quit", about="quit; the session is kept and can be resumed", where=_TERMINALS),
+)
 
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
         "models": "To choose a model: /model",
         "continue": "To continue the last session of this folder: treadle --continue",
         "sessions": "To choose another session: /resume",
-        "clear": "To start a new session: treadle",
-        "new": "To start a new session: treadle",
-        "compact": "Older messages are removed automatically when the conversation gets too long.",
-        "cost": "To see what sessions cost: treadle sessions",
-        "usage": "To see what sessions cost: treadle sessions",
+        "usage": "To see what this session cost: /cost",
         "login": "To store a provider's key: treadle login PROVIDER",
-        "config": "To see and change settings: treadle config",
-        "doctor": "To check the installation: treadle doctor",
+        "settings": "To see the settings: /config",
+        "reset": "To start a new session: /new",
+        "name": "To name the session: /rename NAME",
     }
 )
 """Commands that other programs have, and what does it here."""
 
-_WORD = regex(r"/[A-Za-z?][\w-]*")
+NEW_SESSION = "new"
+"""In the place of a session's id: a new one is to be opened."""
+
+SYNONYMS: Mapping[str, str] = MappingProxyType({"?": "help", "exit": "quit"})
+
+_WORD = regex(r"/[A-Za-z?][\w.:-]*")
 _SHELL = regex(r"![A-Za-z./~]")
 
 
 def slash_names() -> tuple[str, ...]:
     """Give the names, without the slash."""
-    return tuple(usage[1:].partition(" ")[0] for usage, _ in SLASH_COMMANDS)
+    return tuple(row.name for row in SLASH_TABLE)
+
+
+def find_slash(name: str) -> SlashCommand | None:
+    """Find a command by its name."""
+    wanted = SYNONYMS.get(name, name)
+    return next((row for row in SLASH_TABLE if row.name == wanted), None)
 
 
 def slash_word(text: str) -> str:
@@ -65,13 +158,16 @@ def is_shell_line(text: str) -> bool:
     return _SHELL.match(text.lstrip()) is not None
 
 
-def nearest_slash(name: str) -> str:
-    """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it."""
+def nearest_slash(name: str, others: Collection[str] = ()) -> str:
+    """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it.
+
+    `others` are the names of commands that are in no table.
+    """
     if name in _INSTEAD:
         return _INSTEAD[name]
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), [*slash_names(), *_INSTEAD], n=1)
+    near = get_close_matches(name.lower(), [*slash_names(), *others, *_INSTEAD], n=1)
     if not near:
         return ""
     return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")

@@ -2,11 +2,6 @@
 
 import argparse
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from treadle.protocol.models import Prices
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +17,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from treadle.app.compose import last_session, session_log
-    from treadle.app.reports.context_report import context_lines, context_report, sent_request
+    from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
     from treadle.app.wrapping import harmless
     from treadle.protocol.codec import encode
 
@@ -32,20 +27,9 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.raw:
         sys.stdout.write(f"{encode(sent.request).decode()}\n")
         return 0
-    report = context_report(sent, _prices(sent.model))
+    report = context_report(sent, model_prices(sent.model))
     if arguments.json:
         sys.stdout.write(f"{encode(report).decode()}\n")
     else:
         sys.stdout.write(harmless("\n".join(context_lines(report, sent.model))) + "\n")
     return 0
-
-
-def _prices(model: str) -> "Prices | None":
-    """Look up what a model costs; None where its provider is not known any more."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
-    from treadle.protocol.errors import ConfigError
-
-    with suppress(ConfigError):
-        return Models(load_settings({})).spec(model).prices
-    return None

@@ -1,11 +1,11 @@
 """The task of a command line, in quotes. What can be a mistake is refused before it costs anything."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from treadle.app.security.trusting import SessionTrust
     from treadle.protocol.errors import ConfigError
 
 _MEANT: Mapping[str, str] = MappingProxyType(
@@ -90,36 +90,47 @@ def _nearest(word: str, commands: Collection[str]) -> str:
     return _MEANT.get(near[0], near[0]) if near else ""
 
 
-def check_task(text: str, folder: Path) -> None:
-    """Raise `ConfigError` for a task that begins with what is no text: a slash command, `!command`, `@file`."""
-    if not text.lstrip().startswith(("/", "!", "@")):
-        return
-    from treadle.app.slash_commands import is_shell_line, nearest_slash, slash_names, slash_word
+def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> tuple[str, str] | None:
+    """Say which command of the table a task is, with what follows it; None for a text that goes to the model.
+
+    Raises `ConfigError` for a task that begins with what is neither: a mistyped command, one that does not work here,
+    `!command`.
+    """
+    if not text.lstrip().startswith(("/", "!")):
+        return None
+    from treadle.app.slash_commands import Surfaces, find_slash, is_shell_line, slash_word
 
     name = slash_word(text)
-    if name in (*slash_names(), "?", "exit"):
-        fix = "Start `treadle` and enter it there."
-        if name == "resume":
-            fix = "To continue a session: treadle --resume ID (`treadle sessions` lists them)."
-        raise _refused(f"/{name} is a command of the terminal.", fix)
-    if name:
-        raise _refused(f"There is no command /{name}.", nearest_slash(name) or _AS_TEXT)
-    if is_shell_line(text):
-        raise _refused("A task cannot be a command of a shell.", f"Say what to do in words. {_AS_TEXT}")
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    if first.startswith("@") and first != "@" and _exists(folder / first[1:]):
-        from shlex import quote
+    if not name:
+        if is_shell_line(text):
+            raise _refused("A task cannot be a command of a shell.", f"Say what to do in words. {_AS_TEXT}")
+        return None
+    from treadle.app.session.command_files import WRITTEN_HERE
 
-        fix = f"Name the file without @, and Treadle can read it. To attach it: --file {quote(first[1:])}"
-        raise _refused("Files are not attached with @.", fix)
+    row = find_slash(name)
+    if row is None:
+        _require_text(name, trust)
+        return None
+    if name in WRITTEN_HERE:
+        return None
+    if not headless or Surfaces.HEADLESS not in row.where:
+        fix = row.instead or "Start `treadle` and enter it there."
+        raise _refused(f"/{row.name} is a command of the terminal.", fix)
+    return row.name, text[1 + len(name) :].strip()
+
+
+def _require_text(name: str, trust: "SessionTrust") -> None:
+    """Raise `ConfigError` unless there is a text of this name that may be used."""
+    from treadle.app.slash import named_texts
+    from treadle.app.slash_commands import nearest_slash
+
+    named = {one.name: one for one in named_texts(trust)}
+    if name not in named:
+        raise _refused(f"There is no command /{name}.", nearest_slash(name, named) or _AS_TEXT)
+    if named[name].unused:
+        why = f"/{name} is not used: {named[name].unused}."
+        raise _refused(why, "Look at it, and trust the folder: `treadle trust`, or --trust for one run.")
 
 
 def _refused(what: str, fix: str) -> "ConfigError":
     return _mistake("task-sign", what, fix, "Nothing was sent to a model.")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False

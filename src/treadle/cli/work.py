@@ -22,7 +22,7 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         "--print",
         dest="print_task",
         metavar="TASK",
-        help="do TASK without asking, then exit ('-' reads it from standard input)",
+        help="do TASK without asking, then exit ('-' reads it from standard input; @FILE sends a file along)",
     )
     parser.add_argument(
         "--output-format",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.cli.task import check_task, task_of
+from treadle.cli.task import slash_task, task_of
 from treadle.cli.work import flags
 from treadle.protocol.errors import ConfigError
 
@@ -72,25 +72,26 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
-    if task.startswith("/") and _list_instead(arguments, task):
+    trust, output = _session_trust(arguments), OutputFormat(arguments.output_format)
+    command = slash_task(task, trust, headless=True)
+    if command is not None and output is OutputFormat.TEXT and (text := _without_session(command, trust)):
+        sys.stdout.write(f"{text}\n")
         return 0
-    check_task(task, arguments.directory)
-    content = _content(arguments, task)
-    live = await open_session(_opening(arguments, _session_trust(arguments), user_present=False))
-    return await run_headless(live, content, OutputFormat(arguments.output_format))
+    content = _content(arguments, task) if command is None else ()
+    live = await open_session(_opening(arguments, trust, user_present=False))
+    if command is not None:
+        from treadle.headless.slash_run import run_slash_command
+
+        return await run_slash_command(live, command, output)
+    return await run_headless(live, content, output)
 
 
-def _list_instead(arguments: "argparse.Namespace", task: str) -> bool:
-    """Answer a slash command that only lists something; says whether the task is one."""
-    from treadle.app.slash_commands import LISTED_COMMANDS, slash_word
+def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
+    """Do a command that needs no session; empty for one that needs one."""
+    from treadle.app.slash import answer_without_session
+    from treadle.app.wrapping import harmless
 
-    name = slash_word(task)
-    if name not in LISTED_COMMANDS:
-        return False
-    from treadle.app.reports.rule_list import listed_answer
-
-    sys.stdout.write(f"{listed_answer(name, task.partition(' ')[2], _session_trust(arguments))}\n")
-    return True
+    return harmless(answer_without_session(*command, trust))
 
 
 def _content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
@@ -109,7 +110,8 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     """Open the terminal surface."""
     if not _on_terminal():
         raise _no_terminal()
-    check_task(task, arguments.directory)
+    if task:
+        slash_task(task, _session_trust(arguments), headless=False)
     content = _content(arguments, task)
     from treadle.app.config.settings import load_settings
     from treadle.tui.look import prepared_terminal
@@ -186,8 +188,10 @@ def _open(arguments: "argparse.Namespace", content: "tuple[UserContent, ...]", l
     while following:
         same_folder = _go_to(arguments, following, opening.workspace)
         trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments, look)
-        # It is continued as it was, whatever the command line says of the first one.
-        opening = replace(_opening(arguments, trust, user_present=True), given=frozenset())
+        opening = _opening(arguments, trust, user_present=True)
+        if opening.resume:
+            # It is continued as it was, whatever the command line says of the first one.
+            opening = replace(opening, given=frozenset())
         code, following = asyncio.run(_interactive(opening, (), look))
     return code
 
@@ -202,7 +206,11 @@ def _chosen_session(folder: Path, look: "Look") -> str:
 def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
     """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
     from treadle.app.compose import session_workspace
+    from treadle.app.slash_commands import NEW_SESSION
 
+    if session == NEW_SESSION:
+        arguments.resume, arguments.go_on, arguments.directory = "", False, folder
+        return True
     arguments.resume, arguments.go_on = session, False
     same_folder = session_workspace(session) == folder
     arguments.trust = arguments.trust and same_folder

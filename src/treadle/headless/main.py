@@ -20,8 +20,9 @@ from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome,
 
 if TYPE_CHECKING:
     from treadle.app.exits import Exit
+    from treadle.headless.records import CommandRecord
 
-_SOURCE = Source(kind="headless", id="main")
+HEADLESS = Source(kind="headless", id="main")
 
 
 class OutputFormat(StrEnum):
@@ -65,23 +66,24 @@ async def run_headless(
     err: TextWriter = sys.stderr,
 ) -> int:
     """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code."""
-    console = _Console(live, output, out, err)
+    console = HeadlessConsole(live, output, out, err)
     feed = live.follow()
     async with live:
         try:
             console.begin()
-            return await _work(live, task, feed, console)
+            return await finish_task(live, task, feed, console)
         finally:
             console.end()
 
 
-async def _work(
-    live: LiveSession, task: tuple[UserContent, ...], feed: AsyncIterator[Notification], console: "_Console"
+async def finish_task(
+    live: LiveSession, task: tuple[UserContent, ...], feed: AsyncIterator[Notification], console: "HeadlessConsole"
 ) -> int:
-    with _Signals(live) as signals:
+    """Post a task, and follow the session until it is done; returns the exit code."""
+    with HeadlessSignals(live) as signals:
         try:
             if task:
-                await live.post(Prompt(id=uuid.uuid4().hex, content=task), _SOURCE)
+                await live.post(Prompt(id=uuid.uuid4().hex, content=task), HEADLESS)
             if not live.status.turn_active:
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
@@ -92,7 +94,7 @@ async def _work(
     return console.conclude(outcome)
 
 
-async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "_Console") -> TurnOutcome:
+async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "HeadlessConsole") -> TurnOutcome:
     async for notification in feed:
         console.show(notification)
         if isinstance(notification, TurnEnded) and not live.status.turn_active:
@@ -101,7 +103,7 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
     raise SessionError("session-closed", "The session was closed before the task was done.")
 
 
-class _Console:
+class HeadlessConsole:
     """Writes what happens in the chosen format: the answer to standard output only, the rest to standard error."""
 
     def __init__(self, live: LiveSession, output: OutputFormat, out: TextWriter, err: TextWriter) -> None:
@@ -128,6 +130,16 @@ class _Console:
             self._record(notification)
         else:
             self._say(self._progress.take(notification))
+
+    def answer(self, record: "CommandRecord", *, warning: bool) -> int:
+        """Write what a command gave; returns the exit code."""
+        self._says_how_to_go_on = False
+        if self._output is not OutputFormat.TEXT:
+            self._record(record)
+        elif record.text:
+            write_wrapped(self._err if warning else self._out, harmless(record.text))
+            self._out.flush()
+        return record.exit_code
 
     def nothing_to_do(self) -> int:
         """Say that a resumed session has nothing open."""
@@ -184,7 +196,7 @@ class _Console:
         self._out.flush()
 
 
-class _Signals:
+class HeadlessSignals:
     """SIGINT interrupts the turn, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable.
 
     Under nohup SIGHUP is ignored, and stays so.
@@ -217,7 +229,7 @@ class _Signals:
 
     async def _post_interrupt(self) -> None:
         try:
-            await self._live.post(Interrupt(), _SOURCE)
+            await self._live.post(Interrupt(), HEADLESS)
         except RefusedError:
             self._end(signal.SIGINT)
 

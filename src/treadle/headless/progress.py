@@ -99,6 +99,10 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             from treadle.app.session.checklist_file import summary_of
 
             yield f"~ checklist: {summary_of(text) or 'empty'}"
+        case PromptDelivered(enclosed=enclosed) if enclosed:
+            from treadle.app.presentation.words import enclosed_line
+
+            yield f"~ {enclosed_line(enclosed)}"
         case Notice(text=text):
             yield f"~ {text}"
         case (

@@ -38,6 +38,15 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     error: ModelError | None
 
 
+class CommandRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="command"):
+    """What a slash command gave, in the place of a result."""
+
+    session_id: str
+    name: str
+    text: str
+    exit_code: int
+
+
 def session_record(live: LiveSession) -> SessionRecord:
     """Describe the session."""
     status = live.status

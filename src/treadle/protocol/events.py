@@ -24,6 +24,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     SealedResult,
+    SideAnswered,
     StateSealed,
     TurnSettled,
 )
@@ -356,6 +357,7 @@ EventData: TypeAlias = (
     | Noted
     | CompactNow
     | Pin
+    | SideAnswered
     | SessionStarted
     | Resumed
     | OfferChanged

@@ -8,6 +8,7 @@ from treadle.protocol.base import Record, Tagged
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Question
 from treadle.protocol.tools import CallResult
+from treadle.protocol.usage import Usage
 
 
 class PassageKind(StrEnum):
@@ -111,6 +112,16 @@ class StateSealed(Tagged, frozen=True, kw_only=True, tag="state_sealed"):
     """The machine's whole state within a long turn: no event before it is folded again."""
 
     state: dict[str, Any]
+
+
+class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
+    """A question beside the work was answered, or why not (`error`). The conversation has nothing of it."""
+
+    question: str
+    text: str = ""
+    error: str = ""
+    usage: Usage = Usage()
+    cost: float | None = 0.0
 
 
 Sealed: TypeAlias = (

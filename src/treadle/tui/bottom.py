@@ -259,12 +259,3 @@ def placeholder(view: View, around: BottomState, width: int) -> str:
     elif view.busy:
         text = "Type to queue a message · ctrl-s to send it now"
     return text if len(text) + 3 <= width else text.partition(" · ")[0][: width - 3]
-
-
-def queue_text(queue: Sequence[QueuedPrompt]) -> str:
-    """List the prompts that wait, for a person who asks."""
-    if not queue:
-        return "No message waits."
-    return "\n".join(
-        f"{number}: {clip_text(written_text(one.content), 200)}" for number, one in enumerate(queue, start=1)
-    )

@@ -10,6 +10,7 @@ from treadle.app.presentation.words import (
     changed_lines,
     counted,
     describe_call,
+    enclosed_line,
     ended,
     money,
     provider_of,
@@ -59,8 +60,9 @@ def item_lines(item: ScreenItem, width: int, signs: Signs) -> list[Line]:  # noq
             return _greeting(item, width, signs)
         case Said(text=text, quiet=True):
             return [clip(line(("dim", f"{signs.prompt} {printable(text)}")), width, signs.more)]
-        case Said(text=text):
-            return said_lines(text, width, signs)
+        case Said(text=text, enclosed=enclosed):
+            along = [clip(line(("dim", f"  {enclosed_line(enclosed)}")), width, signs.more)] if enclosed else []
+            return [*said_lines(text, width, signs), *along]
         case Thought(seconds=seconds):
             return [thought_line(seconds, width, signs)]
         case CallDone():

@@ -1,23 +1,13 @@
 """What a line means that the user enters: a prompt, or a command that begins with a slash."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.app.slash_commands import SLASH_COMMANDS, nearest_slash, slash_word
+from treadle.app.slash_commands import find_slash, nearest_slash, slash_word
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
-
-HELP = SLASH_COMMANDS
-
-_NUMBERED = {
-    "drop": ("a prompt that waits", "/queue"),
-    "edit": ("a prompt that waits", "/queue"),
-    "revoke": ("something that is allowed", "/approvals"),
-}
-
 
 MODE_TEXTS = {
     Mode.PLAN: "nothing is changed",
@@ -36,8 +26,11 @@ class SendPrompt(Struct, frozen=True):
     delivery: Delivery
 
 
-class ListQueue(Struct, frozen=True):
-    """Show what waits."""
+class DoCommand(Struct, frozen=True):
+    """Do a command of the table that works on every surface."""
+
+    name: str
+    argument: str = ""
 
 
 class DropPrompt(Struct, frozen=True):
@@ -52,12 +45,6 @@ class EditPrompt(Struct, frozen=True):
     position: int
 
 
-class UseMode(Struct, frozen=True):
-    """Change the mode."""
-
-    mode: Mode
-
-
 class ChooseModel(Struct, frozen=True):
     """Choose a model from a list."""
 
@@ -68,39 +55,12 @@ class ChooseSession(Struct, frozen=True):
     text: str = ""
 
 
-class UseModel(Struct, frozen=True):
-    """Change the model."""
-
-    name: str
-
-
-class ShowTrust(Struct, frozen=True):
-    """Show whether the folder is trusted, and what of it would act."""
-
-
-class ShowList(Struct, frozen=True):
-    """Show the rules or the skills, or turn a rule on or off: a `command` and what follows on it."""
-
-    command: str
-    argument: str = ""
-
-
-class ShowChecklist(Struct, frozen=True):
-    """Show the task's checklist."""
-
-
-class ListApprovals(Struct, frozen=True):
-    """Show what is allowed for this session."""
-
-
-class Revoke(Struct, frozen=True):
-    """Take back what is allowed, by its `position` in the list, from 1."""
-
-    position: int
+class StartSession(Struct, frozen=True):
+    """Start a new session in the place of this one."""
 
 
 class ShowHelp(Struct, frozen=True):
-    """Show the help."""
+    """Show the help, with the keys."""
 
 
 class Quit(Struct, frozen=True):
@@ -115,91 +75,68 @@ class Wrong(Struct, frozen=True):
 
 InputCommand: TypeAlias = (
     SendPrompt
-    | ListQueue
+    | DoCommand
     | DropPrompt
     | EditPrompt
-    | UseMode
-    | UseModel
     | ChooseModel
     | ChooseSession
-    | ShowTrust
-    | ShowList
-    | ShowChecklist
-    | ListApprovals
-    | Revoke
+    | StartSession
     | ShowHelp
     | Quit
     | Wrong
 )
 
-_PLAIN: Mapping[str, InputCommand] = MappingProxyType(
-    {
-        "queue": ListQueue(),
-        "trust": ShowTrust(),
-        "todo": ShowChecklist(),
-        "approvals": ListApprovals(),
-        "help": ShowHelp(),
-        "?": ShowHelp(),
-        "quit": Quit(),
-        "exit": Quit(),
-    }
-)
+
+def _no_names() -> Collection[str]:
+    return ()
 
 
-def parse_input(line: str, *, steer: bool = False) -> InputCommand:
-    """Say what a line means. Only a slash at the very beginning, with a word after it, makes a command."""
+def parse_input(line: str, *, steer: bool = False, named: Callable[[], Collection[str]] = _no_names) -> InputCommand:
+    """Say what a line means. Only a slash at the very beginning, with a word after it, makes a command.
+
+    `named` gives the names of texts that are sent when their name is entered.
+    """
+    sent = SendPrompt(line, Delivery.STEER if steer else Delivery.QUEUE)
     if not (line.startswith("/") and (slash_word(line) or line.strip() == "/")):
         # As it was written: blanks at the beginning indent what was pasted, and a line feed at the end loses nothing.
-        return SendPrompt(line, Delivery.STEER if steer else Delivery.QUEUE)
-    name, _, rest = line[1:].partition(" ")
-    argument = rest.strip()
-    match name.strip():
+        return sent
+    name = slash_word(line)
+    row, argument = find_slash(name), line[1 + len(name) :].strip()
+    if row is None:
+        names = named()
+        if name in names:
+            return sent
+        return Wrong(f"There is no /{name}. {nearest_slash(name, names) or '/help lists the commands.'}")
+    return _command(row.name, argument)
+
+
+def _command(name: str, argument: str) -> InputCommand:
+    match name:
         case "steer":
             return SendPrompt(argument, Delivery.STEER) if argument else Wrong("/steer needs a text: /steer TEXT")
-        case "drop" | "edit" | "revoke" as numbered:
-            return _numbered(numbered, argument)
-        case "mode":
-            return _mode(argument)
-        case "model":
-            return UseModel(argument) if argument else ChooseModel()
-        case "rules" | "skills" as listed:
-            return ShowList(listed, argument)
+        case "drop" | "edit":
+            return _numbered(name, argument)
+        case "model" if not argument:
+            return ChooseModel()
         case "resume":
             return ChooseSession(argument)
-        case plain if plain in _PLAIN:
-            return _PLAIN[plain]
-        case other:
-            near = nearest_slash(other)
-            return Wrong(f"There is no /{other}. {near or '/help lists the commands.'}")
+        case "new" | "clear":
+            return StartSession()
+        case "help" if not argument:
+            return ShowHelp()
+        case "quit":
+            return Quit()
+        case _:
+            return DoCommand(name, argument)
 
 
 def _numbered(name: str, argument: str) -> InputCommand:
-    what, lister = _NUMBERED[name]
     if not argument.isdecimal() or int(argument) < 1:
-        return Wrong(f"/{name} needs the number of {what}: /{name} N ({lister} lists them).")
-    position = int(argument)
-    match name:
-        case "drop":
-            return DropPrompt(position)
-        case "edit":
-            return EditPrompt(position)
-        case _:
-            return Revoke(position)
-
-
-def _mode(argument: str) -> InputCommand:
-    if argument in list(Mode):
-        return UseMode(Mode(argument))
-    return Wrong(f"/mode needs one of {', '.join(Mode)}.")
+        return Wrong(f"/{name} needs the number of a prompt that waits: /{name} N (/queue lists them).")
+    return DropPrompt(int(argument)) if name == "drop" else EditPrompt(int(argument))
 
 
 def next_mode(mode: Mode) -> Mode:
     """Give the mode that Shift-Tab goes to; the wide modes are only reached by name."""
     cycle = (Mode.PLAN, Mode.ASK, Mode.EDITS)
     return cycle[(cycle.index(mode) + 1) % len(cycle)] if mode in cycle else Mode.ASK
-
-
-def as_table(rows: tuple[tuple[str, str], ...]) -> str:
-    """Write names and their explanations in two columns."""
-    width = max((len(name) for name, _ in rows), default=0)
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)

@@ -2,18 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.mention_text import MENTION_WORDS
 from treadle.app.session.mentionable import mentionable_paths
+from treadle.app.slash import named_texts
 from treadle.tui.aside import Aside
 from treadle.tui.matching import Index, PathSearch
 from treadle.tui.mentions import Mention, complete, mention_at, mentioned
 from treadle.tui.menu import Menu, MenuEntry, begins
-from treadle.tui.menus import ArgumentMenus, menu_for
+from treadle.tui.menus import ArgumentMenus, menu_for, named_entries
 from treadle.tui.screen import Screen
 
 _GOOD_FOR = 10.0
@@ -23,6 +26,9 @@ _MOMENT = 0.015
 """Seconds that a search may take before keys and drawing have their turn."""
 
 _REMEMBERED = 50
+
+_BEFORE_WORDS = 2
+"""Characters up to which files come before the mentions that are none."""
 
 
 class Files:
@@ -78,13 +84,46 @@ def _listed(root: str, trusted: bool) -> Index:  # noqa: FBT001 - handed over wi
     return Index(mentionable_paths(root, trusted=trusted))
 
 
+class NamedMenu:
+    """The texts that can be entered by a name, read aside when a command is typed."""
+
+    def __init__(self, trust: SessionTrust, *, aside: Aside, changed: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._trust = trust
+        self._aside = aside
+        self._changed = changed
+        self._old_at = float("-inf")
+        self._entries: Sequence[MenuEntry] = ()
+
+    def entries(self) -> Sequence[MenuEntry]:
+        """Give what is known, and read it again if that was long ago."""
+        if self._loop.time() >= self._old_at:
+            self._old_at = self._loop.time() + _GOOD_FOR
+            none: Sequence[MenuEntry] = ()
+            self._aside.start(lambda: named_entries(named_texts(self._trust)), self._take, none)
+        return self._entries
+
+    def _take(self, entries: Sequence[MenuEntry]) -> None:
+        changed, self._entries = entries != self._entries, entries
+        if changed:
+            self._changed()
+
+
 class Completing:
     """The menu of the draft: what it offers, and what becomes of the draft with it."""
 
-    def __init__(self, *, screen: Screen, files: Files, arguments: ArgumentMenus) -> None:
+    def __init__(
+        self,
+        *,
+        screen: Screen,
+        files: Files,
+        arguments: ArgumentMenus,
+        named: Callable[[], Sequence[MenuEntry]] = tuple,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
         self._arguments = arguments
+        self._named = named
         self._mention: Mention | None = None
         self._finding: PathSearch | None = None
         self._closed: tuple[str, int] = ("", -1)
@@ -105,13 +144,14 @@ class Completing:
         if self._closed != ("", -1) or not by_hand:
             self.menu, self._mention = Menu(), None
         elif self._mention is None:
-            self.menu = menu_for(text, self._arguments)
+            self.menu = menu_for(text, self._arguments, self._named() if text.startswith("/") else ())
         else:
             self._find(self._mention)
 
     def follow(self) -> None:
         """See what is known now of what is being typed: files or models were listed."""
-        if self.menu.note or (self._mention is not None and not self.menu.moved):
+        commands = self._mention is None and self._screen.text.startswith("/")
+        if self.menu.note or ((self._mention is not None or commands) and not self.menu.moved):
             self._seen = ("", 0, True)
             self.typed()
 
@@ -128,9 +168,10 @@ class Completing:
         end = time.perf_counter() + _MOMENT
         finding.go_on(lambda: time.perf_counter() >= end)
         # A folder that is there already is followed by what is in it.
-        entries = tuple(
-            MenuEntry(path, "", path) for path in finding.paths if path != self._mention.path or not path.endswith("/")
-        )
+        typed = self._mention.path
+        words = [MenuEntry(word, about, word) for word, about in MENTION_WORDS.items() if word.startswith(typed)]
+        paths = [MenuEntry(path, "", path) for path in finding.paths if path != typed or not path.endswith("/")]
+        entries = (*words, *paths) if len(typed) > _BEFORE_WORDS else (*paths, *words)
         chosen = self.menu.chosen if self.menu.moved else 0
         note = "" if finding.done else self.menu.note and "Searching…"
         self.menu = replace(self.menu, entries=entries, chosen=chosen, more=finding.more, note=note)

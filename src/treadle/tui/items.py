@@ -35,10 +35,14 @@ class Greeting(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """What the user said: a prompt that went to the model, or an answer in words; `quiet` for a slash command."""
+    """What the user said: a prompt that went to the model, or an answer in words; `quiet` for a slash command.
+
+    `enclosed` names what went along.
+    """
 
     text: str
     quiet: bool = False
+    enclosed: tuple[str, ...] = ()
 
 
 class Prose(Struct, frozen=True):

@@ -6,11 +6,11 @@ from typing import assert_never
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import TreadleError
 from treadle.tui.aside import Aside
-from treadle.tui.completing import Completing, Files
+from treadle.tui.completing import Completing, Files, NamedMenu
 from treadle.tui.intents import ListWish, Wish
 from treadle.tui.lines import Line
 from treadle.tui.menu import menu_lines
-from treadle.tui.menus import ArgumentMenus, allowance_entries, key_lines, mode_entries, queue_entries
+from treadle.tui.menus import ArgumentMenus, allowance_entries, effort_entries, key_lines, mode_entries, queue_entries
 from treadle.tui.outbox import Outbox
 from treadle.tui.pickers import Pickers
 from treadle.tui.screen import Screen
@@ -49,11 +49,15 @@ class Lists:
         self.files = Files(
             live.workspace, trusted=lambda: live.trust.trusted, aside=self.aside, changed=self._known_now
         )
-        self._completing = Completing(screen=screen, files=self.files, arguments=self._arguments())
+        self._named = NamedMenu(live.trust, aside=self.aside, changed=self._known_now)
+        self._completing = Completing(
+            screen=screen, files=self.files, arguments=self._arguments(), named=self._named.entries
+        )
 
     def _arguments(self) -> ArgumentMenus:
         return {
             "/mode": mode_entries,
+            "/effort": effort_entries,
             "/model": self.pickers.model_entries,
             "/drop": lambda: queue_entries("/drop", self._view().queue),
             "/edit": lambda: queue_entries("/edit", self._view().queue),

@@ -8,16 +8,13 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
+from treadle.app.session.mention_text import LINE_RANGE, MENTION_START, PUNCTUATION, find_named
 from treadle.tui.lines import Line
 
-_BEGIN = r"(?:(?<=\s)|(?<!.))@"
-_LINES = r":\d+(?:-\d*)?"
-_WHOLE = re.compile(rf'{_BEGIN}(?:"([^"\n]+)"(?:{_LINES})?|([^\s"]\S*))')
-_BEGUN = re.compile(rf'{_BEGIN}(?:"([^"\n]*)|([^\s"]*))\Z')
-_ENDS_IN_LINES = re.compile(rf"{_LINES}\Z")
-_AFTER = re.compile(rf'"?(?:{_LINES})?')
+_BEGUN = re.compile(rf'{MENTION_START}(?:"([^"\n]*)|([^\s"]*))\Z')
+_ENDS_IN_LINES = re.compile(rf"{LINE_RANGE}\Z")
+_AFTER = re.compile(rf'"?(?:{LINE_RANGE})?')
 _ESCAPE = re.compile(r"\\(?:[\\nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})?")
-_PUNCTUATION = ".,;:!?)]}'"
 
 
 class Mention(Struct, frozen=True):
@@ -61,7 +58,7 @@ def complete(text: str, mention: Mention, path: str) -> tuple[str, int]:
 
 def written_path(path: str) -> str:
     """Write a shown name so that it is read as one path: in quotes where it has blanks, or ends as no name does."""
-    if not re.search(r'[\s"]', path) and not _ENDS_IN_LINES.search(path) and path[-1:] not in _PUNCTUATION:
+    if not re.search(r'[\s"]', path) and not _ENDS_IN_LINES.search(path) and path[-1:] not in PUNCTUATION:
         return path
     return '"' + "/".join(_without_quotes(part) for part in path.split("/")) + '"'
 
@@ -75,27 +72,16 @@ def _without_quotes(part: str) -> str:
 
 def mentioned(text: str) -> Iterator[str]:
     """Give the paths that a text names, as they are written in it, without quotes and lines."""
-    for start, end in spans(text):
-        yield _ENDS_IN_LINES.sub("", text[start + 1 : end]).strip('"')
-
-
-def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Give where the mentions of a text begin and end; punctuation behind them is none of theirs."""
-    if "@" not in text:
-        return
-    for found in _WHOLE.finditer(text):
-        end = found.end() if found[2] is None else found.start(2) + len(found[2].rstrip(_PUNCTUATION))
-        if end > found.start() + 1:
-            yield found.start(), end
+    return (named.target for named in find_named(text))
 
 
 def accented(text: str, role: str = "") -> Line:
     """Give a text in a role, its mentions in accent besides."""
     pieces: list[tuple[str, str]] = []
     at = 0
-    for start, end in spans(text):
-        pieces += [(role, text[at:start]), (f"{role} accent".strip(), text[start:end])]
-        at = end
+    for named in find_named(text):
+        pieces += [(role, text[at : named.start]), (f"{role} accent".strip(), text[named.start : named.end])]
+        at = named.end
     pieces.append((role, text[at:]))
     return tuple(piece for piece in pieces if piece[1])
 

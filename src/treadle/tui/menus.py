@@ -1,17 +1,20 @@
 """What the menu under the input offers, and the keys that `?` shows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from treadle.app.models.offered import OfferedModel
+from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.app.presentation.escape import exact, printable
 from treadle.app.presentation.words import clip_text, describe_allowance, plain
+from treadle.app.slash_commands import SLASH_TABLE
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode
-from treadle.tui.commands import HELP
 from treadle.tui.lines import Line, clip
 from treadle.tui.menu import Menu, MenuEntry, fitting, fitting_arguments
 from treadle.tui.picker_rows import model_rows
+
+if TYPE_CHECKING:
+    from treadle.app.session.command_files import NamedText
 
 ArgumentMenus: TypeAlias = Mapping[str, Callable[[], Sequence[MenuEntry] | None]]
 """What each command can be followed by; None while that is being read."""
@@ -27,14 +30,14 @@ _MODES = {
 }
 
 
-def menu_for(text: str, arguments: ArgumentMenus) -> Menu:
-    """Give the menu for a draft; empty for what is no slash command."""
+def menu_for(text: str, arguments: ArgumentMenus, named: Sequence[MenuEntry] = ()) -> Menu:
+    """Give the menu for a draft; empty for what is no slash command. `named` can be entered besides the commands."""
     if not text.startswith("/") or "\n" in text:
         return Menu()
     name, blank, argument = text.partition(" ")
     if not blank:
-        commands = [_command(usage, about) for usage, about in HELP]
-        return Menu(entries=fitting(name[1:], commands), typed=name[1:])
+        commands = [_command(row.usage, row.about) for row in SLASH_TABLE]
+        return Menu(entries=fitting(name[1:], [*commands, *named]), typed=name[1:])
     if name not in arguments:
         return Menu()
     entries, argument = arguments[name](), argument.strip()
@@ -46,6 +49,19 @@ def menu_for(text: str, arguments: ArgumentMenus) -> Menu:
 def _command(usage: str, about: str) -> MenuEntry:
     name, _, argument = usage.partition(" ")
     return MenuEntry(name, about, f"{name} " if argument else name, bare=argument.startswith("["))
+
+
+def named_entries(texts: "Sequence[NamedText]") -> Sequence[MenuEntry]:
+    """Give the texts that can be entered by their names, with where they come from."""
+    shown = [
+        (one, printable(f"{clip_text(one.about, _ABOUT_LENGTH)} ({one.origin})")) for one in texts if not one.unused
+    ]
+    return [MenuEntry(f"/{one.name}", about, f"/{one.name} ", bare=True) for one, about in shown]
+
+
+def effort_entries() -> Sequence[MenuEntry]:
+    """Give what `/effort` can be followed by."""
+    return [MenuEntry(effort, f"{budget:,} tokens", f"/effort {effort}") for effort, budget in EFFORT_BUDGETS.items()]
 
 
 def mode_entries() -> Sequence[MenuEntry]:

@@ -55,7 +55,8 @@ class Requests:
         """Show a message that goes to the model as it was written."""
         if not isinstance(notification, PromptDelivered) or notification.prompt_id not in self._written:
             return items
-        said = Said(self._pieces.shown(self._written.pop(notification.prompt_id).draft))
+        draft = self._written.pop(notification.prompt_id).draft
+        said = Said(self._pieces.shown(draft), enclosed=notification.enclosed)
         return [said if isinstance(item, Said) else item for item in items]
 
     def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:

@@ -1,35 +1,25 @@
 """Lines that the person entered: commands are done, everything else is sent."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Protocol, assert_never
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, assert_never
 
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.words import describe_allowance
-from treadle.app.security.trusting import trust_report
 from treadle.app.session.access import SessionAccess
-from treadle.protocol.events import RevokeAllowance, SetMode
-from treadle.protocol.permissions import Allowance
-from treadle.tui.bottom import queue_text
+from treadle.app.slash import do_command, named_texts
+from treadle.app.slash_commands import NEW_SESSION, find_slash
+from treadle.protocol.errors import ConfigError
+from treadle.tui.aside import Aside
 from treadle.tui.commands import (
-    HELP,
     ChooseModel,
     ChooseSession,
+    DoCommand,
     DropPrompt,
     EditPrompt,
-    ListApprovals,
-    ListQueue,
     Quit,
-    Revoke,
     SendPrompt,
-    ShowChecklist,
     ShowHelp,
-    ShowList,
-    ShowTrust,
-    UseMode,
-    UseModel,
+    StartSession,
     Wrong,
-    as_table,
     parse_input,
 )
 from treadle.tui.items import NoticeItem, Said, Tone
@@ -37,6 +27,12 @@ from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
 from treadle.tui.requests import Requests
 from treadle.tui.view import View
+
+if TYPE_CHECKING:
+    from treadle.app.slash.answers import CommandAnswer
+
+_BUSY = "Treadle is still working in this session. Stop it first: esc stops."
+_ELSEWHERE = "A new session cannot be started from here. To start one: treadle"
 
 
 class _Editor(Protocol):
@@ -68,46 +64,55 @@ class _Lists(Protocol):
 
 
 class SlashCommands:
-    """Runs the commands of one session; what they answer is given to `show`."""
+    """Runs the commands of one session; what they answer is given to `show`.
 
-    def __init__(  # noqa: PLR0917 - the parts of one surface
+    `switch` takes the session that is to be opened in the place of this one; None where none can be.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of one surface
         self,
         live: SessionAccess,
         screen: _Editor,
         outbox: Outbox,
         requests: Requests,
         pickers: _Lists,
+        aside: Aside,
         show: Callable[..., None],
         view: Callable[[], View],
+        failed: Callable[[ConfigError], None],
+        switch: Callable[[str], None] | None,
     ) -> None:
         self._live = live
         self._screen = screen
         self._outbox = outbox
         self._requests = requests
         self._pickers = pickers
+        self._aside = aside
         self._show = show
         self._view = view
+        self._failed = failed
+        self._switch = switch
 
     def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
-        command = parse_input(text, steer=steer)
+        command = parse_input(text, steer=steer, named=self._named)
         if not isinstance(command, SendPrompt | ChooseModel | ChooseSession):
             self._show(Said(self._screen.written(text).strip(), quiet=True))
         match command:
             case SendPrompt(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
-            case ListQueue() | ShowTrust() | ShowList() | ShowChecklist() | ListApprovals() | ShowHelp():
-                self._show(NoticeItem(self._answer(command)))
+            case DoCommand():
+                self._do(command)
             case DropPrompt(position=position) | EditPrompt(position=position):
                 self._take_back(position, edit=isinstance(command, EditPrompt))
-            case UseMode(mode=mode):
-                self._outbox.put(SetMode(mode=mode))
-            case ChooseModel() | ChooseSession():
-                self._choose(command)
-            case UseModel(name=name):
-                self._outbox.put_made(lambda: self._live.choose(name))
-            case Revoke(position=position):
-                self._revoke(position)
+            case ChooseModel():
+                self._pickers.choose_model()
+            case ChooseSession(text=words):
+                self._pickers.choose_session(words)
+            case StartSession():
+                self._start_session()
+            case ShowHelp():
+                self._show(NoticeItem(f"{do_command('help', '', self._live).text}\n\n{keys_text()}"))
             case Quit():
                 self._screen.leave(0)
             case Wrong(text=why):
@@ -115,52 +120,43 @@ class SlashCommands:
             case _:
                 assert_never(command)
 
-    def _choose(self, command: ChooseModel | ChooseSession) -> None:
-        if isinstance(command, ChooseModel):
-            self._pickers.choose_model()
+    def _named(self) -> Collection[str]:
+        return [one.name for one in named_texts(self._live.trust)]
+
+    def _do(self, command: DoCommand) -> None:
+        work = partial(do_command, command.name, command.argument, self._live)
+        row = find_slash(command.name)
+        if row is not None and row.takes_time:
+            self._aside.start(work, self._answered, None)
+            return
+        try:
+            self._answered(work())
+        except ConfigError as error:
+            self._failed(error)
+
+    def _answered(self, answer: "CommandAnswer | None") -> None:
+        if answer is None:
+            return
+        if answer.text:
+            self._show(NoticeItem(answer.text, Tone.WARNING if answer.warning else Tone.QUIET))
+        for op in answer.ops:
+            self._outbox.put(op)
+        if answer.send:
+            self._requests.say(answer.send)
+
+    def _start_session(self) -> None:
+        if self._switch is None:
+            self._show(NoticeItem(_ELSEWHERE, Tone.WARNING))
+        elif self._view().busy:
+            self._show(NoticeItem(_BUSY, Tone.WARNING))
         else:
-            self._pickers.choose_session(command.text)
-
-    def _answer(self, command: ListQueue | ShowTrust | ShowList | ShowChecklist | ListApprovals | ShowHelp) -> str:
-        match command:
-            case ListQueue():
-                return queue_text(self._view().queue)
-            case ShowTrust():
-                return trust_report(self._live.trust)
-            case ShowList(command=name, argument=argument):
-                from treadle.app.reports.rule_list import listed_answer
-
-                return listed_answer(name, argument, self._live.trust)
-            case ShowChecklist():
-                return _checklist(self._view().checklist, self._live.checklist_file)
-            case ListApprovals():
-                return _allowed(self._view().allowances)
-            case ShowHelp():
-                return f"{as_table(HELP)}\n\n{keys_text()}"
-            case _:
-                assert_never(command)
+            self._switch(NEW_SESSION)
+            self._screen.leave(0)
 
     def _take_back(self, position: int, *, edit: bool) -> None:
         if position > len(self._view().queue):
-            self._show(NoticeItem(queue_text(self._view().queue), Tone.WARNING))
+            self._show(NoticeItem(do_command("queue", "", self._live).text, Tone.WARNING))
             return
         text = self._requests.take_back(self._view().queue[position - 1])
         if edit:
             self._screen.put(text)
-
-    def _revoke(self, position: int) -> None:
-        allowed = self._view().allowances
-        if position <= len(allowed):
-            self._outbox.put(RevokeAllowance(allowance_id=allowed[position - 1].id))
-        else:
-            self._show(NoticeItem(_allowed(allowed), Tone.WARNING))
-
-
-def _allowed(allowances: Sequence[Allowance]) -> str:
-    if not allowances:
-        return "Nothing is allowed for this session beyond its mode and your rules (`treadle policy show`)."
-    return "\n".join(f"{number}: {exact(describe_allowance(one))}" for number, one in enumerate(allowances, start=1))
-
-
-def _checklist(text: str, file: Path) -> str:
-    return f"{text}\n({file} holds it. You can change it there.)" if text else "The task has no checklist yet."

@@ -114,8 +114,11 @@ class Surface:
             outbox=self.outbox,
             requests=self.requests,
             pickers=self._lists.pickers,
+            aside=self._lists.aside,
             show=self.show,
             view=lambda: self._view,
+            failed=self._failed,
+            switch=switch,
         )
         if self._view.questions:
             self._unprinted += shown_before(self._view.questions[0])

@@ -167,8 +167,8 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return replace(view, phase=phase, since=at, retry=retry), ()
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
-        case PromptDelivered(content=content):
-            return _with(flush(view, at), Said(written_text(content)))
+        case PromptDelivered(content=content, enclosed=enclosed):
+            return _with(flush(view, at), Said(written_text(content), enclosed=enclosed))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):

@@ -47,7 +47,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     approved: tuple[str, ...] = ()
 
     async def describe(self, *, first: bool, situation: Situation | None) -> str:
-        """Tell the time, what changed and what runs; the first time also the system and the file list.
+        """Tell the time and what runs; the first time also the system and the file list.
 
         `situation` is told where it is new.
         """
@@ -57,7 +57,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
             files, repository = await asyncio.gather(self._files(), asyncio.to_thread(self.repository))
             parts = [*self._system(), *parts, *filter(None, [repository]), *files]
         lines = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
-        return "\n".join([*lines, *parts, *await self._changes(), *self._running()])
+        return "\n".join([*lines, *parts, *self._running()])
 
     def _system(self) -> list[str]:
         return [
@@ -96,10 +96,3 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
             f"{' It has new output.' if command.unread else ''}"
             for number, command in self.workspace.commands.all()
         ]
-
-    async def _changes(self) -> list[str]:
-        changed = await asyncio.to_thread(self.workspace.seen.changed)
-        if not changed:
-            return []
-        names = ", ".join(map(self.workspace.paths.display, changed))
-        return [f"Changed on disk since you last read or wrote them (read again before editing): {names}"]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+_AT_ONCE = 100
+
 _Stamp = tuple[int, int, int]
 
 
@@ -14,17 +16,26 @@ class _Known(Struct):
     announced: str
 
 
+class FileNews(Struct, frozen=True):
+    """A file that is not any more what the model saw: since when, in seconds since 1970, or None: it is gone."""
+
+    path: str
+    at: float | None
+
+
 class SeenFiles:
     """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._pages: dict[str, set[int]] = {}
+        self._next = 0
 
     def note(self, path: str, digest: str) -> None:
         """Remember that the model has seen or written these bytes."""
         if path not in self._known or self._known[path].digest != digest:
             self._pages.pop(path, None)
+        self._known.pop(path, None)
         self._known[path] = _Known(digest, _stamp(path), digest)
 
     def recall(self, path: str, digest: str | None) -> None:
@@ -47,12 +58,48 @@ class SeenFiles:
         """Remember that this page of the file is shown."""
         self._pages.setdefault(path, set()).add(hash(text))
 
-    def changed(self) -> tuple[str, ...]:
-        """Find seen files that someone else changed or deleted since the last call. Reads files; call in a thread."""
-        changed = sorted(path for path, known in list(self._known.items()) if _news(path, known))
+    def watch(self, path: str, digest: str) -> None:
+        """Remember a file of which a part was shown: what was seen of it before becomes no fresher by that."""
+        if path not in self._known:
+            self.note(path, digest)
+
+    def tell(self, path: str, digest: str) -> None:
+        """Remember that the model was told of these bytes without seeing them: what it saw before stays stale."""
+        if path in self._known:
+            self._known[path].announced = digest
+
+    def latest(self, count: int) -> tuple[str, ...]:
+        """Give the files that were noted last, at most so many."""
+        return tuple(self._known)[-count:]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no file was seen yet."""
+        return not self._known
+
+    def news(self) -> tuple[FileNews, ...]:
+        """Find seen files that someone else changed or deleted since the last call. Reads files; call in a thread.
+
+        Looks at the files that were noted last, and at the others in turn, so that it takes the same time always.
+        """
+        found = ((path, self._known.get(path)) for path in self._looked_at())
+        changed = {path: known for path, known in found if known is not None and _news(path, known)}
         for path in changed:
             self._pages.pop(path, None)
-        return tuple(changed)
+        return tuple(FileNews(path, _changed_at(changed[path].stamp)) for path in sorted(changed))
+
+    def _looked_at(self) -> list[str]:
+        paths = list(self._known)
+        others, latest = paths[:-_AT_ONCE], paths[-_AT_ONCE:]
+        if self._next >= len(others):
+            self._next = 0
+        turn = others[self._next : self._next + _AT_ONCE]
+        self._next += _AT_ONCE
+        return [*latest, *turn]
+
+
+def _changed_at(stamp: _Stamp | None) -> float | None:
+    return None if stamp is None else stamp[0] / 1e9
 
 
 def _news(path: str, known: _Known) -> bool:

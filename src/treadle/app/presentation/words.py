@@ -1,6 +1,6 @@
 """Numbers and calls in a few words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
@@ -18,6 +18,7 @@ from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, To
 from treadle.providers.catalogue import parse_ref
 
 _SHOWN_TITLE = 160
+_MOST_NAMED = 20
 _SHOWN_REASON = 240
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _MATCH = regex(r"\d+: ")
@@ -72,6 +73,13 @@ def plain(content: tuple[ResultContent, ...]) -> str:
 def written_text(content: tuple[UserContent, ...]) -> str:
     """Give what the user wrote and attached; the output of their own commands is left out."""
     return plain(without_own_commands(content))
+
+
+def enclosed_line(origins: Sequence[str]) -> str:
+    """Say in a line what went along with a message."""
+    shown = ", ".join(map(printable, origins[:_MOST_NAMED]))
+    more = len(origins) - _MOST_NAMED
+    return f"Enclosed: {shown}{f' and {more} more' if more > 0 else ''}"
 
 
 def _block(block: ResultContent) -> str:

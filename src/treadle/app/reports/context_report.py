@@ -1,14 +1,17 @@
 """What a request to the model consists of, block by block, with what each costs: `treadle context` and `/context`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+from treadle.app.config.settings import load_settings
+from treadle.app.models.choosing import Models
 from treadle.app.presentation.words import clip_text, counted, money
 from treadle.context.blocks import ContextBlock, blocks_of
 from treadle.context.provenance import Entry
 from treadle.context.reader import TranscriptReader
 from treadle.engine.core.history import last_state
 from treadle.protocol.base import Record
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import ContextReady, Event, OfferChanged, ReplyFailed, ReplyFinished
 from treadle.protocol.models import ModelRequest, Prices
 from treadle.protocol.sealed import system_text
@@ -158,3 +161,10 @@ def _line(block: PricedBlock) -> str:
     price = "" if block.price is None else money(block.price)
     source = clip_text(" ".join(block.source.split()), _LONGEST_SOURCE)
     return f"{block.tokens:>9,}  {state:<6}  {price:>8}  {source}  ({block.why})"
+
+
+def model_prices(model: str) -> Prices | None:
+    """Look up what a model costs; None where its provider is not known any more."""
+    with suppress(ConfigError):
+        return Models(load_settings({})).spec(model).prices
+    return None

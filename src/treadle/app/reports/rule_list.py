@@ -8,9 +8,7 @@ from treadle.app.session.instructions import RuleSwitches
 from treadle.app.session.rule_files import PromptRule, RuleUse, find_rules, nested_rules
 from treadle.app.session.skills import Skill, find_skills
 from treadle.context.transcript import BYTES_PER_TOKEN
-from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.store.activation import ActiveKind
-from treadle.tools.declarations import RULE_FOLDER
 
 RULES_USAGE = "/rules lists the rules. `/rules off N` and `/rules on N` turn one off and on."
 
@@ -19,9 +17,6 @@ _WHY = {
     RuleUse.DESCRIBED: "the model reads it when it fits: {description}",
     RuleUse.MENTIONED: "only when you mention it: @{name}",
 }
-_NEW_RULE = f"""The user asks for a new rule. Write it with `new_rule` as {RULE_FOLDER}/NAME.md: short, on one topic, \
-in words that still make sense in a later session. Take it from what the user says here; without words of theirs, from \
-what they have corrected or asked for in this conversation. Do nothing else."""
 
 
 def rules_command(trust: SessionTrust, argument: str = "") -> str:
@@ -41,11 +36,6 @@ def rules_command(trust: SessionTrust, argument: str = "") -> str:
     return f"{word}: {shown_path(rule.origin)}. This applies in {place} from the next request on."
 
 
-def listed_answer(command: str, argument: str, trust: SessionTrust) -> str:
-    """Answer `/rules` or `/skills`."""
-    return rules_command(trust, argument) if command == "rules" else skills_text(trust)
-
-
 def skills_text(trust: SessionTrust) -> str:
     """List the skills: how each is used, and what is wrong with it."""
     skills = find_skills(trust)
@@ -54,11 +44,6 @@ def skills_text(trust: SessionTrust) -> str:
             "There are no skills. A skill is a folder with a SKILL.md in .agents/skills, here or in your home folder."
         )
     return "\n".join(line for skill in skills for line in _skill_lines(skill))
-
-
-def new_rule_request() -> Enclosure:
-    """Say to the model what goes along with the words of `/newrule`."""
-    return Enclosure(kind=EnclosureKind.COMMAND, origin="/newrule", content=(Text(text=_NEW_RULE),))
 
 
 def tokens_of_rule(rule: PromptRule) -> int:

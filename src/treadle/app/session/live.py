@@ -4,12 +4,13 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.security.trusting import SessionTrust
 from treadle.engine.core.state import phase
@@ -17,15 +18,28 @@ from treadle.engine.core.turns import queued
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
-from treadle.protocol.events import EventData, Op, Resumed, SetMode, SetModel, Source
+from treadle.protocol.events import (
+    Answer,
+    EditQueued,
+    EventData,
+    Op,
+    Prompt,
+    Resumed,
+    SetMode,
+    SetModel,
+    Source,
+)
+from treadle.protocol.messages import origins, text_of, without_own_commands
 from treadle.protocol.models import ModelChoice, ModelSpec
-from treadle.protocol.notifications import Notification, TurnOutcome
+from treadle.protocol.notifications import Notice, Notification, TurnOutcome
 from treadle.protocol.permissions import Mode
+from treadle.protocol.sealed import SideAnswered
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
     from treadle.app.models.offered import OfferedModel
+    from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
 
 
@@ -41,6 +55,8 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
 
+
+_BTW = "/btw "
 
 _SHARED_AFTER = 0.3
 """Seconds; a short run has nobody who attaches to it."""
@@ -67,6 +83,7 @@ class LiveSession:
         models: ModelFinder,
         checklist_file: Path,
         open_shell: "Callable[[], OwnShell]",
+        enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
         clean_up: Callable[[], Awaitable[None]],
@@ -82,9 +99,11 @@ class LiveSession:
         self._models = models
         self.checklist_file = checklist_file
         self._open_shell = open_shell
+        self._enclose = enclose
         self._past = past
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
+        self._asides: list[asyncio.Task[SideAnswered]] = []
         self._failure_shown = False
         self._opening: Sequence[Notification] = ()
         self._untouched = False
@@ -177,12 +196,40 @@ class LiveSession:
         """
         self._untouched = False
         if not isinstance(op, SetMode):
-            await self._engine.post(op, source)
+            if question := _asked_aside(op):
+                self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
+            else:
+                await self._engine.post(await self._with_mentions(op), source)
             return
         wanted = await self._models.for_mode(op.mode)
         if wanted is not None and wanted != self._engine.state.choice:
             op = SetMode(mode=op.mode, choice=wanted)
         await self._engine.post(op, source)
+
+    async def asides(self) -> tuple[SideAnswered, ...]:
+        """Wait until every question beside the work is answered."""
+        return tuple(await asyncio.gather(*self._asides))
+
+    async def _answer_aside(self, question: str) -> SideAnswered:
+        from treadle.engine.runtime.side_question import answer_aside
+
+        self._engine.publish(Notice(text=f"Asked beside the work: {question}"))
+        answered = await self._engine.aside(partial(answer_aside, question))
+        self._engine.publish(Notice(text=answered.text or f"No answer: {answered.error}."))
+        return answered
+
+    async def _with_mentions(self, op: Op) -> Op:
+        """Let go along what the user's words mention; what does not is said."""
+        text = _mentioning(op)
+        if not text or not isinstance(op, Prompt | EditQueued | Answer):
+            return op
+        found = await self._enclose(text)
+        from treadle.app.presentation.words import enclosed_line
+
+        named = (enclosed_line(origins(found.enclosures)),) if found.enclosures and isinstance(op, Answer) else ()
+        for notice in (*named, *found.notices):
+            self._engine.publish(Notice(text=notice))
+        return replace(op, enclosed=(*op.enclosed, *found.enclosures))
 
     def follow(self) -> AsyncIterator[Notification]:
         """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
@@ -225,6 +272,9 @@ class LiveSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for aside in self._asides:
+            aside.cancel()
+        await asyncio.gather(*self._asides, return_exceptions=True)
         await self._engine.close()
         loop, *others = self._tasks
         for task in others:
@@ -279,6 +329,24 @@ class LiveSession:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             await self._store.heartbeat(self.id)
+
+
+def _asked_aside(op: Op) -> str:
+    """Give the question of a message that is one beside the work."""
+    text = text_of(without_own_commands(op.content)) if isinstance(op, Prompt) else ""
+    return text.removeprefix(_BTW).strip() if text.startswith(_BTW) else ""
+
+
+def _mentioning(op: Op) -> str:
+    """Give the user's own words where they may mention something, or begin with a command."""
+    match op:
+        case Prompt(content=content) | EditQueued(content=content):
+            text = text_of(without_own_commands(content))
+        case Answer(text=text):
+            pass
+        case _:
+            return ""
+    return text if "@" in text or text.startswith("/") else ""
 
 
 def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ _FENCE = regex(r"^ {0,3}(`{3,})", re.MULTILINE)
 _BYTES = 16_000
 _FOREVER = 1e9
 _RUNNING_AT_MOST = 16
+_REMEMBERED = 3
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -47,11 +49,15 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 class OwnShell:
-    """Runs the person's commands: each in a session of its own, with empty input, ended when Treadle ends."""
+    """Runs the person's commands: each in a session of its own, with empty input, ended when Treadle ends.
+
+    `last` are those that ended last, the newest at the end.
+    """
 
     def __init__(self, *, shell: str, directory: str, spool: Path, hide: Hide = as_it_is) -> None:
         self._launcher = Launcher(shell=shell, directory=directory, variables=os.environ, spool=spool, hide=hide)
         self._commands: list[CommandProcess] = []
+        self.last: deque[Ended] = deque(maxlen=_REMEMBERED)
 
     async def run(self, line: str, output: Callable[[str], None], stop: asyncio.Event) -> Ended:
         """Run a line until it ends or `stop` is set; `output` gets what it prints, carriage returns and all.
@@ -76,6 +82,7 @@ class OwnShell:
             output=command.take_output(_BYTES),
             seconds=command.age,
         )
+        self.last.append(ended)
         if not command.alive:
             self._commands.remove(command)
             await command.close()

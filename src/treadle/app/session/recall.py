@@ -7,10 +7,21 @@ from msgspec import Struct
 
 from treadle.app.session.ledger import Ledger
 from treadle.engine.core.history import Past, read_past
-from treadle.protocol.events import CallFinished, CallJudged, Compacted, Event, Noted
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallJudged,
+    Compacted,
+    EditQueued,
+    Event,
+    Noted,
+    Prompt,
+    SessionStarted,
+)
+from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.sealed import PassageKind
-from treadle.protocol.tools import Outcome, ReadPath
-from treadle.workspace.names import logged_path
+from treadle.protocol.tools import Outcome, ReadPath, WritePath
+from treadle.workspace.names import existing_path, logged_path
 from treadle.workspace.seen import SeenFiles
 
 
@@ -19,12 +30,24 @@ class PastFiles:
 
     def __init__(self) -> None:
         self._reads: dict[str, tuple[str, ...]] = {}
+        self._writes: dict[str, tuple[str, ...]] = {}
         self._known: dict[str, int | str] = {}
+        self._workspace = "/"
 
     def take(self, event: Event) -> None:
         """Note the files of an event."""
         match event.data:
+            case SessionStarted(workspace=workspace):
+                self._workspace = logged_path(workspace)
+            case Prompt(enclosed=enclosed) | EditQueued(enclosed=enclosed) | Answer(enclosed=enclosed) if enclosed:
+                from treadle.app.session.mention_text import without_lines
+
+                mentioned = (without_lines(one.origin) for one in enclosed if one.kind is EnclosureKind.FILE)
+                self._known.update(
+                    (os.path.realpath(existing_path(self._workspace, path)), event.at) for path in mentioned
+                )
             case CallJudged(call_id=call_id, accesses=accesses):
+                self._writes[call_id] = tuple(access.path for access in accesses if isinstance(access, WritePath))
                 self._reads[call_id] = tuple(
                     access.path for access in accesses if isinstance(access, ReadPath) and not access.listing
                 )
@@ -32,7 +55,13 @@ class PastFiles:
                 read = self._reads.pop(call_id, ())
                 if result.outcome is Outcome.OK:
                     self._known.update((os.path.realpath(logged_path(path)), event.at) for path in read)
-                self._known.update((logged_path(change.path), change.after) for change in result.changes)
+                written = self._writes.pop(call_id, ())
+                for change in result.changes:
+                    path = logged_path(change.path)
+                    if change.path in written:
+                        self._known[path] = change.after
+                    elif path in self._known:
+                        self._known[path] = 0  # what a command did to it, the model did not see
             case _:
                 pass
 

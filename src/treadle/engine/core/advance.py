@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from treadle.engine.core import answers, calls, checklist, compaction, interruptions, replies, room, sealing, turns
+from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import (
     Assemble,
     Cancel,
@@ -28,6 +29,7 @@ from treadle.engine.core.state import (
     Waiting,
     phase,
     replace,
+    tainted_by,
     with_model,
     with_notes,
 )
@@ -83,6 +85,7 @@ from treadle.protocol.sealed import (
     QuestionPut,
     ResultMade,
     RetryPlanned,
+    SideAnswered,
     StateSealed,
     TurnSettled,
 )
@@ -163,6 +166,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return room.compact_now(state, data)
         case Pin() as data:
             return room.pin(state, data), []
+        case SideAnswered(usage=usage, cost=cost):
+            return bill(state, usage, cost), []
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:
@@ -261,6 +266,7 @@ def _edit_queue(state: State, data: EditQueued) -> Transition:
 
 
 def _answer(state: State, data: Answer) -> Transition:
+    state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
         return answers.call_answered(state, question, data)

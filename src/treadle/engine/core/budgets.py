@@ -82,7 +82,8 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
     """Count the use of a model; a call of which the provider did not tell what it used counts as its worst case."""
     turn = state.turn
     if turn is None:
-        return state
+        spent = _add(state.money.spent, spent_by(usage, cost))
+        return replace(state, money=replace(state.money, spent=spent))
     total = None if cost is None or turn.cost is None else turn.cost + cost
     terms = state.money.terms
     used = spent_by(usage, cost) if known or terms is None else worst_of(terms, state.money.reply_tokens)

@@ -46,6 +46,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     Sealed,
+    SideAnswered,
     StateSealed,
     TurnSettled,
 )
@@ -85,6 +86,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case (
             SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Noted() | Resumed()
         ):
+            return ""
+        case SideAnswered():
             return ""
         case CompactNow():
             return _room(state)

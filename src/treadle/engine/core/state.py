@@ -9,7 +9,7 @@ from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.events import Pin, Prompt, Source
 from treadle.protocol.limits import Limits, Terms
-from treadle.protocol.messages import Enclosure, Text
+from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
 from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
@@ -265,6 +265,15 @@ def with_enclosed(state: State, enclosed: Iterable[Enclosure]) -> State:
     """Give the model what goes along with an answer of the user; of pictures there is no more than a name."""
     texts = ((one.origin, block.text) for one in enclosed for block in one.content if isinstance(block, Text))
     return with_notes(state, (Passage(kind=PassageKind.FILES, text=text, origin=origin) for origin, text in texts))
+
+
+def tainted_by(state: State, enclosed: Iterable[Enclosure]) -> State:
+    """Note that text from outside is read in this turn where a page goes along with the user's words."""
+    pages = tuple(one.origin for one in enclosed if one.kind is EnclosureKind.PAGE)
+    if not pages or state.turn is None:
+        return state
+    fetched = tuple(dict.fromkeys((*state.turn.fetched, *pages)))
+    return replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
 
 
 def guarded(state: State, **changes: Any) -> State:

@@ -16,6 +16,7 @@ from treadle.engine.core.state import (
     Waiting,
     guarded,
     replace,
+    tainted_by,
     with_enclosed,
     with_model,
     with_note,
@@ -198,6 +199,7 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         turn=replace(state.turn, sources=sources),
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
+    state = tainted_by(state, (enclosure for waiting in taken for enclosure in waiting.prompt.enclosed))
     notices: list[Effect] = [
         Notify(
             notification=PromptDelivered(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -18,8 +18,17 @@ from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
-from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
+from treadle.protocol.events import (
+    ENGINE,
+    CallFinished,
+    CallStarted,
+    Event,
+    EventData,
+    Prompt,
+    Source,
+)
 from treadle.protocol.notifications import Notice, Notification
+from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.tools import ToolEffect
 
 
@@ -102,6 +111,12 @@ class Session:
     def answer_to(self, source: Source, handler: OutputHandler) -> None:
         """Bring the ends of turns that this source asked for to `handler`."""
         self._handlers[source] = handler
+
+    async def aside(self, ask: Callable[[Ports, State, TranscriptReader], Awaitable[SideAnswered]]) -> SideAnswered:
+        """Have a question answered from the conversation, which does not learn of it; the log does."""
+        answered = await ask(self._ports, self.state, self.reader)
+        await self.post(answered)
+        return answered
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
         """Queue an event and wait until it is in the log; raises `RefusedError` when it is illegal then."""

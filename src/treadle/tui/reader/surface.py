@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import describe_call
+from treadle.app.presentation.words import describe_call, enclosed_line
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
@@ -89,9 +89,10 @@ class Reader:
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self.own = OwnCommands(live.own_shell, show=self.show, changed=lambda: None)
         self.requests = Requests(self.outbox, lambda: self._view, Pieces(), self.own)
+        aside = Aside(self._failed)
         self.lists = NumberedLists(
             live,
-            aside=Aside(self._failed),
+            aside=aside,
             outbox=self.outbox,
             show=self.show,
             shown=self._list,
@@ -105,8 +106,11 @@ class Reader:
             outbox=self.outbox,
             requests=self.requests,
             pickers=self.lists,
+            aside=aside,
             show=self.show,
             view=lambda: self._view,
+            failed=self._failed,
+            switch=switch,
         )
         begin = greeting(live, self._view, branch_of(live.workspace))
         self.show(begin, *(NoticeItem(text, Tone.WARNING) for text in live.notices), *past)
@@ -157,9 +161,10 @@ class Reader:
                 pass
         if isinstance(notification, PromptDelivered):
             # It was just typed, but for one that has waited.
-            items = tuple(
-                item for item in items if notification.prompt_id in self._waited or not isinstance(item, Said)
-            )
+            typed = notification.prompt_id not in self._waited
+            items = tuple(item for item in items if not typed or not isinstance(item, Said))
+            if notification.enclosed and typed:
+                self._say(enclosed_line(notification.enclosed))
         self.show(*self.requests.as_written(notification, items))
         self._follow()
 

@@ -57,7 +57,7 @@ def covered(path: str, patterns: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What an edit brought: new problems, and sources that did not work, each told once in a session."""
+    """Problems, such as those that an edit brought, and why sources did not work."""
 
     problems: tuple[Diagnostic, ...] = ()
     faults: tuple[str, ...] = ()
@@ -109,6 +109,12 @@ class Diagnostics:
         self._reported |= set(faults)
         await asyncio.gather(*(source.close() for source in self._sources if self._given_up(source)))
         return Findings(problems=tuple(problems), faults=unreported)
+
+    async def now(self, paths: Sequence[str]) -> Findings:
+        """Find the problems of these files as they are, and the sources that do not work."""
+        stock = await self._check(self._working(), [path for path in paths if self.covers(path)])
+        problems = [problem for found in stock.problems.values() for problem in new_problems((), found)]
+        return Findings(problems=tuple(problems), faults=tuple(stock.faults.values()))
 
     async def close(self) -> None:
         """End every source."""

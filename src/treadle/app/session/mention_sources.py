@@ -1,0 +1,134 @@
+"""Where the mentions of one session come from: its files and tools, its repository, its checkers and its commands."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from treadle.app.presentation.words import plain
+from treadle.app.session.command_files import find_text
+from treadle.app.session.command_outputs import terminal_text
+from treadle.app.session.enclosing import NotEnclosedError, head_and_tail
+from treadle.app.session.expanding import written_out
+from treadle.app.session.git_mentions import Repository
+from treadle.app.session.mentioning import Enclosed, MentionSources, call_allowed, resolve_mentions, why_not
+from treadle.app.slash_commands import slash_word
+from treadle.engine.core.state import standing
+from treadle.protocol.messages import Enclosure, EnclosureKind, Text
+from treadle.protocol.models import ToolProtocol
+from treadle.tools.declarations import EXECUTE_COMMAND, READ_FILE
+from treadle.workspace.diagnostics.problems import report
+from treadle.workspace.judged import judge_path
+from treadle.workspace.text import visible
+
+if TYPE_CHECKING:
+    from treadle.app.security.trusting import SessionTrust
+    from treadle.app.session.instructions import RuleBook
+    from treadle.app.session.own_shell import OwnShell
+    from treadle.engine.ports import Ports
+    from treadle.engine.runtime.track import Track
+    from treadle.workspace.diagnostics.checks import Diagnostics
+    from treadle.workspace.workspace import Workspace
+
+_MOST_CHECKED = 100
+_MOST_PROBLEMS = 200
+_LINE_SECONDS = 60
+_NO_FAILURE = "Exit status 0.\n"
+
+
+class SessionParts(Struct, frozen=True, kw_only=True):
+    """What mentions need of a session."""
+
+    workspace: "Workspace"
+    ports: "Ports"
+    track: "Track"
+    trust: "SessionTrust"
+    diagnostics: "Diagnostics | None"
+    rules: "RuleBook"
+    own_shell: "Callable[[], OwnShell]"
+
+
+async def enclosed_in(text: str, parts: SessionParts) -> Enclosed:
+    """Read what a text mentions, and the text of the command that it begins with."""
+    sources = _sources(parts)
+    name = slash_word(text)
+    named = find_text(name, parts.trust) if name else None
+    if named is None:
+        return await resolve_mentions(text, sources)
+    if named.unused:
+        return Enclosed(notices=(f"/{name} is not used: {named.unused}.",))
+
+    async def run(line: str) -> str:
+        if not parts.trust.trusted:
+            raise NotEnclosedError("shell lines of commands run only in a folder that you trust.")
+        result = await call_allowed(sources, EXECUTE_COMMAND, {"command": line, "timeout": _LINE_SECONDS})
+        return plain(result.content).removeprefix(_NO_FAILURE)
+
+    command = await written_out(named, text[1 + len(name) :].strip(), run)
+    found = await resolve_mentions(f"{text}\n{command.body}", sources)
+    content = (Text(text=parts.ports.redactor().redact(command.text)),)
+    whole = Enclosure(kind=named.kind, origin=named.origin, content=content)
+    return Enclosed(enclosures=(whole, *found.enclosures), notices=(*command.notices, *found.notices))
+
+
+def _files_there(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if Path(path).is_file()]
+
+
+def _rule(parts: SessionParts, name: str) -> tuple[str, str] | None:
+    found = parts.rules.by_name(name)
+    return None if found is None else (found.origin, "\n\n".join(block.text for block in found.blocks))
+
+
+def _sources(parts: SessionParts) -> MentionSources:
+    workspace = parts.workspace
+
+    def unreadable(path: str) -> str:
+        return why_not(sources, READ_FILE, {"path": path}, judge_path(path).accesses())
+
+    async def problems(room: int) -> str:
+        if parts.diagnostics is None:
+            raise NotEnclosedError("no linter or language server is set up (see docs/diagnostics.md).")
+        there = await asyncio.to_thread(_files_there, workspace.seen.latest(_MOST_CHECKED))
+        paths = [path for path in there if parts.diagnostics.covers(path) and not unreadable(path)]
+        if not paths:
+            raise NotEnclosedError("no file that a checker covers was read or edited in this session yet.")
+        found = await parts.diagnostics.now(paths)
+        rows = [report(found.problems, workspace.paths.display, most=_MOST_PROBLEMS)]
+        rows += [f"[Did not run: {visible(fault)}]" for fault in found.faults]
+        names = ", ".join(map(workspace.paths.display, paths))
+        return head_and_tail("\n".join(filter(None, rows)) or f"No problems were found in {names}.", room)
+
+    async def terminal(room: int) -> str:
+        own = tuple(parts.own_shell().last)
+        said = parts.track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False)
+        return await asyncio.to_thread(terminal_text, said, own, workspace.commands, room)
+
+    def repository() -> Repository:
+        if not parts.trust.trusted:
+            raise NotEnclosedError("git does not run in a folder that you do not trust.")
+        return Repository(root=workspace.root, why_not=unreadable)
+
+    async def changes(room: int) -> str:
+        return await asyncio.to_thread(repository().changes, room)
+
+    async def commit(name: str, room: int) -> str:
+        return await asyncio.to_thread(repository().commit, name, room) if parts.trust.trusted else ""
+
+    sources = MentionSources(
+        workspace=workspace,
+        ports=parts.ports,
+        standing=lambda: standing(parts.track.state),
+        sees_images=lambda: parts.ports.model(parts.track.state.choice.model).images is not False,
+        words={
+            "problems": (EnclosureKind.PROBLEMS, problems),
+            "terminal": (EnclosureKind.TERMINAL, terminal),
+            "git-changes": (EnclosureKind.CHANGES, changes),
+        },
+        commit=commit,
+        rule=partial(_rule, parts),
+    )
+    return sources

@@ -1,0 +1,38 @@
+"""The slash commands as surfaces do them; what they do is loaded with the first one."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.app.security.trusting import SessionTrust
+    from treadle.app.session.access import SessionAccess
+    from treadle.app.session.command_files import NamedText
+    from treadle.app.slash.answers import CommandAnswer
+
+
+def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAnswer":
+    """Do a command of the table; one that takes time is to be done in a thread. Raises `TreadleError`."""
+    from treadle.app.slash.answers import answer_command
+
+    return answer_command(name, argument, session)
+
+
+def named_texts(trust: "SessionTrust") -> "tuple[NamedText, ...]":
+    """List what can be entered by a name besides the commands of the table; reads files."""
+    from treadle.app.session.command_files import find_texts
+
+    return find_texts(trust)
+
+
+def answer_without_session(name: str, argument: str, trust: "SessionTrust") -> str:
+    """Do a command that needs neither a session nor a model; empty for one that needs them. Raises `TreadleError`."""
+    match name:
+        case "help" if not argument:
+            from treadle.app.slash.answers import help_text
+
+            return help_text(trust)
+        case "rules" | "skills":
+            from treadle.app.reports.rule_list import rules_command, skills_text
+
+            return rules_command(trust, argument) if name == "rules" else skills_text(trust)
+        case _:
+            return ""

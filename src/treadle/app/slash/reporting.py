@@ -1,0 +1,101 @@
+"""The slash commands that read files or run programs. Each is to be done in a thread."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from treadle.app.compose import session_log
+from treadle.app.config.settings import read_layers
+from treadle.app.places import config_file
+from treadle.app.presentation.words import counted, money
+from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
+from treadle.app.reports.doctor import examine
+from treadle.app.reports.jobs import list_jobs
+from treadle.app.reports.origins import setting_lines
+from treadle.app.reports.rule_list import rules_command, skills_text
+from treadle.app.reports.session_list import listed_sessions
+from treadle.app.security.policy_show import policy_lines, read_policy
+from treadle.app.session.access import SessionAccess
+from treadle.app.session.git_mentions import Repository
+from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
+from treadle.protocol.errors import ToolError
+from treadle.workspace.text import visible
+
+_MOST_SHOWN = 60_000
+
+
+def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
+    if not session.trust.trusted:
+        return wrong("git does not run in a folder that you do not trust. /trust says how to trust it.")
+    try:
+        # The person who asks may read all of it.
+        found = Repository(root=str(session.workspace), why_not=lambda _: "").changes(_MOST_SHOWN)
+    except ToolError as error:
+        return wrong(f"{error.text[:1].upper()}{error.text[1:]}")
+    return CommandAnswer(text=found)
+
+
+def _context(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    with session_log(session.id) as (row, store):
+        sent = sent_request(list(store.read(row.id)))
+    report = context_report(sent, model_prices(sent.model))
+    return CommandAnswer(text=visible("\n".join(context_lines(report, sent.model))))
+
+
+def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    found = next((one for one in listed_sessions(session.workspace) if one.id == session.id), None)
+    if found is None or not found.steps:
+        return CommandAnswer(text="Nothing was spent in this session yet.")
+    spent = money(found.cost or 0.0, unpriced=found.cost is None)
+    return CommandAnswer(text=f"This session so far: {spent}, {counted(found.steps, 'step')}, {found.model}.")
+
+
+def _jobs(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    lines = list_jobs(now=int(time.time() * 1000), every=False)
+    if not lines:
+        return CommandAnswer(text="No command runs in the background.")
+    rows = [f"{one.id}  {one.state}  {visible(one.command.replace(chr(10), ' '))}" for one in lines]
+    hint = "`treadle jobs output ID` shows the output of one, `treadle jobs kill ID` stops it."
+    return CommandAnswer(text="\n".join([*rows, hint]))
+
+
+def _permissions(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    policy = read_policy(session.workspace, trusted=session.trust.trusted)
+    allowed = answer_command("approvals", "", session).text
+    return CommandAnswer(text="\n".join([f"mode: {session.status.mode}", allowed, *policy_lines(policy)]))
+
+
+def _config(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    layers = read_layers({}, workspace=session.workspace, trusted=session.trust.trusted)
+    rows = [
+        visible(f"{line.key} = {msgspec.json.encode(line.value).decode()}  ({line.origin})")
+        for line in setting_lines(layers)
+    ]
+    return CommandAnswer(text="\n".join([*rows, f"Your own file: {config_file()}"]))
+
+
+def _doctor(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    async def checks() -> list[str]:
+        found = [check async for check in examine(offline=True)]
+        return [f"{one.status:<4}  {one.name}: {one.found}{f' Fix: {one.fix}' if one.fix else ''}" for one in found]
+
+    return CommandAnswer(text="\n".join(map(visible, asyncio.run(checks()))))
+
+
+REPORTS: Mapping[str, Handler] = MappingProxyType(
+    {
+        "diff": _diff,
+        "context": _context,
+        "cost": _cost,
+        "jobs": _jobs,
+        "permissions": _permissions,
+        "config": _config,
+        "doctor": _doctor,
+        "rules": lambda session, argument: CommandAnswer(text=rules_command(session.trust, argument)),
+        "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
+    }
+)
+"""What does each of them."""

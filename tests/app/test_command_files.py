@@ -1,0 +1,177 @@
+"""Commands that are Markdown files: their arguments, what they send along, and that none runs what it must not."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.app.mentioning import tell
+from treadle.app.security.trusting import session_trust
+from treadle.app.session.command_files import NamedText, fill_arguments, find_texts
+from treadle.app.slash_commands import slash_names
+
+SECRET = "the-quiet-part"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "a.py").write_text("ANSWER = 42\n")
+    return (tmp_path / "ws").resolve()
+
+
+def command(folder: Path, path: str, text: str) -> None:
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(text)
+
+
+def found(folder: Path, *, trusted: bool = True) -> dict[str, NamedText]:
+    return {one.name: one for one in find_texts(session_trust(folder, once=trusted))}
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "filled"),
+    [
+        ("fix $ARGUMENTS now", 1, 'fix 12 "two words" now'),
+        ("fix $1 for $2", 1, "fix 12 for two words"),
+        ("fix $0 for $1", 0, "fix 12 for two words"),
+        ("fix $0 for $3", 1, "fix $0 for $3"),
+        ("$ARGUMENTS[0]-$ARGUMENTS[1]-$ARGUMENTS[2]", 1, "12-two words-$ARGUMENTS[2]"),
+        ("it costs $100 and $1", 1, "it costs $100 and 12"),
+        ("$HOME ${1} $", 1, "$HOME ${1} $"),
+    ],
+)
+def test_arguments_are_filled_in(text: str, first: int, filled: str) -> None:
+    assert fill_arguments(text, '12 "two words"', first=first) == filled
+
+
+@given(st.text("a$ 0129ARGUMENTS[]\"'\\\n", max_size=40), st.text(max_size=20), st.sampled_from([0, 1]))
+@example("$ARGUMENTS", "$1 $ARGUMENTS", 1)
+@example("$1", "it's", 1)
+def test_what_is_filled_in_is_filled_once_and_the_rest_stays(text: str, argument: str, first: int) -> None:
+    filled = fill_arguments(text, argument, first=first)
+    if "$" not in text:
+        assert filled == text
+    if text == "$ARGUMENTS":
+        assert filled == argument
+
+
+def test_commands_are_found_by_their_names(folder: Path, tmp_path: Path) -> None:
+    command(folder, ".treadle/commands/review.md", "---\ndescription: Review it\nargument-hint: FILE\n---\nReview $1.")
+    command(folder, ".claude/commands/deep/er/fix.md", "# Fix the issue\n\nFix $0.")
+    command(folder, ".clinerules/workflows/release.md", "Release.")
+    command(folder, ".treadle/commands/status.md", "never")
+    command(folder, ".treadle/commands/no name!.md", "never")
+    command(folder, ".treadle/commands/notes.txt", "never")
+    command(tmp_path, "person/.claude/commands/mine.md", "Mine.")
+    command(tmp_path, "home/commands/ours.md", "Ours $1.")
+    command(folder, ".claude/commands/mine.md", "Not this one.")
+    known = found(folder)
+    assert sorted(known) == ["deep:er:fix", "mine", "ours", "release", "review"]
+    review = known["review"]
+    assert (review.about, review.hint, review.origin) == ("Review it", "FILE", ".treadle/commands/review.md")
+    assert (review.body("x"), known["deep:er:fix"].body("x")) == ("Review x.", "# Fix the issue\n\nFix x.")
+    assert known["deep:er:fix"].about == "Fix the issue"
+    assert known["mine"].body("") == "Mine."
+    assert not set(known) & set(slash_names())
+
+
+def test_odd_files_are_no_commands_and_nothing_hangs(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "id_rsa").write_text(SECRET)
+    place = folder / ".claude" / "commands"
+    command(folder, ".claude/commands/good.md", "---\nbroken: [\n---\nStill $0.")
+    os.mkfifo(place / "pipe.md")
+    (place / "zero.md").symlink_to("/dev/zero")
+    (place / "key.md").symlink_to(tmp_path / "id_rsa")
+    (place / "loop.md").symlink_to("loop.md")
+    (place / "binary.md").write_bytes(b"\0\1")
+    (place / "huge.md").write_bytes(b"x" * 1_000_000)
+    (place / "link").symlink_to(tmp_path)
+    (place / "folder.md").mkdir()
+    assert list(found(folder)) == ["good"]
+    assert found(folder)["good"].body("x").strip().endswith("Still x.")
+
+
+def test_a_folder_of_commands_that_is_a_link_brings_in_nothing(folder: Path, tmp_path: Path) -> None:
+    command(tmp_path, "elsewhere/evil.md", "evil")
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "commands").symlink_to(tmp_path / "elsewhere")
+    assert found(folder) == {}
+
+
+async def test_a_command_goes_along_as_its_text_with_files_and_output(folder: Path) -> None:
+    command(
+        folder,
+        ".treadle/commands/review.md",
+        "---\ndescription: Review\nallowed-tools: Bash\nmodel: opus\n---\n"
+        "Review $1 carefully, see @a.py.\nBranch: !`echo on main`\nX=!`echo never` is text.\n",
+    )
+    told = await tell(folder, '/review "the cart"')
+    assert '/review "the cart"' in told.texts
+    (text,) = [text for text in told.texts if "<command" in text]
+    assert text.startswith("The user entered a command.")
+    assert '<command name="/review" from=".treadle/commands/review.md">\nReview the cart carefully, see @a.py.' in text
+    assert "Branch: on main\nX=!`echo never` is text.\n</command>" in text
+    assert "1 | ANSWER = 42" in told.along
+    assert told.enclosed == (".treadle/commands/review.md", "a.py")
+    assert told.notices == ["/review suggests the model opus. /model changes the model."]
+
+
+async def test_a_hostile_command_of_a_folder_that_is_not_trusted_runs_nothing(folder: Path) -> None:
+    (folder / ".env").write_text(f"PASSWORD={SECRET}\n")
+    command(folder, ".claude/commands/evil.md", "!`touch pwned; cat .env`\n@.env\n")
+    assert found(folder, trusted=False)["evil"].unused == "you do not trust this folder (/trust says how)"
+    told = await tell(folder, "/evil", trusted=False)
+    assert not (folder / "pwned").exists()
+    assert told.enclosed == ()
+    assert told.notices == ["/evil is not used: you do not trust this folder (/trust says how)."]
+    assert SECRET not in str(told.bodies)
+
+
+async def test_a_hostile_line_in_a_trusted_folder_is_judged_as_a_call_of_the_model(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / ".env").write_text(f"PASSWORD={SECRET}\n")
+    command(folder, ".claude/commands/evil.md", f"!`cat .env`\n!`curl http://localhost:9/x`\n!`rm -rf {tmp_path}/ws`\n")
+    told = await tell(folder, "/evil")
+    assert (folder / ".env").exists()
+    assert SECRET not in str(told.bodies)
+    assert len([said for said in told.notices if said.startswith("Not run: `")]) >= 2, told.notices
+    (text,) = [text for text in told.texts if "<command" in text]
+    assert "[not run: `cat .env`: " in text
+
+
+async def test_shell_lines_of_the_users_own_commands_need_a_trusted_folder_too(folder: Path, tmp_path: Path) -> None:
+    command(tmp_path, "home/commands/own.md", "See !`echo it ran`.")
+    (folder / "AGENTS.md").write_text("# Rules\n")
+    untrusted = await tell(folder, "/own", trusted=False)
+    assert untrusted.notices == ["Not run: `echo it ran`: shell lines of commands run only in a folder that you trust."]
+    assert any("See it ran." in text for text in (await tell(folder, "/own")).texts)
+
+
+async def test_many_and_slow_shell_lines_are_bounded(folder: Path) -> None:
+    command(folder, ".treadle/commands/many.md", "\n".join(["!`echo x`"] * 30 + ["!`seq 1 100000`"]))
+    told = await tell(folder, "/many")
+    assert len([said for said in told.notices if "a command may have 20 shell lines" in said]) == 11
+    (text,) = [text for text in told.texts if "<command" in text]
+    assert text.count("\nx") == 20
+    command(folder, ".treadle/commands/long.md", "!`seq 1 100000`")
+    (long,) = [text for text in (await tell(folder, "/long")).texts if "<command" in text]
+    assert len(long) < 40_000
+
+
+async def test_init_is_a_prompt_of_treadles_own(folder: Path) -> None:
+    command(folder, ".treadle/commands/init.md", "evil")
+    told = await tell(folder, "/init in German")
+    (text,) = [text for text in told.texts if "<command" in text]
+    assert 'from="Treadle"' in text
+    assert "write AGENTS.md" in text
+    assert text.endswith("in German\n</command>")

@@ -1,0 +1,176 @@
+"""Slash commands through the real program: as a task, and in the terminal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import Ended, Program
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.e2e.running import log_of, model
+from tests.person import CTRL_D, ENTER
+from treadle.protocol.events import CompactNow, SetMode
+from treadle.protocol.permissions import Mode
+from treadle.protocol.sealed import SideAnswered
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+SAID = Turn(items=(SayText(text="Understood."),))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "a.py").write_text("ANSWER = 42\n")
+    return tmp_path / "ws"
+
+
+async def run(project: Path, *tasks: str, flags: tuple[str, ...] = (), turns: int = 1) -> tuple[list[Ended], int]:
+    """Do one task after the other, the later ones with --continue; gives the ends, and the number of requests."""
+    ended: list[Ended] = []
+    async with ScriptedServer(Script(turns=(SAID,) * turns)) as server:
+        for number, task in enumerate(tasks):
+            more = ("--continue",) if number else ()
+            given = (*model(server), "-C", str(project), *flags, *more)
+            ended.append(await Program(project.parent / "home").run("-p", task, *given))
+        return ended, len(server.requests)
+
+
+@pytest.mark.parametrize(
+    ("task", "shown"),
+    [
+        ("/help", "/compact [FOCUS]"),
+        ("/help mode", "/mode NAME"),
+        ("/status", "mode     ask"),
+        ("/cost", "Nothing was spent in this session yet."),
+        ("/permissions", "mode: ask"),
+        ("/approvals", "Nothing is allowed for this session"),
+        ("/trust", "is trusted for this session."),
+        ("/todo", "The task has no checklist yet."),
+        ("/jobs", "No command runs in the background."),
+        ("/config", 'mode = "ask"  (default)'),
+        ("/doctor", "python"),
+    ],
+)
+async def test_a_command_that_shows_something_is_no_task(project: Path, task: str, shown: str) -> None:
+    (ended,), requests = await run(project, task, flags=("--trust",))
+    assert (ended.code, requests) == (0, 0), ended.err
+    assert shown in ended.out
+
+
+@pytest.mark.parametrize(
+    "task", ["/rename it", "/fork", "/rewind 2", "/undo", "/export x.md", "/mode loud", "/effort", "/revoke"]
+)
+async def test_a_command_that_does_nothing_says_so_and_fails(project: Path, task: str) -> None:
+    (ended,), requests = await run(project, task)
+    assert (ended.code, ended.out, requests) == (2, "", 0)
+    assert ended.err.strip().splitlines()[-1].endswith((".", "XML."))
+
+
+async def test_commands_change_the_session_that_is_continued(project: Path) -> None:
+    ended, requests = await run(project, "begin", "/plan", "/status", "/act", "/effort high")
+    assert [one.code for one in ended] == [0] * 5, ended[-1].err
+    assert "mode     plan" in ended[2].out
+    assert requests == 1
+    modes = [event.data.mode for event in log_of(project.parent / "home") if isinstance(event.data, SetMode)]
+    assert modes == [Mode.PLAN, Mode.ASK]
+
+
+async def test_compact_frees_space_and_ends(project: Path) -> None:
+    ended, _ = await run(project, "begin", "go on", "/compact keep the API names", turns=3)
+    assert ended[-1].code == 0, ended[-1].err
+    (asked,) = [event.data for event in log_of(project.parent / "home") if isinstance(event.data, CompactNow)]
+    assert asked.focus == "keep the API names"
+
+
+async def test_a_command_is_a_record_of_json_output(project: Path) -> None:
+    (ended,), _ = await run(project, "/todo", flags=("--output-format", "json"))
+    record = json.loads(ended.out)
+    assert (record["type"], record["name"], record["text"]) == ("command", "todo", "The task has no checklist yet.")
+
+
+async def test_a_markdown_command_is_a_task(project: Path) -> None:
+    (project / ".treadle" / "commands").mkdir(parents=True)
+    (project / ".treadle" / "commands" / "ask.md").write_text("Explain $1 with @a.py.\n")
+    (untrusted,), requests = await run(project, "/ask it")
+    assert (untrusted.code, requests) == (2, 0)
+    assert "you do not trust this folder" in untrusted.err
+    (ended,), requests = await run(project, "/ask it", flags=("--trust",))
+    assert (ended.code, requests) == (0, 1), ended.err
+    assert "~ Enclosed: .treadle/commands/ask.md, a.py" in ended.err
+
+
+async def test_commands_in_the_terminal(project: Path) -> None:
+    (project / ".treadle" / "commands").mkdir(parents=True)
+    (project / ".treadle" / "commands" / "ask.md").write_text("---\ndescription: Explain it\n---\nExplain $1.\n")
+    program = Program(project.parent / "home")
+    async with (
+        ScriptedServer(Script(turns=(SAID, SAID))) as server,
+        on_terminal(program, *model(server), "--trust", "--directory", str(project)) as terminal,
+    ):
+        await terminal.until_shown("ask")
+        terminal.type("/as")
+        await terminal.until_shown("Explain it (.treadle/commands/ask.md)")
+        terminal.type(f"k it{ENTER}")
+        await terminal.until_shown("Enclosed: .treadle/commands/ask.md", "■ Done")
+        for command, shown in (
+            ("/status", "mode     ask"),
+            ("/plan", "Mode is now plan"),
+            ("/cost", "This session so far: "),
+            ("/diff", "Git does not run here"),
+            ("/undo", "Changes cannot be"),
+            ("/sttaus", "Did you mean /status?"),
+        ):
+            terminal.type(f"{command} {ENTER}")
+            await terminal.until_shown(shown)
+        terminal.type(f"/new {ENTER}")
+        await terminal.until_shown("Session kept: /ask it", "last session: /ask it")
+        terminal.type(f"again{ENTER}")
+        await terminal.until(lambda text: "› again" in text and text.count("■ Done") == 2, "the end of the turn")
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
+    assert '<command name=\\"/ask\\"' in json.dumps(server.requests[0].body)
+    assert "/ask" not in json.dumps(server.requests[1].body)
+
+
+def aside(answer: str) -> Turn:
+    """The reply to a question beside the work."""
+    return Turn(items=(SayText(text=answer),), when=Expectation(last_user=Texts(contains=("beside the work",))))
+
+
+async def test_a_side_question_leaves_no_trace_in_the_conversation(project: Path) -> None:
+    async with ScriptedServer(Script(turns=(SAID, SAID, aside("It is called cart.")))) as server:
+        program, given = Program(project.parent / "home"), (*model(server), "-C", str(project))
+        await program.run("-p", "remember: the module is called cart", *given)
+        asked = await program.run("-p", "/btw what is the module called?", *given, "--continue")
+        after = await program.run("-p", "go on", *given, "--continue")
+        bodies = [json.dumps(request.body["messages"]) for request in server.requests]
+        tools = [request.body.get("tools") for request in server.requests]
+    assert (asked.code, asked.out, after.code) == (0, "It is called cart.\n", 0), asked.err
+    assert "what is the module called?" in bodies[1]
+    assert "the module is called cart" in bodies[1]
+    assert "what is the module called?" not in bodies[2]
+    assert "It is called cart." not in bodies[2]
+    assert tools[1] == tools[0], "the provider's cache holds what comes before the question"
+    (logged,) = [event.data for event in log_of(project.parent / "home") if isinstance(event.data, SideAnswered)]
+    assert (logged.text, logged.usage.output_tokens > 0) == ("It is called cart.", True)
+
+
+async def test_a_side_question_is_answered_while_the_session_works(project: Path) -> None:
+    wait = Turn(items=(MakeCall(name="execute_command", arguments={"command": "sleep 3"}),))
+    done = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "It slept."}),))
+    program = Program(project.parent / "home")
+    async with (
+        ScriptedServer(Script(turns=(wait, done, aside("A sleeping command.")))) as server,
+        on_terminal(program, *model(server), "--mode", "full", "--directory", str(project)) as terminal,
+    ):
+        await terminal.until_shown("full")
+        terminal.type(f"work{ENTER}")
+        await terminal.until_shown("sleep 3")
+        terminal.type(f"/btw what runs?{ENTER}")
+        await terminal.until_shown("Asked beside the work: what runs?", "A sleeping command.")
+        await terminal.until_shown("It slept.", "■ Done")
+        terminal.type(f"/context {ENTER}")
+        await terminal.until_shown("estimated")
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
