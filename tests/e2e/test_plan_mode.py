@@ -24,6 +24,8 @@ TOOLS = {
     "apply_patch": {"patch": PATCH},
     "new_rule": {"path": "testing", "content": "x"},
     "use_skill": {"name": "greet"},
+    "condense": {"context": "What was done."},
+    "new_task": {"context": "What is next."},
     "read_file": {"path": "a.txt"},
     "list_files": {"path": "."},
     "search_files": {"path": ".", "regex": "one"},

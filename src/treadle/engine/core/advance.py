@@ -294,6 +294,7 @@ def _by(source: Source, effect: Effect) -> Effect:
 
 def _interrupt(state: State) -> Transition:
     effects: list[Effect] = []
+    state = room.forget_wanted(state)
     match state.activity:
         case AwaitingReply(step=step, attempt=attempt):
             effects.append(Cancel(work=model_work(step, attempt)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from treadle.engine.core import replies, room
+from treadle.engine.core import replies, room, texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import Assemble, Effect, Notify
 from treadle.engine.core.state import Assembling, CallState, Compacting, Idle, State, replace
@@ -11,7 +11,7 @@ from treadle.engine.core.turns import end_turn
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, SummaryWritten
 from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.protocol.notifications import ContextCompacted, QuestionAsked, QuestionClosed, TurnStop
+from treadle.protocol.notifications import ContextCompacted, Notice, QuestionAsked, QuestionClosed, TurnStop
 from treadle.protocol.permissions import Question, QuestionKind
 
 
@@ -73,7 +73,7 @@ def compacted(state: State, data: Compacted) -> Transition:
     if nothing and not activity.wanted:
         why = "The conversation is too long for the model, and nothing more can be left out."
         return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
-    told: list[Effect] = []
+    told: list[Effect] = [Notify(notification=Notice(text=texts.NOTHING_TO_LEAVE_OUT))] if nothing else []
     if not nothing:
         made = ContextCompacted(dropped=data.dropped, summary=data.summary, before=data.before, after=data.after)
         told.append(Notify(notification=made))

@@ -54,7 +54,7 @@ def begin_wanted(state: State) -> Transition:
         written=bool(space.given),
         summary=space.given,
     )
-    state = replace(state, activity=activity, space=replace(space, wanted=None, given="", reviewed=False))
+    state = forget_wanted(replace(state, activity=activity))
     if space.given and not space.reviewed and is_reviewed(state, activity):
         return review(state, space.given)
     return state, [work_of(activity)]
@@ -77,6 +77,11 @@ def review(state: State, summary: str) -> Transition:
     return replace(state, questions=(*state.questions, question)), [
         Notify(notification=QuestionAsked(question=question))
     ]
+
+
+def forget_wanted(state: State) -> State:
+    """Make no room after all: the user stops what is going on."""
+    return replace(state, space=replace(state.space, wanted=None, given="", reviewed=False))
 
 
 def pin(state: State, data: Pin) -> State:

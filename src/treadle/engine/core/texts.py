@@ -136,6 +136,7 @@ def _missing_right(denial: SandboxDenial) -> str:
             return "to run outside the sandbox"
 
 
+NOTHING_TO_LEAVE_OUT = "The conversation is too short to leave anything out."
 REVIEW_SUMMARY = "Older messages are about to leave the conversation. Use this summary of them?"
 USE_SUMMARY = "Use it"
 WITHOUT_SUMMARY = "Leave them out without it"
