@@ -170,3 +170,28 @@ async def test_a_file_that_is_read_again_and_again_leaves_first(tmp_path: Path) 
     assert all(room.get("dropped", 0) == 0 and room["shortened"] for room in rooms)
     assert "f0.txt was read again later" in last
     assert (ended.code, ended.out.strip()) == (Exit.DONE, "Done."), ended.err
+
+
+async def test_room_is_made_by_hand_and_a_pin_stays_whatever_leaves(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    asks = Expectation(last_user=Texts(contains=("about to lose its older messages", "keep the API names")))
+    said = Turn(items=(SayText(text="The answer. " * 60),))
+    script = Script(turns=(Turn(when=asks, items=(SayText(text=SUMMARY),)), *(said,) * 8), otherwise=said)
+    async with ScriptedServer(script) as server:
+        for number in range(4):
+            more = ("--continue",) if number else ()
+            assert (await headless(program, work, server, f"Question {number}.", *more)).code == Exit.DONE
+        pinned = await headless(program, work, server, "/pin The port is 8080.", "--continue")
+        assert (pinned.code, pinned.out.strip()) == (Exit.DONE, "Pinned.")
+        before = len(server.requests)
+        made = await headless(program, work, server, "/compact keep the API names", "--continue")
+        assert made.code == Exit.DONE, made.err
+        assert len(server.requests) == before + 1
+        assert "older messages removed to make room (" in made.err + made.out
+        listed = await headless(program, work, server, "/pin", "--continue")
+        assert "The port is 8080." in listed.out
+        assert (await headless(program, work, server, "Go on.", "--continue")).code == Exit.DONE
+        last = str(server.requests[-1].body["messages"])
+    for kept in ("The names of the API stay.", "The port is 8080.", "Question 0.", "Question 1.", "Question 2."):
+        assert kept in last
+    assert last.count("The answer.") == 60

@@ -60,6 +60,11 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="compact", arguments="[FOCUS]", about="free space in the model's window; FOCUS says what must be kept"
     ),
+    SlashCommand(
+        name="pin",
+        arguments="[TEXT]",
+        about="keep TEXT in the conversation whatever leaves it; without TEXT list what is pinned, `off N` removes it",
+    ),
     SlashCommand(name="init", about="let the model look at the project and write AGENTS.md"),
     SlashCommand(
         name="new",

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.events import Op, Source
+from treadle.protocol.events import Op, Pin, Source
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import CallChanged, Notification, Phase, QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode, Question
@@ -37,6 +37,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     questions: tuple[Question, ...] = ()
     queue: tuple[QueuedPrompt, ...] = ()
     allowances: tuple[Allowance, ...] = ()
+    pins: tuple[Pin, ...] = ()
     checklist: str = ""
     tokens: int = 0
     window: int | None = None

@@ -162,6 +162,7 @@ class LiveSession:
             questions=state.questions,
             queue=queued(state),
             allowances=state.allowances,
+            pins=state.space.pins,
             checklist=state.checklist.text,
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,

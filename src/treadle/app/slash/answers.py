@@ -1,5 +1,6 @@
 """What a slash command gives: a text to show, ops to post, or a message to send."""
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
@@ -14,7 +15,7 @@ from treadle.app.session.access import SessionAccess
 from treadle.app.session.command_files import NamedText, find_texts
 from treadle.app.slash_commands import SLASH_TABLE, find_slash, nearest_slash
 from treadle.protocol.attach import SessionStatus
-from treadle.protocol.events import CompactNow, Op, RevokeAllowance, SetMode
+from treadle.protocol.events import CompactNow, Op, Pin, RevokeAllowance, SetMode
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Mode
 
@@ -84,6 +85,19 @@ def _effort(session: SessionAccess, argument: str) -> CommandAnswer:
         text=f"{session.status.model} thinks with effort {argument} from the next request on.",
         ops=(session.choose(session.status.model, EFFORT_BUDGETS[argument]),),
     )
+
+
+def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
+    pins = session.status.pins
+    if not argument:
+        rows = (f"{number}: {clip_text(exact(one.text), _SHOWN)}" for number, one in enumerate(pins, start=1))
+        return CommandAnswer(text="\n".join(rows) or "Nothing is pinned. /pin TEXT keeps a text in the conversation.")
+    first, _, number = argument.partition(" ")
+    if first == "off" and number.isdecimal():
+        if not 1 <= int(number) <= len(pins):
+            return wrong(f"There is no pin {number}. /pin lists them.")
+        return CommandAnswer(ops=(Pin(id=pins[int(number) - 1].id),))
+    return CommandAnswer(text="Pinned.", ops=(Pin(id=uuid.uuid4().hex[:12], text=argument),))
 
 
 def _queue(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
@@ -196,6 +210,7 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "init": lambda _, argument: CommandAnswer(send=f"/init {argument}".rstrip()),
         "newrule": lambda _, argument: CommandAnswer(send=f"/newrule {argument}".rstrip()),
         "btw": _btw,
+        "pin": _pin,
         "queue": _queue,
         "todo": _todo,
         "approvals": _approvals,
