@@ -80,7 +80,7 @@ class FakeLive:
             closed=False,
             own_shell=SimpleNamespace(run=self.run),
             sees_images=True,
-            trust=SimpleNamespace(trusted=False),
+            trust=SimpleNamespace(trusted=False, workspace=folder, items=()),
             offered_models=lambda: MODELS,
             choose=lambda ref, thinking: SetModel(choice=ModelChoice(model=ref, tool_protocol=ToolProtocol.NATIVE)),
         )

@@ -34,7 +34,7 @@ _IMAGE = 15_000
 
 _MOST_NAMED = 50
 _MOST_SAID = 10
-_PAGE_SECONDS = 20.0
+_SECONDS = 20.0
 _SHOWN = 120
 
 Special = Callable[[int], Awaitable[str]]
@@ -116,7 +116,11 @@ class _Resolver:
             if room <= 0 or len(self.enclosures) >= _MOST_NAMED:
                 self._left_out.append(shown)
                 return
-            enclosure = await reading()
+            async with asyncio.timeout(_SECONDS):
+                enclosure = await reading()
+        except TimeoutError:
+            self._notices.append(f"{shown} is not enclosed: it took longer than {_SECONDS:.0f} s.")
+            return
         except ToolError as error:
             self._notices.append(f"{shown} is not enclosed: {self._hidden(error.text)}")
             return
@@ -179,11 +183,7 @@ class _Resolver:
         return enclose(EnclosureKind.FOLDER, f"{name}/", text)
 
     async def _page(self, url: str) -> Enclosure:
-        try:
-            async with asyncio.timeout(_PAGE_SECONDS):
-                text = await self._call(WEB_FETCH, {"url": url})
-        except TimeoutError:
-            raise NotEnclosedError(f"it took longer than {_PAGE_SECONDS:.0f} s to load.") from None
+        text = await self._call(WEB_FETCH, {"url": url})
         return enclose(EnclosureKind.PAGE, url, head_and_tail(text, self._most_of_one, "web_fetch shows the rest"))
 
     async def _word(self, word: str, room: int) -> Enclosure:
