@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from treadle.context.frontmatter import LONGEST_HEADER, Header, braces, read_header
@@ -106,8 +106,10 @@ def test_imports_are_found_outside_of_code_only() -> None:
 
 
 @given(st.text("@`~ a/.\n\\", max_size=200))
+@example("@\\ ")
+@example("@``@")
 def test_imports_of_any_text_are_few_and_not_empty(text: str) -> None:
     found = import_paths(text)
     assert len(found) <= 64
-    assert all(path and f"@{path[0]}" in text for path in found)
+    assert all(path.strip() and path.replace(" ", "\\ ") in text for path in found)
     assert len(set(found)) == len(found)

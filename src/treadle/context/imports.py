@@ -19,7 +19,7 @@ def import_paths(text: str) -> tuple[str, ...]:
         return ()
     matches = (match for line in _outside_code(text) if "@" in line for match in _IMPORT.finditer(line))
     found = (match[1].replace("\\ ", " ").rstrip(".,;:!?)\"'") for match in matches)
-    return tuple(dict.fromkeys(path for path in found if 0 < len(path) <= _LONGEST))[:_MOST]
+    return tuple(dict.fromkeys(path for path in found if path.strip() and len(path) <= _LONGEST))[:_MOST]
 
 
 def _outside_code(text: str) -> Iterator[str]:
@@ -32,4 +32,4 @@ def _outside_code(text: str) -> Iterator[str]:
         elif mark in ("```", "~~~"):
             fence = mark
         else:
-            yield _CODE.sub("", line) if "`" in line else line
+            yield _CODE.sub(" ", line) if "`" in line else line
