@@ -1,7 +1,6 @@
 """A question beside the work: answered from the conversation with one call of the model, and not a part of it."""
 
 import os
-from contextlib import aclosing
 
 from msgspec.structs import replace
 
@@ -11,11 +10,11 @@ from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.requests import build_request, cost, terms_of
+from treadle.engine.runtime.whole_reply import whole_reply
 from treadle.protocol.limits import Budget
 from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.models import ModelRequest, StreamFailure, StreamStop, StreamText
+from treadle.protocol.models import ModelRequest
 from treadle.protocol.sealed import SideAnswered
-from treadle.protocol.usage import Usage
 
 _MOST_TOKENS = 4_096
 _ASKED = (
@@ -29,23 +28,11 @@ async def answer_aside(question: str, ports: Ports, state: State, reader: Transc
     request = _request(question, build_request(ports, state, reader))
     if why := await _too_costly(request, ports, state, reader):
         return SideAnswered(question=question, error=why)
-    pieces: list[str] = []
-    usage, error = Usage(), "the reply ended too early"
-    async with aclosing(ports.provider(state.choice.model).stream(request)) as stream:
-        async for item in stream:
-            match item:
-                case StreamText(text=text):
-                    pieces.append(text)
-                case StreamStop(usage=used):
-                    usage, error = used, "" if pieces else "the model said nothing"
-                case StreamFailure(error=failure, usage=used):
-                    usage, error = used, failure.message
-                case _:
-                    pass
-    priced = cost(ports.model(state.choice.model), usage) if usage.context_tokens else 0.0
+    reply = await whole_reply(ports.provider(state.choice.model), request)
+    priced = cost(ports.model(state.choice.model), reply.usage) if reply.usage.context_tokens else 0.0
     redact = ports.redactor().redact
-    text = "" if error else redact("".join(pieces).strip())
-    return SideAnswered(question=question, text=text, error=redact(error), usage=usage, cost=priced)
+    text, error = ("", redact(reply.error)) if reply.error else (redact(reply.text), "")
+    return SideAnswered(question=question, text=text, error=error, usage=reply.usage, cost=priced)
 
 
 def _request(question: str, request: ModelRequest) -> ModelRequest:

@@ -1,15 +1,13 @@
 """Having the model sum up a conversation that is about to leave its window."""
 
-from contextlib import aclosing
-
 from msgspec.structs import replace
 
 from treadle.context.compaction import summary_request
 from treadle.engine.ports import Provider
+from treadle.engine.runtime.whole_reply import whole_reply
 from treadle.protocol.events import SummaryWritten
 from treadle.protocol.messages import ContentBlock, Message, Role, Text
-from treadle.protocol.models import ModelRequest, ModelSpec, ReplyStop, StreamFailure, StreamStop, StreamText
-from treadle.protocol.usage import Usage
+from treadle.protocol.models import ModelRequest, ModelSpec
 
 _MOST_TOKENS = 4_096
 _LEAST = 40
@@ -31,22 +29,7 @@ def ask_for_summary(
 
 async def written_summary(provider: Provider, request: ModelRequest, step: int) -> SummaryWritten:
     """Call the model once; the summary has no cost yet."""
-    pieces: list[str] = []
-    async with aclosing(provider.stream(request)) as stream:
-        async for item in stream:
-            match item:
-                case StreamText(text=text):
-                    pieces.append(text)
-                case StreamStop(reason=reason, usage=usage):
-                    return _read("".join(pieces).strip(), reason, usage, step)
-                case StreamFailure(error=error, usage=usage):
-                    return SummaryWritten(step=step, error=error.message, usage=usage)
-                case _:
-                    pass
-    return SummaryWritten(step=step, error="the reply ended too early", usage=Usage())
-
-
-def _read(text: str, reason: ReplyStop, usage: Usage, step: int) -> SummaryWritten:
-    if len(text) < _LEAST or reason is ReplyStop.REFUSAL:
-        return SummaryWritten(step=step, error="the model wrote no summary", usage=usage)
-    return SummaryWritten(step=step, text=text, usage=usage)
+    reply = await whole_reply(provider, request)
+    if not reply.error and len(reply.text) < _LEAST:
+        return SummaryWritten(step=step, error="the model wrote no summary", usage=reply.usage)
+    return SummaryWritten(step=step, text=reply.text, error=reply.error, usage=reply.usage)
