@@ -14,7 +14,7 @@ from treadle.policy.findings import CommandClass
 from treadle.policy.repository import setting_names, surprising_settings
 from treadle.protocol.permissions import Mode
 
-_UNSEEN = "? (the settings of the repositories in it are not looked at)"
+_UNSEEN = "repositories in it, whose settings may name programs"
 _LOCAL = ("-c", "protocol.file.allow=always")
 _PLAIN = """
 [core]
@@ -74,7 +74,7 @@ def test_a_git_file_is_followed_to_the_common_directory() -> None:
 
 def test_settings_that_cannot_be_read_ask() -> None:
     files = MemoryView(files={f"{ROOT}/.git": None, f"{ROOT}/.git/config": None})
-    assert surprising_settings(ROOT, files) == ["? (its settings cannot be read)"]
+    assert surprising_settings(ROOT, files) == ["settings that cannot be read"]
 
 
 def test_names_of_settings_carry_their_section() -> None:
@@ -180,7 +180,7 @@ def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) ->
 def test_a_git_file_that_cannot_be_followed_asks(tmp_path: Path, text: str) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / ".git").write_bytes(text.encode(errors="surrogateescape"))
-    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["? (its settings cannot be read)"]
+    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["settings that cannot be read"]
 
 
 def test_a_git_file_is_followed_letter_by_letter(tmp_path: Path) -> None:

@@ -33,8 +33,9 @@ _INERT = re.compile(
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
-_UNREADABLE = "? (its settings cannot be read)"
-_UNSEEN = "? (the settings of the repositories in it are not looked at)"
+_UNREADABLE = "settings that cannot be read"
+_UNSEEN = "repositories in it, whose settings may name programs"
+UNKNOWN_SETTINGS = (_UNREADABLE, _UNSEEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class _Repository:
 
 
 def surprising_settings(cwd: str, files: FileView, *, looks_into_others: bool = True) -> list[str]:
-    """List the settings that git may obey in `cwd` and that are not known to be inert; `?` marks what is not known.
+    """List the settings that git may obey in `cwd` and that are not known to be inert, and what is unknown.
 
     Most commands look into the repositories that stand in this one.
     """

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.operations import PathOp
-from treadle.policy.repository import hooks, surprising_settings
+from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
 from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.publishing import PUBLISHES
 from treadle.policy.shell.judging.reach import judge_outputs
@@ -196,11 +196,19 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
         hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
         return _untrusted(scene) or hardened
     return [
-        Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository sets {setting}")
+        Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {_has(setting)} {setting}")
         for setting in surprising_settings(
             scene.cwd, scene.context.files, looks_into_others=command not in _READS_COMMITS
         )
     ]
+
+
+def _has(setting: str) -> str:
+    return "has" if setting in UNKNOWN_SETTINGS else "sets"
+
+
+def _described(setting: str) -> str:
+    return setting if setting in UNKNOWN_SETTINGS else f"the setting {setting}"
 
 
 def _untrusted(scene: Scene) -> list[Finding]:
@@ -208,7 +216,7 @@ def _untrusted(scene: Scene) -> list[Finding]:
     if scene.is_trusted:
         return []
     files = scene.context.files
-    settings = [f"the setting {name}" for name in surprising_settings(scene.cwd, files)]
+    settings = [_described(name) for name in surprising_settings(scene.cwd, files)]
     named = [*settings, *(f"the hook {name}" for name in hooks(scene.cwd, files))]
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
