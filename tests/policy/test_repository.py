@@ -142,7 +142,7 @@ def test_git_asks_where_there_are_submodules(tmp_path: Path, *, checked_out: boo
     for line in ("git submodule", "git submodule status", "git status"):
         judgement = classify_command(line, str(outer), here)
         assert judgement.command_class is CommandClass.NEEDS_CONFIRMATION
-        assert f"the repository sets {_UNSEEN}" in [found.text for found in judgement.parts[0].findings]
+        assert f"the repository has {_UNSEEN}" in [found.text for found in judgement.parts[0].findings]
 
 
 def test_a_repository_that_is_in_no_index_does_not_count(tmp_path: Path) -> None:
