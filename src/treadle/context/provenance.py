@@ -1,22 +1,57 @@
 """Where each block of a request comes from."""
 
+import msgspec
 from msgspec import Struct
 
+from treadle.context.focus import PROGRESS
 from treadle.protocol.messages import Message
+from treadle.protocol.tools import ToolCall
+
+_SUBJECTS = ("path", "command", "url", "query", "regex")
+"""Parameters of tools that say what a call is about."""
+
+_LONGEST_SUBJECT = 120
 
 
 class Provenance(Struct, frozen=True):
-    """What a block is, and what it comes from: a path, a tool, a question; event `seq` brought it.
+    """What a block is, and what it comes from: a path or an address, or a call.
 
     `kind` is that of a passage or an enclosure, or `prompt`, `reply`, `thinking`, `call`, `result`, `answer` (of the
-    user to the question `origin`), `rejection` (of a call, by the user), `read` (the result of reading `origin`),
-    `left out` (what stands for messages that left). The newest of all reads with the same `key` supersedes the others.
+    user to the question of a call), `rejection` (of a call, by the user), `read` (the result of reading something),
+    `left out` (what stands for messages that left).
     """
 
     kind: str
-    origin: str = ""
-    seq: int = 0
-    key: str = ""
+    named: str = ""
+    call: ToolCall | None = None
+
+    @property
+    def origin(self) -> str:
+        """Name what it comes from: for a call its tool, and what it is about where that is one short argument."""
+        call = self.call
+        if call is None:
+            return self.named
+        match self.kind:
+            case "answer":
+                asked = call.arguments.get("question", "")
+                return asked if isinstance(asked, str) else ""
+            case "read":
+                return _subject(call) or call.name
+            case _:
+                return f"{call.name} {_subject(call)}".strip()
+
+    @property
+    def key(self) -> str:
+        """What reads of the same have in common: the newest one supersedes the others; empty for all else."""
+        if self.kind != "read" or self.call is None:
+            return ""
+        arguments = {name: value for name, value in self.call.arguments.items() if name != PROGRESS}
+        return f"{self.call.name} {msgspec.json.encode(arguments, order='sorted').decode()}"
+
+
+def _subject(call: ToolCall) -> str:
+    about = next((call.arguments[name] for name in _SUBJECTS if isinstance(call.arguments.get(name), str)), "")
+    return " ".join(about.split())[:_LONGEST_SUBJECT]
 
 
 class Entry(Struct, frozen=True):

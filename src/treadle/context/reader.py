@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from treadle.context.focus import PROGRESS
 from treadle.context.provenance import Provenance
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
@@ -32,13 +31,11 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.sealed import Passage, PromptContent, ResultMade, SealedResult, system_text
-from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, ToolKind
+from treadle.protocol.sealed import Passage, PassageKind, PromptContent, ResultMade, SealedResult, system_text
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolKind
 
-_SUBJECTS = ("path", "command", "url", "query", "regex")
-"""Parameters of tools that say what a call is about."""
-
-_LONGEST_SUBJECT = 120
+_PROMPT, _REPLY, _THINKING, _RESULT = map(Provenance, ("prompt", "reply", "thinking", "result"))
+_PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
 
 
 class TranscriptReader:
@@ -68,7 +65,7 @@ class TranscriptReader:
             case ContextReady() as data:
                 self._seal(data, event.seq)
             case ReplyFinished(message=message, usage=usage):
-                sources = tuple(self._source_of(block, event.seq) for block in message.content)
+                sources = tuple(self._source_of(block) for block in message.content)
                 self.replied_at = event.at
                 self.transcript.add_assistant(
                     message, usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
@@ -82,10 +79,10 @@ class TranscriptReader:
             case ReplyFailed(partial=partial):
                 self._forget_calls()
                 if partial is not None:
-                    sources = tuple(Provenance("reply", seq=event.seq) for _ in partial.content)
+                    sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
             case Compacted() as data:
-                self.transcript.drop(data.through, data.summary, event.seq)
+                self.transcript.drop(data.through, data.summary)
                 self._shorten(data.shortened)
             case _:
                 pass
@@ -98,58 +95,58 @@ class TranscriptReader:
         self, results: Iterable[SealedResult], content: Iterable[Passage | PromptContent]
     ) -> tuple[ContentBlock, ...]:
         """Give the blocks of a user message that consists of these."""
-        return tuple(block for block, _ in self._parts(results, content, 0))
+        return tuple(block for block, _ in self._parts(results, content))
 
     def _parts(
-        self, results: Iterable[SealedResult], content: Iterable[Passage | PromptContent], seq: int
+        self, results: Iterable[SealedResult], content: Iterable[Passage | PromptContent]
     ) -> Iterator[tuple[ContentBlock, Provenance]]:
         for sealed in results:
-            yield self._result(sealed), self._source_of_result(sealed.call_id, seq)
+            yield self._result(sealed), self._source_of_result(sealed.call_id)
         for one in content:
             match one:
                 case Passage(kind=kind, text=text, origin=origin):
-                    yield Text(text=text), Provenance(kind, origin, seq)
+                    yield Text(text=text), _PASSAGES[kind] if not origin else Provenance(kind, origin)
                 case PromptContent(prompt_id=prompt_id):
-                    yield from self._of_prompt(prompt_id, seq)
+                    yield from self._of_prompt(prompt_id)
 
-    def _of_prompt(self, prompt_id: str, seq: int) -> Iterator[tuple[ContentBlock, Provenance]]:
+    def _of_prompt(self, prompt_id: str) -> Iterator[tuple[ContentBlock, Provenance]]:
         prompt = self._prompts.get(prompt_id)
         if prompt is None:
             return
         for block in prompt.content:
-            yield block, Provenance("prompt", seq=seq)
+            yield block, _PROMPT
         for enclosure in prompt.enclosed:
             for block in enclosure.content:
-                yield block, Provenance(enclosure.kind, enclosure.origin, seq)
+                yield block, Provenance(enclosure.kind, enclosure.origin)
 
-    def _source_of_result(self, call_id: str, seq: int) -> Provenance:
+    def _source_of_result(self, call_id: str) -> Provenance:
         """Say what a result is: what was read, what the user answered or did not allow, or what came of a call."""
         proposed, result = self._calls.get(call_id), self._results.get(call_id)
         if proposed is None or result is None:
-            return Provenance("result", seq=seq)
+            return _RESULT
         call, traits = proposed.call, proposed.traits
         if result.outcome is Outcome.REJECTED:
-            return Provenance("rejection", call_label(call), seq)
+            return Provenance("rejection", call=call)
         if traits.flow is Flow.ASK and result.outcome is Outcome.OK:
-            return Provenance("answer", _question(call), seq)
+            return Provenance("answer", call=call)
         if traits.kind is ToolKind.READ and traits.flow is Flow.RUN and result.outcome is Outcome.OK:
-            return Provenance("read", _subject(call) or call.name, seq, _key(call))
-        return Provenance("result", call_label(call), seq)
+            return Provenance("read", call=call)
+        return Provenance("result", call=call)
 
-    def _source_of(self, block: ContentBlock, seq: int) -> Provenance:
+    def _source_of(self, block: ContentBlock) -> Provenance:
         match block:
             case ToolUse(name=name, id=call_id):
                 proposed = self._calls.get(call_id)
-                return Provenance("call", name if proposed is None else call_label(proposed.call), seq)
+                return Provenance("call", name, None if proposed is None else proposed.call)
             case Thinking() | RedactedThinking():
-                return Provenance("thinking", seq=seq)
+                return _THINKING
             case _:
-                return Provenance("reply", seq=seq)
+                return _REPLY
 
     def _seal(self, data: ContextReady, seq: int) -> None:
         delivered = [one.prompt_id for one in data.content if isinstance(one, PromptContent)]
         prompts = [self._prompts[one].content for one in delivered if one in self._prompts]
-        parts = tuple(self._parts(data.results, data.content, seq))
+        parts = tuple(self._parts(data.results, data.content))
         self.transcript.add_user(
             tuple(block for block, _ in parts), prompts, seq=seq, sources=tuple(source for _, source in parts)
         )
@@ -178,27 +175,6 @@ class TranscriptReader:
         for call_id, content in contents.items():
             if call_id in self._results:
                 self._results[call_id] = replace(self._results[call_id], content=content)
-
-
-def call_label(call: ToolCall) -> str:
-    """Name a call by its tool, and by what it is about where that is one short argument."""
-    return f"{call.name} {_subject(call)}".strip()
-
-
-def _subject(call: ToolCall) -> str:
-    about = next((call.arguments[name] for name in _SUBJECTS if isinstance(call.arguments.get(name), str)), "")
-    return " ".join(about.split())[:_LONGEST_SUBJECT]
-
-
-def _question(call: ToolCall) -> str:
-    asked = call.arguments.get("question", "")
-    return asked if isinstance(asked, str) else ""
-
-
-def _key(call: ToolCall) -> str:
-    """Give what two reads of the same have in common."""
-    arguments = {name: value for name, value in call.arguments.items() if name != PROGRESS}
-    return f"{call.name} {msgspec.json.encode(arguments, order='sorted').decode()}"
 
 
 def offer_size(offer: OfferChanged) -> int:

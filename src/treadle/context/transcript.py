@@ -204,7 +204,7 @@ class Transcript:
         """Give the number of the event that completed the last of the `count` messages after the first; 0 for none."""
         return self._entries[count].seq if count and count < len(self._entries) else 0
 
-    def drop(self, through: int, summary: str = "", seq: int = 0) -> None:
+    def drop(self, through: int, summary: str = "") -> None:
         """Leave out what events up to number `through` said, but for the task; `summary` stands in its place."""
         seqs = [entry.seq for entry in self._entries]
         count = bisect_right(seqs, through, lo=1) - 1 if seqs else 0
@@ -219,7 +219,7 @@ class Transcript:
         ]
         self._facts = self.facts(count)
         task = Message(role=first.message.role, content=(*(block for block, _ in kept), left_out))
-        sources = (*(source for _, source in kept), Provenance("left out", seq=seq))
+        sources = (*(source for _, source in kept), Provenance("left out"))
         self._entries[: 1 + count] = [Entry(task, first.seq, first.asked, sources)]
         self._messages[: 1 + count] = [task]
         before = 0 if self._left_out is None else bytes_of_text(self._left_out.text)
@@ -252,11 +252,11 @@ class Transcript:
         found: dict[str, str] = {}
         for entry in reversed(self._entries):
             for block, source in zip(reversed(entry.message.content), reversed(sources_of(entry)), strict=True):
-                if not (isinstance(block, ToolResult) and source.key) or block.is_error:
+                if not isinstance(block, ToolResult) or block.is_error or not (key := source.key):
                     continue
-                if source.key in newest and size_of_block(block) > _LEAST_REPLACED:
+                if key in newest and size_of_block(block) > _LEAST_REPLACED:
                     found[block.call_id] = source.origin
-                newest.setdefault(source.key, block.call_id)
+                newest.setdefault(key, block.call_id)
         return found
 
     def size_of_results(self, call_ids: Mapping[str, str]) -> int:
@@ -326,8 +326,8 @@ def _name(role: Role, block: ContentBlock, source: Provenance) -> str:
             return f"the result of {name}"
         case ToolUse(name=name):
             return f"the call of {name}"
-        case _ if source.origin and role is Role.USER:
-            return source.origin
+        case _ if source.named and role is Role.USER:
+            return source.named
         case Image() | Document():
             return "an image or a document"
         case Text() | Thinking() | RedactedThinking():
