@@ -48,11 +48,14 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
 from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
     ModelRequest,
     Prices,
     ReplyStop,
     Spent,
     StreamEvent,
+    StreamFailure,
     StreamStop,
     StreamText,
     ToolProtocol,
@@ -156,6 +159,7 @@ class Run:
         """Wait for a notification of a kind."""
         async with asyncio.timeout(PATIENCE):
             async for told in self.feed:
+                self.told.append(told)
                 if isinstance(told, kind):
                     return
 
@@ -780,14 +784,17 @@ def says(text: str) -> list[StreamEvent]:
     return [StreamText(text=text), StreamStop(reason=ReplyStop.END_TURN, usage=usage)]
 
 
+LONG = ["one more word " * 200, "two more words " * 200, "three more words " * 200]
+"""Answers that are worth leaving out."""
+
+
 async def test_a_summary_that_the_user_wants_is_reviewed_rewritten_and_used() -> None:
     log = FakeLog()
     summaries = says("First words. " * 9), says("Better words. " * 9)
-    provider = Replies(says("one"), says("two"), says("three"), *summaries, DONE)
+    provider = Replies(*map(says, LONG), *summaries, DONE)
     async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
         for _ in range(3):
             await run.prompt("a question " * 40)
-        await run.session.post(Pin(id="a", text="never forget this"))
         await run.session.post(CompactNow(focus="the names"))
         first = await run.asked()
         assert first.preview is not None
@@ -796,14 +803,15 @@ async def test_a_summary_that_the_user_wants_is_reviewed_rewritten_and_used() ->
         second = await run.asked()
         await run.session.post(Answer(question_id=second.id, option=OptionKind.ANSWER, text=second.options[0]))
         await run.until(ContextCompacted)
+        await run.session.post(Pin(id="a", text="never forget this"))
         await run.prompt("go on")
     asked = [text_of(request.messages[-1].content) for request in provider.requests[3:5]]
     assert "the names" in asked[0]
     assert "the names\nand the places" in asked[1]
     last = text_of(provider.requests[5].messages[0].content)
     assert "Better words." in last
-    assert "never forget this" in last
     assert "First words." not in last
+    assert "keep this in mind: never forget this" in text_of(provider.requests[5].messages[-1].content)
     assert [one.usage.input_tokens for one in run.of(SummaryWritten)] == [100, 100]
     assert [one.usage.output_tokens for one in run.of(SummaryWritten)] == [10, 10]
 
@@ -818,8 +826,7 @@ async def test_room_that_the_user_wants_in_a_turn_is_made_before_its_next_reques
         return result_text(Outcome.OK, "worked")
 
     provider = Replies(
-        says("one"),
-        says("two"),
+        *map(says, LONG[:2]),
         calls("look"),
         says("What was said so far, and what was done, is summed up well here."),
         DONE,
@@ -850,7 +857,7 @@ async def test_an_interrupt_ends_a_summary_that_nobody_waits_for() -> None:
             async for item in super().stream(request):
                 yield item
 
-    provider = Hangs(says("one"), says("two"), DONE)
+    provider = Hangs(*map(says, LONG[:2]), DONE)
     async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
         await run.prompt("a question " * 40)
         await run.prompt("a question " * 40)
@@ -867,7 +874,7 @@ async def test_a_model_that_sums_up_by_itself_goes_on_from_its_own_words() -> No
     log = FakeLog()
     traits = ToolTraits(effect=ToolEffect.PURE, flow=Flow.CONDENSE)
     condense = calls("condense", context="What matters: the tests pass.")
-    provider = Replies(says("one"), says("two"), condense, DONE)
+    provider = Replies(*map(says, LONG[:2]), condense, DONE)
     tool = FakeTool("condense", ok, traits)
     async with working(ports(provider, tool, log=log), log, STARTED, SetPresence(user_present=False)) as run:
         await run.prompt("a question " * 40)
@@ -877,3 +884,36 @@ async def test_a_model_that_sums_up_by_itself_goes_on_from_its_own_words() -> No
     assert "What matters: the tests pass." in text_of(last.messages[0].content)
     assert len(last.messages) == 3
     assert results(last) == [("worked", False)]
+
+
+async def test_a_summary_stays_until_there_is_another_and_its_failure_is_said() -> None:
+    log, failure = FakeLog(), StreamFailure(error=ModelError(kind=ErrorKind.SERVER, message="overloaded."))
+    answers = [says(text) for text in LONG]
+    provider = Replies(
+        answers[0], answers[1], says("What I did at first. " * 9), answers[2], answers[0], [failure], DONE
+    )
+    async with working(
+        ports(provider, FakeTool("look", ok), log=log), log, STARTED, SetPresence(user_present=False)
+    ) as run:
+        for texts in (("a", "b"), ("c", "d")):
+            for text in texts:
+                await run.prompt(text)
+            await run.session.post(CompactNow())
+            await run.until(ContextCompacted)
+        await run.prompt("go on")
+        said = [one.text for one in run.told if isinstance(one, Notice)]
+    assert "What I did at first." in text_of(provider.requests[-1].messages[0].content)
+    assert said == ["The model wrote no summary (overloaded). What the log knows takes its place."]
+
+
+async def test_room_that_would_win_nothing_is_not_made_and_the_user_is_told() -> None:
+    log, provider = FakeLog(), Replies(says("yes"))
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        await run.prompt("a")
+        await run.prompt("b")
+        await run.session.post(CompactNow())
+        await run.until(Notice)
+    assert len(provider.requests) == 2
+    assert [one.text for one in run.told if isinstance(one, Notice)] == [
+        "The conversation is too short to leave anything out."
+    ]

@@ -31,7 +31,9 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
     state = bill(state, data.usage, data.cost)
     activity = replace(activity, written=True, summary=data.text)
     state = replace(state, activity=activity)
-    if data.text and room.is_reviewed(state, activity):
+    if data.error:
+        return state, [Notify(notification=Notice(text=texts.no_summary(data.error))), room.work_of(activity)]
+    if room.is_reviewed(state, activity):
         return room.review(state, data.text)
     return state, [room.work_of(activity)]
 
@@ -67,7 +69,8 @@ def compacted(state: State, data: Compacted) -> Transition:
     """Room was made, or there was none to make."""
     activity = _compacting(state)
     shorter = {one.call_id: one.content for one in data.shortened}
-    state = replace(state, space=replace(state.space, largest=data.largest))
+    summary = activity.summary if data.dropped and activity.summary else state.space.summary
+    state = replace(state, space=replace(state.space, largest=data.largest, summary=summary))
     state = replace(state, calls=tuple(_shortened(call, shorter) for call in state.calls))
     nothing = data.dropped == 0 and not shorter
     if nothing and not activity.wanted:

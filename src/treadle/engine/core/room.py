@@ -2,7 +2,7 @@
 
 from treadle.engine.core import texts
 from treadle.engine.core.effects import MakeRoom, Notify
-from treadle.engine.core.state import CallState, Compacting, State, replace
+from treadle.engine.core.state import CallState, Compacting, State, replace, with_note
 from treadle.engine.core.transition import Transition
 from treadle.protocol.events import CompactNow, Pin
 from treadle.protocol.notifications import QuestionAsked
@@ -85,8 +85,10 @@ def forget_wanted(state: State) -> State:
 
 
 def pin(state: State, data: Pin) -> State:
-    """Keep a text in the prompt for good, or no longer."""
+    """Keep a text in the prompt for good, or no longer. The model reads it with its next message, too."""
     others = tuple(one for one in state.space.pins if one.id != data.id)
+    if data.text:
+        state = with_note(state, texts.pinned(data.text))
     return replace(state, space=replace(state.space, pins=(*others, data) if data.text else others))
 
 

@@ -193,7 +193,8 @@ class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
 
     `wanted` is the focus of a compaction that was asked for and that waits, `given` the summary that it came with:
-    a person has `reviewed` it already, or is asked. `pins` never leave the prompt.
+    a person has `reviewed` it already, or is asked. `summary` is the last one of the model's that was used: it stays
+    until there is another, since nothing else says it. `pins` never leave the prompt.
     """
 
     compactions: int = 0
@@ -202,6 +203,7 @@ class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
     wanted: str | None = None
     given: str = ""
     reviewed: bool = False
+    summary: str = ""
     pins: tuple[Pin, ...] = ()
 
 

@@ -137,6 +137,18 @@ def _missing_right(denial: SandboxDenial) -> str:
 
 
 NOTHING_TO_LEAVE_OUT = "The conversation is too short to leave anything out."
+
+
+def pinned(text: str) -> str:
+    """Pass on what the user pinned."""
+    return f"The user wants you to keep this in mind: {text}"
+
+
+def no_summary(why: str) -> str:
+    """Say why there is no summary of the model's."""
+    return f"The model wrote no summary ({why.rstrip('.')}). What the log knows takes its place."
+
+
 REVIEW_SUMMARY = "Older messages are about to leave the conversation. Use this summary of them?"
 USE_SUMMARY = "Use it"
 WITHOUT_SUMMARY = "Leave them out without it"

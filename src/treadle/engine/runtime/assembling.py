@@ -4,19 +4,16 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from treadle.context.reader import TranscriptReader, offer_size
-from treadle.context.sizes import size
-from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.effects import MakeRoom
 from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.requests import (
     OfferedTools,
     build_request,
-    cost,
     known_tools,
     offer_now,
+    reserved_terms,
     situation_of,
-    terms_of,
 )
 from treadle.engine.runtime.window import (
     bytes_of,
@@ -27,7 +24,6 @@ from treadle.engine.runtime.window import (
     shorten_environment,
 )
 from treadle.protocol.events import ENGINE, FILES, ContextExceeded, EventData, Source, SummaryWritten
-from treadle.protocol.limits import Budget, Terms
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.notifications import Notification
@@ -101,6 +97,7 @@ class Assembler:
     async def _summary(self, effect: MakeRoom) -> SummaryWritten:
         """Have the model sum the conversation up; says why where it could not."""
         from treadle.engine.runtime.summary import ask_for_summary, written_summary
+        from treadle.engine.runtime.whole_reply import whole_reply
 
         session, ports = self._session, self._ports
         state = session.state
@@ -113,12 +110,8 @@ class Assembler:
         )
         request = build_request(ports, state, session.reader)
         request = ask_for_summary(request, pending.content, effect.focus, self.spec)
-        terms = await self._terms(sum(map(size, request.messages[-1:])))
-        if terms is not None and not isinstance(check_budgets(state, terms), Send):
-            return SummaryWritten(step=effect.step, error="the budget does not allow it")
-        written = await written_summary(ports.provider(state.choice.model), request, effect.step)
-        priced = cost(ports.model(state.choice.model), written.usage) if written.usage.context_tokens else 0.0
-        return replace(written, text=ports.redactor().redact(written.text), cost=priced)
+        reply = await whole_reply(ports, state, session.reader, request)
+        return written_summary(reply, effect.step)
 
     async def assemble(self, step: int) -> None:
         """Seal the user message of a step, or say that it does not fit."""
@@ -140,7 +133,7 @@ class Assembler:
         if window is not None:
             await session.post(ContextExceeded(step=step, tokens=tokens, window=window))
         else:
-            terms = await self._terms(new)
+            terms = await reserved_terms(self._ports, state, transcript, new)
             await session.post(replace(message, tokens=tokens, terms=terms))
             self._told = situation
 
@@ -166,17 +159,6 @@ class Assembler:
         begins = state.turn is not None and state.turn.steps == 1
         since = self._ports.clock() - self._session.reader.replied_at
         return begins and since > _CACHE_SECONDS * 1_000
-
-    async def _terms(self, new: int) -> Terms | None:
-        """Say what the step's request can cost where a budget is set, and reserve it where one holds for the day."""
-        state = self._session.state
-        if not bounded(state.limits):
-            return None
-        terms = terms_of(self._ports, state, self._session.reader.transcript, new)
-        room = check_budgets(state, terms)
-        if state.limits.day == Budget() or not isinstance(room, Send):
-            return terms
-        return replace(terms, day=await self._ports.day_budget.reserve(room.worst))
 
     def _left_out(self) -> Mapping[str, str]:
         return self._ports.left_out(self._session.state.choice.model, situation_of(self._session.state))

@@ -1,6 +1,5 @@
 """Making room: which messages leave, which results become shorter, and what stands in the place of both."""
 
-import math
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -51,7 +50,9 @@ def plan_room(
         return RoomPlan(shortened=repeated, tokens=won)
     dropped = transcript.droppable(1.0) if wanted else _how_many(state, transcript, over, settings)
     tokens = transcript.tokens_of(transcript.size_of(dropped))
-    words = math.ceil(share_of(spec, 6) / 8) if dropped else 0
+    words = transcript.tokens_of(len(_words(state, transcript, spec, dropped).encode())) if dropped else 0
+    if wanted and tokens + won <= words:
+        return RoomPlan()
     missing = 0
     results = _newest(state, reader)
     if over is not None and not wanted:
@@ -74,7 +75,7 @@ def carried_out(
     """Say what a plan does to the conversation; the model's summary of what leaves is `written`, if there is one."""
     words = ""
     if plan.dropped:
-        words = left_out_summary(_known(state, transcript, plan.dropped), written, share_of(spec, 6))
+        words = _words(state, transcript, spec, plan.dropped, written)
     before = state.space.exceeded or transcript.tokens
     gone = plan.tokens - transcript.tokens_of(len(words.encode()))
     return Compacted(
@@ -87,6 +88,11 @@ def carried_out(
         before=before,
         after=max(0, before - gone),
     )
+
+
+def _words(state: State, transcript: Transcript, spec: ModelSpec, dropped: int, written: str = "") -> str:  # noqa: PLR0917
+    """Say what is known of messages that leave, with the newest summary of the model's."""
+    return left_out_summary(_known(state, transcript, dropped), written or state.space.summary, share_of(spec, 6))
 
 
 def asks_model(effect: MakeRoom, plan: RoomPlan, spec: ModelSpec, settings: CompactionSettings) -> bool:

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
-from treadle.engine.core.state import State
+from treadle.engine.core.budgets import Send, bounded, check_budgets
+from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged
-from treadle.protocol.limits import Terms
+from treadle.protocol.limits import Budget, Terms
 from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import system_text
@@ -65,6 +66,17 @@ def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int)
         output_price=None if prices is None else prices.output,
         search_cost=_most_for_searches(spec),
     )
+
+
+async def reserved_terms(ports: Ports, state: State, transcript: Transcript, new_bytes: int) -> Terms | None:
+    """Say what the next model call can cost where a budget is set, and reserve it where one holds for the day."""
+    if not bounded(state.limits):
+        return None
+    terms = terms_of(ports, state, transcript, new_bytes)
+    room = check_budgets(state, terms)
+    if state.limits.day == Budget() or not isinstance(room, Send):
+        return terms
+    return replace(terms, day=await ports.day_budget.reserve(room.worst))
 
 
 def _most_for_searches(spec: ModelSpec) -> float | None:

@@ -5,13 +5,10 @@ import os
 from msgspec.structs import replace
 
 from treadle.context.reader import TranscriptReader
-from treadle.context.sizes import size
-from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.requests import build_request, cost, terms_of
+from treadle.engine.runtime.requests import build_request
 from treadle.engine.runtime.whole_reply import whole_reply
-from treadle.protocol.limits import Budget
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.sealed import SideAnswered
@@ -26,13 +23,8 @@ _ASKED = (
 async def answer_aside(question: str, ports: Ports, state: State, reader: TranscriptReader) -> SideAnswered:
     """Ask the model. What is sent before the question is what the provider's cache has, so tools are part of it."""
     request = _request(question, build_request(ports, state, reader))
-    if why := await _too_costly(request, ports, state, reader):
-        return SideAnswered(question=question, error=why)
-    reply = await whole_reply(ports.provider(state.choice.model), request)
-    priced = cost(ports.model(state.choice.model), reply.usage) if reply.usage.context_tokens else 0.0
-    redact = ports.redactor().redact
-    text, error = ("", redact(reply.error)) if reply.error else (redact(reply.text), "")
-    return SideAnswered(question=question, text=text, error=error, usage=reply.usage, cost=priced)
+    reply = await whole_reply(ports, state, reader, request)
+    return SideAnswered(question=question, text=reply.text, error=reply.error, usage=reply.usage, cost=reply.cost)
 
 
 def _request(question: str, request: ModelRequest) -> ModelRequest:
@@ -48,16 +40,3 @@ def _request(question: str, request: ModelRequest) -> ModelRequest:
     most = min(_MOST_TOKENS, request.max_tokens or _MOST_TOKENS) + (request.thinking_budget or 0)
     own_id = f"{request.id}-aside-{os.urandom(4).hex()}"
     return replace(request, id=own_id, messages=(*messages, last), max_tokens=most, web_search=False)
-
-
-async def _too_costly(request: ModelRequest, ports: Ports, state: State, reader: TranscriptReader) -> str:
-    """Say that a budget does not allow it; else reserve what it can cost where a budget holds for the day."""
-    if not bounded(state.limits):
-        return ""
-    terms = terms_of(ports, state, reader.transcript, sum(map(size, request.messages[-1:])))
-    room = check_budgets(state, terms)
-    if not isinstance(room, Send):
-        return "the budget does not allow it"
-    if state.limits.day != Budget():
-        await ports.day_budget.reserve(room.worst)
-    return ""

@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from treadle.context.compaction import summary_request
-from treadle.engine.ports import Provider
-from treadle.engine.runtime.whole_reply import whole_reply
+from treadle.engine.runtime.whole_reply import WholeReply
 from treadle.protocol.events import SummaryWritten
 from treadle.protocol.messages import ContentBlock, Message, Role, Text
 from treadle.protocol.models import ModelRequest, ModelSpec
@@ -27,9 +26,7 @@ def ask_for_summary(
     return replace(request, id=f"{request.id}-summary", messages=(*messages, last), max_tokens=most)
 
 
-async def written_summary(provider: Provider, request: ModelRequest, step: int) -> SummaryWritten:
-    """Call the model once; the summary has no cost yet."""
-    reply = await whole_reply(provider, request)
-    if not reply.error and len(reply.text) < _LEAST:
-        return SummaryWritten(step=step, error="the model wrote no summary", usage=reply.usage)
-    return SummaryWritten(step=step, text=reply.text, error=reply.error, usage=reply.usage)
+def written_summary(reply: WholeReply, step: int) -> SummaryWritten:
+    """Take a reply for the summary."""
+    error = reply.error or ("" if len(reply.text) >= _LEAST else "the model wrote too little")
+    return SummaryWritten(step=step, text="" if error else reply.text, error=error, usage=reply.usage, cost=reply.cost)
