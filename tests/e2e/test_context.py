@@ -61,6 +61,10 @@ async def test_the_request_is_shown_block_by_block_with_its_price(tmp_path: Path
     assert len(raw["messages"]) == len(server.requests[-1].body["messages"])
     words = (await program.run("context", cwd=work)).out
     assert "counted by the provider" in words
+    (program.home / "config.toml").write_text("[context]\nkeep = 5\n")
+    wrong = await program.run("context", cwd=work)
+    assert "context.keep cannot be 5. It must be a number from 0.05 to 0.9." in wrong.err
+    (program.home / "config.toml").write_text(PRICED)
     missing = await program.run("context", "--step", "99", cwd=work)
     assert missing.code != Exit.DONE
     assert "no step 99" in missing.err
@@ -192,6 +196,8 @@ async def test_room_is_made_by_hand_and_a_pin_stays_whatever_leaves(tmp_path: Pa
         assert "The port is 8080." in listed.out
         assert (await headless(program, work, server, "Go on.", "--continue")).code == Exit.DONE
         last = str(server.requests[-1].body["messages"])
+    report = json.loads((await program.run("context", "--json", cwd=work)).out)
+    assert abs(report["difference"]) <= report["reported"] * 0.1, "room was made one request ago"
     for kept in ("The names of the API stay.", "The port is 8080.", "Question 0.", "Question 1.", "Question 2."):
         assert kept in last
     assert last.count("The answer.") == 60

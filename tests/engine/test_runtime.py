@@ -915,5 +915,5 @@ async def test_room_that_would_win_nothing_is_not_made_and_the_user_is_told() ->
         await run.until(Notice)
     assert len(provider.requests) == 2
     assert [one.text for one in run.told if isinstance(one, Notice)] == [
-        "The conversation is too short to leave anything out."
+        "The conversation is too short to remove anything from it."
     ]

@@ -35,7 +35,7 @@ _WHY = {
     "read": "read by the model",
     "answer": "answer of the user",
     "rejection": "rejected by the user",
-    "left out": "summary of messages that left",
+    "left out": "summary of removed messages",
 }
 _NAMES = {"prompt": "user", "reply": "model", "thinking": "model", "left out": "summary"}
 

@@ -103,7 +103,7 @@ class Transcript:
 
     @property
     def counted(self) -> tuple[int, int]:
-        """The bytes of the last request with its reply, and the tokens that the provider counted; 0 since a change."""
+        """The bytes of the last request with its reply, and the provider's count of tokens, less what was removed."""
         return self._counted
 
     def bytes_of(self, tokens: int) -> int:
@@ -266,7 +266,9 @@ class Transcript:
 
     def _resize(self, change: int) -> None:
         """Take note that what a provider may have counted has another size now."""
-        self._counted = (0, 0)
+        size, tokens = self._counted
+        if size:
+            self._counted = (max(0, size + change), max(0, tokens + self.tokens_of(change)))
         self._bytes += change
         self._new_bytes += change
         if self._new_bytes < 0:

@@ -164,7 +164,8 @@ def _line(block: PricedBlock) -> str:
 
 
 def model_prices(model: str) -> Prices | None:
-    """Look up what a model costs; None where its provider is not known any more."""
+    """Look up what a model costs; None where its provider is not known any more. Raises `ConfigError` for settings."""
+    models = Models(load_settings({}))
     with suppress(ConfigError):
-        return Models(load_settings({})).spec(model).prices
+        return models.spec(model).prices
     return None

@@ -136,7 +136,7 @@ def _missing_right(denial: SandboxDenial) -> str:
             return "to run outside the sandbox"
 
 
-NOTHING_TO_LEAVE_OUT = "The conversation is too short to leave anything out."
+NOTHING_TO_LEAVE_OUT = "The conversation is too short to remove anything from it."
 
 
 def pinned(text: str) -> str:
@@ -149,9 +149,9 @@ def no_summary(why: str) -> str:
     return f"The model wrote no summary ({why.rstrip('.')}). What the log knows takes its place."
 
 
-REVIEW_SUMMARY = "Older messages are about to leave the conversation. Use this summary of them?"
+REVIEW_SUMMARY = "Older messages will be removed from the conversation. Use this summary of them?"
 USE_SUMMARY = "Use it"
-WITHOUT_SUMMARY = "Leave them out without it"
+WITHOUT_SUMMARY = "Remove them without it"
 SUMMARY_TITLE = "Summary"
 """A summary that the model wrote is shown with these words; any other answer says what to change in it."""
 
