@@ -167,7 +167,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(logged_path(row.workspace)))
     missing, _ = store.missing(row.id)
-    log = store.read(row.id)
+    log = store.read(row.id, whole=False)
     recalled = recall(log)
     lost = [] if missing is None else [missing_events(missing)]
     if log.damage is not None:

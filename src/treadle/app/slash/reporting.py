@@ -40,7 +40,7 @@ def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
 
 def _context(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     with session_log(session.id) as (row, store):
-        sent = sent_request(list(store.read(row.id)))
+        sent = sent_request(list(store.read(row.id, whole=False)))
     report = context_report(sent, model_prices(sent.model))
     return CommandAnswer(text=visible("\n".join(context_lines(report, sent.model))))
 
