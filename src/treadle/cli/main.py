@@ -23,6 +23,8 @@ COMMANDS = MappingProxyType(
         "demo": "see Treadle work on a sample project, without a key",
         "sessions": "list sessions",
         "show": "show what happened in a session",
+        "checkpoint": "list the checkpoints of a session, show what changed since one, restore it",
+        "fork": "copy a session, to go on from one of its turns",
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
         "jobs": "list the commands in the background; show their output, stop them",

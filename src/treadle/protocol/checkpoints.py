@@ -7,11 +7,15 @@ from treadle.protocol.base import Record, Tagged
 
 
 class Restore(Tagged, frozen=True, kw_only=True, tag="restore"):
-    """The user wants the files, the conversation or both to be as they were at a checkpoint."""
+    """The user wants the files, the conversation or both to be as they were at a checkpoint.
 
-    checkpoint: int
+    With `to` the conversation goes on from after that event; checkpoint 0 is none, where the files stay as they are.
+    """
+
+    checkpoint: int = 0
     files: bool = True
     conversation: bool = False
+    to: int = 0
 
 
 class Moment(StrEnum):
@@ -46,7 +50,7 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     more: int = 0
 
 
-class RestoreConflict(Record, frozen=True, kw_only=True):
+class UnrestoredPath(Record, frozen=True, kw_only=True):
     """A path that was left as it is, and why: others changed it in a way that cannot be put together."""
 
     path: str
@@ -62,7 +66,7 @@ class Restored(Tagged, frozen=True, kw_only=True, tag="restored"):
     checkpoint: int
     written: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    conflicts: tuple[RestoreConflict, ...] = ()
+    conflicts: tuple[UnrestoredPath, ...] = ()
     error: str = ""
 
 

@@ -73,7 +73,7 @@ class StoredEvents:
         self._expected = after + 1
         self._last = last
         self._go_on = go_on
-        self._without = without
+        self.without = without
         self._sources: dict[bytes, Source] = {}
         self._log = None if after else LogReader()
 
@@ -97,7 +97,7 @@ class StoredEvents:
                 if not self._go_on:
                     return
                 continue
-            if not any(self._expected in cut for cut in self._without):
+            if not any(self._expected in cut for cut in self.without):
                 yield from events
             self._expected += 1
         if self._expected <= self._last:

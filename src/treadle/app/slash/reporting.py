@@ -21,6 +21,7 @@ from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.git_mentions import Repository
 from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
+from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 
@@ -94,6 +95,9 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "permissions": _permissions,
         "config": _config,
         "doctor": _doctor,
+        "undo": undo,
+        "rewind": rewind,
+        "fork": fork,
         "rules": lambda session, argument: CommandAnswer(text=rules_command(session.trust, argument)),
         "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
     }

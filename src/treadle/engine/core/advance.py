@@ -358,12 +358,12 @@ def _withdraw_questions(state: State) -> Transition:
 
 
 def _resume(state: State, data: Resumed) -> Transition:
-    state = replace(state, user_present=data.user_present)
+    state, effects = files.go_on_after_restart(replace(state, user_present=data.user_present))
     if state.cancelling:
-        state, effects = interruptions.abandon(state)
-        return replace(state, activity=Idle()), [*files.go_on_after_restart(state), *effects]
-    state, effects = _take_up(state, data)
-    return state, [*files.go_on_after_restart(state), *turns.bound_time(state), *effects]
+        state, more = interruptions.abandon(state)
+        return replace(state, activity=Idle()), effects + more
+    state, more = _take_up(state, data)
+    return state, [*effects, *turns.bound_time(state), *more]
 
 
 def _take_up(state: State, data: Resumed) -> Transition:

@@ -59,15 +59,16 @@ def after_change(state: State) -> Transition:
     return state, [TakeCheckpoint(step=changing, moment=Moment.AFTER)]
 
 
-def go_on_after_restart(state: State) -> list[Effect]:
+def go_on_after_restart(state: State) -> Transition:
     """Go on after a restart with what was not finished."""
-    files = state.files
+    step, restoring = abs(state.files.changing), state.files.restoring
     effects: list[Effect] = []
-    if files.changing:
-        effects.append(TakeCheckpoint(step=abs(files.changing), moment=Moment.AFTER))
-    if files.restoring is not None:
-        effects.append(RestoreCheckpoint(wanted=files.restoring))
-    return effects
+    if step:
+        state = _with(state, replace(state.files, changing=-step))
+        effects.append(TakeCheckpoint(step=step, moment=Moment.AFTER))
+    if restoring is not None:
+        effects.append(RestoreCheckpoint(wanted=restoring))
+    return state, effects
 
 
 def taken(state: State, data: CheckpointTaken) -> State:

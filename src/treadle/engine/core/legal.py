@@ -95,11 +95,11 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case Pin(id=pin_id, text=text):
             known = text or any(one.id == pin_id for one in state.space.pins)
             return "" if known else "nothing with this id is pinned"
-        case Restore(checkpoint=n):
-            return _restore(state, n)
+        case Restore() as wanted:
+            return _restore(state, wanted)
         case Restored(checkpoint=n):
-            wanted = state.files.restoring
-            return "" if wanted is not None and wanted.checkpoint == n else "nothing is being restored"
+            going_on = state.files.restoring
+            return "" if going_on is not None and going_on.checkpoint == n else "nothing is being restored"
         case Rewound(to=to):
             return _rewind(state, to)
         case CheckpointTaken(n=n):
@@ -145,11 +145,11 @@ def _room(state: State) -> str:
     return "room is being made already" if isinstance(state.activity, Compacting) else ""
 
 
-def _restore(state: State, checkpoint: int) -> str:
+def _restore(state: State, wanted: Restore) -> str:
     if state.files.restoring is not None:
         return "something is being restored already"
-    if not 1 <= checkpoint <= state.files.taken:
-        return f"there is no checkpoint {checkpoint}"
+    if wanted.checkpoint > state.files.taken or (wanted.checkpoint < 1 and (wanted.files or not wanted.to)):
+        return f"there is no checkpoint {wanted.checkpoint}"
     return _busy(state)
 
 

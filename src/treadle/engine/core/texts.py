@@ -158,6 +158,10 @@ def back_in_conversation(*, files: bool) -> str:
     return f"The user took the conversation back to this point.{also}"
 
 
+FORKED = (
+    "This is a copy of the conversation up to here. The files may hold changes that were made after it. Read before "
+    "you edit."
+)
 _NAMED = 20
 
 
