@@ -29,7 +29,7 @@ class RestoreFailure(Struct, frozen=True):
     why: str
 
 
-class Restored(Struct, frozen=True, kw_only=True):
+class RestoreReport(Struct, frozen=True, kw_only=True):
     """What a restore did. A path of the plan that is in none of these was already as it should be."""
 
     written: tuple[bytes, ...]
@@ -54,7 +54,7 @@ class Restorer:
         self._conflicts: list[RestoreConflict] = []
         self._failed: list[RestoreFailure] = []
 
-    def carry_out(self, plan: RestorePlan) -> Restored:
+    def carry_out(self, plan: RestorePlan) -> RestoreReport:
         """Remove, the innermost first, then write; what fails is told, and the rest goes on. Raises `OSError`."""
         self._fd = os.open(self._root, LOOK & ~os.O_NOFOLLOW)
         self._synced = len(plan.writes) <= _MOST_SYNCED
@@ -69,7 +69,7 @@ class Restorer:
                     self._written.append(write.path)
         finally:
             os.close(self._fd)
-        return Restored(
+        return RestoreReport(
             written=tuple(self._written),
             removed=tuple(self._removed),
             conflicts=tuple(self._conflicts),

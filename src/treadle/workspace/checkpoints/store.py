@@ -15,7 +15,7 @@ from treadle.protocol.errors import ConfigError, StoreError
 from treadle.workspace.checkpoints.comparing import TreeChange, compare_trees, unified_diff
 from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore
-from treadle.workspace.checkpoints.restoring import Restored, Restorer
+from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.scanning import FolderMemory, NotCovered, Scanner
 from treadle.workspace.checkpoints.trees import FileKind, flat_tree
 from treadle.workspace.sandbox.profile import is_within
@@ -27,7 +27,7 @@ _PAUSE = 0.02
 _NOTED = TemporaryFiles()
 
 
-class CheckpointTaken(Struct, frozen=True, kw_only=True):
+class TakenTree(Struct, frozen=True, kw_only=True):
     """The tree of a root at a point in time, and what it does not hold; `notice` is for a person, mostly empty."""
 
     tree: str
@@ -84,7 +84,7 @@ class CheckpointStore:
                     self._objects.close()
             self._objects = None
 
-    def take(self, ref: str) -> CheckpointTaken:
+    def take(self, ref: str) -> TakenTree:
         """Store the files as they are now, kept under `ref`. The same files give the same tree.
 
         A store that is damaged is set aside, and a new one begun, which the notice says.
@@ -97,7 +97,7 @@ class CheckpointStore:
                     raise
                 return self._take(ref, self._set_aside())
 
-    def _take(self, ref: str, notice: str) -> CheckpointTaken:
+    def _take(self, ref: str, notice: str) -> TakenTree:
         objects = self._open()
         self._memory.load(objects)
         with objects.transaction():
@@ -113,7 +113,7 @@ class CheckpointStore:
                 self._memory.folders = before
                 self._memory.pruned = -1
                 raise
-        return CheckpointTaken(tree=tree, not_covered=tuple(scanner.not_covered), notice=notice)
+        return TakenTree(tree=tree, not_covered=tuple(scanner.not_covered), notice=notice)
 
     def compare(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """Give each path that differs between two trees."""
@@ -136,12 +136,12 @@ class CheckpointStore:
             objects = self._open()
             return plan_the_restore(target, now, history, (objects.listing, objects.blob))
 
-    def apply(self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED) -> Restored:
+    def apply(self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED) -> RestoreReport:
         """Do what a plan says, but for what changed since; the rest of it is done whatever fails."""
         with self._using():
             return Restorer(self._root, self._open().blob, temporary_files).carry_out(plan)
 
-    def extract(self, tree: str, folder: Path) -> Restored:
+    def extract(self, tree: str, folder: Path) -> RestoreReport:
         """Write a whole tree into an empty folder. Raises `ConfigError` where something is in it."""
         if any(folder.iterdir()):
             raise ConfigError(
