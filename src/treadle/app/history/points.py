@@ -24,7 +24,7 @@ class Point(Struct, frozen=True):
     data: EventData
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class PastTurn(Struct, frozen=True, kw_only=True):
     """A turn of the conversation: what the user asked for, and after which event it began."""
 
     number: int
@@ -60,10 +60,10 @@ class Points:
             fix="`treadle checkpoint list` lists them.",
         )
 
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[PastTurn, ...]:
         """List the turns that the conversation has now."""
         asked: dict[str, str] = {}
-        turns: list[Turn] = []
+        turns: list[PastTurn] = []
         before = 1
         for point in self._stands:
             match point.data:
@@ -72,7 +72,7 @@ class Points:
                     if before == 1:
                         before = point.seq - 1
                 case PromptsDelivered(turn=number, prompt_ids=ids) if not turns or turns[-1].number != number:
-                    turns.append(Turn(number=number, after=before, asked=asked.get(ids[0], "")))
+                    turns.append(PastTurn(number=number, after=before, asked=asked.get(ids[0], "")))
                 case TurnSettled():
                     before = point.seq
                 case _:
@@ -93,7 +93,7 @@ class Points:
         ends = [one.seq for one in self._stands if isinstance(one.data, TurnSettled)]
         return ends[-1] if ends else next(one.seq for one in self.checkpoints if _number(one) == n)
 
-    def before_turn(self, turn: Turn, *, files: bool = True) -> Restore:
+    def before_turn(self, turn: PastTurn, *, files: bool = True) -> Restore:
         """Say how to go back to before a turn."""
         n = self._checkpoint_before(turn.after) if files else 0
         return Restore(checkpoint=n, files=bool(n), conversation=True, to=turn.after)
