@@ -1,0 +1,29 @@
+"""Play a session again from its log: no model is called, and no tool runs."""
+
+import argparse
+import sys
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    parser.add_argument(
+        "--strict", action="store_true", help="only check that the log can be rebuilt byte for byte; exit code 1 if not"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Replay; the exit code is 1 when the rebuilt log is not the recorded one."""
+    from treadle.app.exits import Exit
+    from treadle.app.history.replaying import read_tape, replay_rows, report_lines
+    from treadle.app.wrapping import harmless, write_wrapped
+    from treadle.protocol.codec import encode
+
+    session_id, rows, chains = read_tape(arguments.id)
+    report = replay_rows(session_id, rows, chains)
+    if arguments.json:
+        sys.stdout.write(f"{encode(report).decode()}\n")
+    else:
+        write_wrapped(sys.stdout, harmless("\n".join([*report_lines(report), ""])))
+    return Exit.DONE if report.same or not arguments.strict else Exit.FAILED
