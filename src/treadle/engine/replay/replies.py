@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.context.focus import PROGRESS
+from treadle.context.focus import PROGRESS, with_progress
 from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
+from treadle.protocol.codec import encode
 from treadle.protocol.events import CallProposed, OfferChanged, ReplyFinished
 from treadle.protocol.messages import Message, RedactedThinking, Text, Thinking, ToolUse
 from treadle.protocol.models import (
@@ -83,11 +84,11 @@ def _tools(
     In native calls the offer holds their declarations; in text calls its words name them. A question to nobody is
     never refused: it has a result of its own.
     """
-    native = {spec.name: spec for spec in offer.tools}
+    native = {spec.name: _in_order(spec, declared.get(spec.name)) for spec in offer.tools}
     known = {**declared, **native}
     words = system_text(offer.system)
-    # Schema 1 did not keep what was offered.
-    offered = set(native) or {name for name in known if not words or f"<{name}>" in words}
+    # A log that does not say what was offered, as one of schema 1, leaves nothing out.
+    offered = set(native) or {name for name in known if f"<{name}>" in words} or set(known)
     refused = {name: "" for name, spec in known.items() if name not in offered and spec.traits.flow is not Flow.ASK}
     for proposed in reply.calls:
         name, problem = proposed.call.name, proposed.call.problem
@@ -95,6 +96,17 @@ def _tools(
         if name in refused and problem.startswith(begins):
             refused[name] = problem[len(begins) : -1]
     return known, refused
+
+
+def _in_order(logged: ToolSpec, own: ToolSpec | None) -> ToolSpec:
+    """Give a declaration of the log; where ours is the same it has its parameters in order, which the log has not."""
+    if own is not None and encode(own) == encode(logged):
+        return own
+    properties = logged.parameters.get("properties", {})
+    if properties.get(PROGRESS) is None:
+        return logged
+    kept = {name: value for name, value in properties.items() if name != PROGRESS}
+    return with_progress(replace(logged, parameters={**logged.parameters, "properties": kept}))
 
 
 def _pieces(reply: RecordedReply) -> Iterator[ReplyPiece]:
