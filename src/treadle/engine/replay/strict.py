@@ -39,7 +39,12 @@ from treadle.protocol.events import (
     EventData,
     OfferChanged,
     Op,
+    ReplyFailed,
     ReplyFinished,
+    SetLimits,
+    SetMode,
+    SetModel,
+    SetPresence,
 )
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.sealed import Passage, PassageKind, Sealed
@@ -111,6 +116,7 @@ class _Replay:
         self._activity: Activity | None = None
         self._states: list[State] = []
         """Since the machine began what it does now: work looks at one of these, whichever event was on its way."""
+        self._begun = 0
         self._room = MakeRoom(step=0)
 
     def run(self) -> None:
@@ -171,6 +177,7 @@ class _Replay:
         if state.activity != self._activity:
             self._activity = state.activity
             self._states.clear()
+            self._begun = self.at
         self._states.append(state)
         for effect in effects:
             if isinstance(effect, MakeRoom):
@@ -182,7 +189,7 @@ class _Replay:
         self.derived += isinstance(data, ContextReady | Compacted | CallProposed | ReplyFinished)
         match data:
             case ContextReady():
-                yield from (self._context(data, state, recorded) for state in states)
+                yield from self._contexts(data, recorded)
             case Compacted():
                 yield from (self._compacted(data, state) for state in states)
                 if not self._conditions.exact:
@@ -195,34 +202,59 @@ class _Replay:
             case _:
                 yield data
 
-    def _context(self, data: ContextReady, state: State, recorded: Recorded) -> ContextReady:
+    def _contexts(self, data: ContextReady, recorded: Recorded) -> Iterator[ContextReady]:
         """Make the user message of a step again around the facts of its environment, and count it."""
         reader = self._track.reader
-        message = next_message(state, reader, _environment(data))
-        # Older schemas did not keep what the first request held besides the conversation.
-        tokens = self._tokens(message) if recorded.own else data.tokens
-        return replace(message, tokens=tokens, terms=data.terms)
+        for state in reversed(self._states):
+            message = next_message(state, reader, _environment(data))
+            if not recorded.own:  # older schemas did not keep what the first request held besides the conversation
+                yield replace(message, tokens=data.tokens, terms=data.terms)
+                continue
+            for size in self._sizes_of_offer(data.step):
+                tokens = reader.transcript.tokens + reader.transcript.tokens_of(bytes_of(message, reader) + size)
+                yield replace(message, tokens=tokens, terms=data.terms)
+            if not self._is_offer_known(data.step):
+                yield replace(message, tokens=data.tokens, terms=data.terms)
 
-    def _tokens(self, message: ContextReady) -> int:
-        """Count what the conversation takes with a message; the first offer counts too, and follows on its message."""
-        reader = self._track.reader
-        transcript = reader.transcript
-        new = bytes_of(message, reader)
-        if not transcript.is_measured:
-            new += offer_size(self._offer(message.step))
-        return transcript.tokens + transcript.tokens_of(new)
+    def _sizes_of_offer(self, step: int) -> tuple[int, ...]:
+        """Give the bytes that go out besides the conversation, as long as no provider has counted them."""
+        if self._track.reader.transcript.is_measured:
+            return (0,)
+        new = self._offer_of(step)
+        return (offer_size(self._track.reader.offer if new is None else new),)
 
-    def _offer(self, step: int) -> OfferChanged:
-        """Give what goes out with the request of a step: what the log has next for it, or what was sent before."""
+    def _offer_of(self, step: int) -> OfferChanged | None:
+        """Find the offer of a step, which follows on its message where it is new."""
         for one in self._log[self.at :]:
             match one.event.data:
                 case OfferChanged(step=number) as offer if number == step:
                     return offer
-                case ContextReady() | ReplyFinished():
-                    break
+                case ContextReady() | ReplyFinished() | ReplyFailed():
+                    return None
                 case _:
                     pass
-        return self._track.reader.offer
+        return None
+
+    def _is_offer_known(self, step: int) -> bool:
+        """Whether the log says what the model was offered when the message was counted.
+
+        It does not where the request never went out, and where the user changed the model or the mode in between.
+        """
+        if self._track.reader.transcript.is_measured:
+            return True
+        for one in self._log[self._begun :]:
+            match one.event.data:
+                case SetModel() | SetMode() | SetPresence() | SetLimits():
+                    return False
+                case OfferChanged(step=number) if number == step:
+                    return True
+                case ReplyFinished(step=number) | CallProposed(step=number) if number == step:
+                    return True
+                case ContextReady(step=number) if number > step:
+                    return False
+                case _:
+                    pass
+        return False
 
     def _compacted(self, data: Compacted, state: State) -> Compacted:
         """Choose again what leaves the conversation, and say what it does."""
