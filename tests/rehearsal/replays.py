@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.e2e.process import Program
 from tests.e2e.running import log_of
 from treadle.app.config.settings import Settings
-from treadle.app.history.replaying import conditions_now, read_tape, replay_rows, report_lines
+from treadle.app.history.replaying import conditions_now, replay_rows, report_lines, session_tape
 from treadle.engine.ports import Ports
 from treadle.engine.replay.strict import Conditions, Replayed, read_rows, replay_strictly
 from treadle.engine.runtime.requests import known_tools
@@ -36,7 +36,7 @@ def replay_events(events: Sequence[Event], conditions: Conditions) -> Replayed:
 
 def replay_trouble(session_id: str, settings: Settings) -> str:
     """Say how a session's rebuilt log differs from the recorded one; empty where it does not."""
-    report = replay_rows(*read_tape(session_id), replace(conditions_now(settings), exact=True))
+    report = replay_rows(*session_tape(session_id), replace(conditions_now(settings), exact=True))
     return "" if report.same else "\n".join(report_lines(report))
 
 

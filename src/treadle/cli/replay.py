@@ -16,11 +16,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Replay; the exit code is 1 when the rebuilt log is not the recorded one."""
     from treadle.app.exits import Exit
-    from treadle.app.history.replaying import read_tape, replay_rows, report_lines
+    from treadle.app.history.replaying import replay_rows, report_lines, session_tape
     from treadle.app.wrapping import harmless, write_wrapped
     from treadle.protocol.codec import encode
 
-    session_id, rows, chains = read_tape(arguments.id)
+    session_id, rows, chains = session_tape(arguments.id)
     report = replay_rows(session_id, rows, chains)
     if arguments.json:
         sys.stdout.write(f"{encode(report).decode()}\n")

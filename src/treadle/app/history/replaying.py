@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from treadle.app.compose import session_log, tool_specs
 from treadle.app.config.settings import Settings, load_settings
 from treadle.app.models.choosing import Models
@@ -60,7 +62,7 @@ def declared(settings: Settings, specs: Sequence[ToolSpec]) -> dict[str, ToolSpe
     return {one.name: with_progress(one) if settings.checklist else one for one in specs}
 
 
-def read_tape(prefix: str) -> tuple[str, list[StoredEvent], list[bytes]]:
+def session_tape(prefix: str) -> tuple[str, list[StoredEvent], list[bytes]]:
     """Read a session's id, rows and their hashes; raises `SessionError`, `StoreError`."""
     with session_log(prefix) as (row, store):
         rows = list(tape_of(store, row.id))
@@ -74,7 +76,10 @@ def replay_rows(
     log = read_rows(rows)
     replayed = replay_strictly(log, conditions_now() if conditions is None else conditions)
     rebuilt = list(chained(session_id, iter(rows)))
-    difference = replayed.difference or _broken_chain(log, rebuilt, chains)
+    broken = _broken_chain(log, rebuilt, chains)
+    difference = replayed.difference or broken
+    if difference is not None and not difference.why:
+        difference = replace(difference, why=_reason(broken, hashed=bool(chains)))
     return _report(session_id, replayed, rebuilt[-1] if rebuilt else b"", difference)
 
 
@@ -91,6 +96,14 @@ def _broken_chain(log: Sequence[Recorded], rebuilt: Sequence[bytes], chains: Seq
                 why="What came from outside was changed in the log, here or before. Run: treadle audit verify",
             )
     return None
+
+
+def _reason(broken: Difference | None, *, hashed: bool) -> str:
+    """Say why a row is not what is made anew, as far as the hashes tell."""
+    if broken is not None:
+        return f"The log was changed after it was written: from event {broken.seq} on its hashes are wrong."
+    right = "The hashes of the log are right, so it was written like this: " * hashed
+    return f"{right}by a Treadle with other rules, other tools or under other settings."
 
 
 def _report(session_id: str, replayed: Replayed, chain: bytes, difference: Difference | None) -> ReplayReport:
