@@ -14,16 +14,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Replay; the exit code is 1 when the rebuilt log is not the recorded one."""
+    """Replay; with `--strict` the exit code is 1 when the rebuilt log is not the recorded one."""
     from treadle.app.exits import Exit
-    from treadle.app.history.replaying import replay_rows, report_lines, session_tape
+    from treadle.app.history.replaying import replay_rows, report_lines, session_tape, shown_steps
     from treadle.app.wrapping import harmless, write_wrapped
     from treadle.protocol.codec import encode
 
     session_id, rows, chains = session_tape(arguments.id)
+    steps = () if arguments.strict else shown_steps(rows)
     report = replay_rows(session_id, rows, chains)
     if arguments.json:
-        sys.stdout.write(f"{encode(report).decode()}\n")
+        sys.stdout.writelines(f"{encode(one).decode()}\n" for one in (*steps, report))
     else:
-        write_wrapped(sys.stdout, harmless("\n".join([*report_lines(report), ""])))
+        lines = (f"{one.seq:>6}  step {one.step:<3}  {one.text}" for one in steps)
+        write_wrapped(sys.stdout, harmless("\n".join([*lines, *report_lines(report)])))
     return Exit.DONE if report.same or not arguments.strict else Exit.FAILED
