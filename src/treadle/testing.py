@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from treadle.engine.replay.tape import play, read_tape
+
 
 def replay_tape(path: str | Path) -> None:
     """Replay a tape that `treadle export ID --as-test` wrote; raises `AssertionError` with the first difference."""
-    from treadle.engine.replay.tape import play, read_tape
-
     difference = play(read_tape(Path(path).read_bytes())).difference
     if difference is not None:
         raise AssertionError(

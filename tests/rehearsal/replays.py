@@ -9,7 +9,7 @@ from tests.e2e.running import log_of
 from treadle.app.config.settings import Settings
 from treadle.app.history.replaying import conditions_now, replay_rows, report_lines, session_tape
 from treadle.engine.ports import Ports
-from treadle.engine.replay.strict import Conditions, Replayed, read_rows, replay_strictly
+from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
 from treadle.engine.runtime.requests import known_tools
 from treadle.protocol.codec import encode
 from treadle.protocol.events import SCHEMA_VERSION, Event, SessionStarted
@@ -29,7 +29,7 @@ def conditions_of(ports: Ports) -> Conditions:
     return Conditions(model=ports.model, compaction=ports.compaction, tools=known_tools(ports), exact=True)
 
 
-def replay_events(events: Sequence[Event], conditions: Conditions) -> Replayed:
+def replay_events(events: Sequence[Event], conditions: Conditions) -> ReplayResult:
     """Replay a log in memory."""
     return replay_strictly(read_rows(rows_of(events)), conditions)
 

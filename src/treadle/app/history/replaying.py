@@ -11,8 +11,8 @@ from treadle.app.models.choosing import Models
 from treadle.app.presentation.words import counted
 from treadle.app.session.own_tools import own_tools
 from treadle.context.focus import with_progress
-from treadle.engine.replay.difference import Difference, Recorded
-from treadle.engine.replay.strict import Conditions, Replayed, read_rows, replay_strictly
+from treadle.engine.replay.difference import LogDifference, Recorded
+from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
@@ -34,7 +34,7 @@ class ReplayReport(Record, frozen=True, kw_only=True, omit_defaults=False):
     checked: int
     choices_taken: int
     chain: str
-    difference: Difference | None = None
+    difference: LogDifference | None = None
 
     @property
     def same(self) -> bool:
@@ -89,11 +89,11 @@ def replay_rows(
     return _report(session_id, replayed, rebuilt[-1] if rebuilt else b"", difference)
 
 
-def _broken_chain(log: Sequence[Recorded], rebuilt: Sequence[bytes], chains: Sequence[bytes]) -> Difference | None:
+def _broken_chain(log: Sequence[Recorded], rebuilt: Sequence[bytes], chains: Sequence[bytes]) -> LogDifference | None:
     for number, (one, other) in enumerate(zip(chains, rebuilt, strict=bool(chains)), start=1):
         if one != other:
             event = next(one.event for one in log if one.event.seq == number)
-            return Difference(
+            return LogDifference(
                 seq=number,
                 type=str(event.data.__struct_config__.tag),
                 path="chain",
@@ -104,7 +104,7 @@ def _broken_chain(log: Sequence[Recorded], rebuilt: Sequence[bytes], chains: Seq
     return None
 
 
-def _reason(broken: Difference | None, *, hashed: bool) -> str:
+def _reason(broken: LogDifference | None, *, hashed: bool) -> str:
     """Say why a row is not what is made anew, as far as the hashes tell."""
     if broken is not None:
         return f"The log was changed after it was written: from event {broken.seq} on its hashes are wrong."
@@ -112,7 +112,7 @@ def _reason(broken: Difference | None, *, hashed: bool) -> str:
     return f"{right}by a Treadle with other rules, other tools or under other settings."
 
 
-def _report(session_id: str, replayed: Replayed, chain: bytes, difference: Difference | None) -> ReplayReport:
+def _report(session_id: str, replayed: ReplayResult, chain: bytes, difference: LogDifference | None) -> ReplayReport:
     return ReplayReport(
         session=session_id,
         events=replayed.events,
@@ -136,7 +136,7 @@ def report_lines(report: ReplayReport) -> Iterator[str]:
     )
 
 
-def difference_lines(difference: Difference) -> Iterator[str]:
+def difference_lines(difference: LogDifference) -> Iterator[str]:
     """Name the first difference."""
     where = f", {difference.path}" if difference.path else ""
     yield f"Differs at event {difference.seq} ({difference.type}){where}."

@@ -15,7 +15,7 @@ _LONGEST = 160
 _AROUND = 40
 """Characters that are shown of a long value before the first one that differs."""
 
-NOTHING = "(nothing)"
+ABSENT = "(nothing)"
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
         return self.version == SCHEMA_VERSION
 
 
-class Difference(Record, frozen=True, kw_only=True, omit_defaults=False):
+class LogDifference(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The first difference: `recorded` and `rebuilt` are JSON, shortened, `path` names the field that holds them."""
 
     seq: int
@@ -46,12 +46,12 @@ class Difference(Record, frozen=True, kw_only=True, omit_defaults=False):
 class DiffersError(Exception):
     """A log that is not what is made of its inputs."""
 
-    def __init__(self, difference: Difference) -> None:
+    def __init__(self, difference: LogDifference) -> None:
         super().__init__(difference.path)
         self.difference = difference
 
 
-def type_of(event: Event) -> str:
+def event_type(event: Event) -> str:
     """Name the type of an event as it is logged."""
     return str(event.data.__struct_config__.tag)
 
@@ -62,7 +62,7 @@ def is_same(recorded: Recorded, rebuilt: Event) -> bool:
     return stamped == (rebuilt.seq, rebuilt.at, encode(rebuilt.source)) and recorded.data == encode(rebuilt.data)
 
 
-def compare(recorded: Recorded, rebuilt: Event, why: str = "") -> None:
+def require_same(recorded: Recorded, rebuilt: Event, why: str = "") -> None:
     """Raise `DiffersError` where a row is not what this event would be written as."""
     if is_same(recorded, rebuilt):
         return
@@ -75,8 +75,8 @@ def compare(recorded: Recorded, rebuilt: Event, why: str = "") -> None:
         why = "The values are the same, written in other bytes."
     path, one, other = found
     raise DiffersError(
-        Difference(
-            seq=event.seq, type=type_of(event), path=path, recorded=one, rebuilt=other, why=why or _why(recorded)
+        LogDifference(
+            seq=event.seq, type=event_type(event), path=path, recorded=one, rebuilt=other, why=why or _why(recorded)
         )
     )
 
@@ -103,9 +103,9 @@ def _first(before: Any, after: Any, path: str) -> tuple[str, str, str] | None:
             return _first_inside(one, other, ((f"{path}[{number}]", number) for number in {**one, **other}))
         case str(), str() if before != after:
             at = max(0, len(commonprefix([before, after])) - _AROUND)  # noqa: RUF071 - characters are meant
-            return path, shown(before, at), shown(after, at)
+            return path, short_json(before, at), short_json(after, at)
         case _ if type(before) is not type(after) or before != after:
-            return path, shown(before), shown(after)
+            return path, short_json(before), short_json(after)
         case _:
             return None
 
@@ -115,14 +115,14 @@ def _first_inside(
 ) -> tuple[str, str, str] | None:
     for path, name in inside:
         if name not in before or name not in after:
-            one, other = (shown(record[name]) if name in record else NOTHING for record in (before, after))
+            one, other = (short_json(record[name]) if name in record else ABSENT for record in (before, after))
             return path, one, other
         if found := _first(before[name], after[name], path):
             return found
     return None
 
 
-def shown(value: Any, at: int = 0) -> str:
+def short_json(value: Any, at: int = 0) -> str:
     """Write a value as JSON, shortened; of a text what comes from character `at` on."""
     if isinstance(value, str) and at:
         value = f"…{value[at:]}"

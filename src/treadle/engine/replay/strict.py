@@ -15,14 +15,14 @@ from treadle.context.reader import offer_size
 from treadle.engine.core.effects import Effect, MakeRoom, Seal
 from treadle.engine.core.state import Activity, State
 from treadle.engine.replay.difference import (
-    NOTHING,
-    Difference,
+    ABSENT,
     DiffersError,
+    LogDifference,
     Recorded,
-    compare,
+    event_type,
     is_same,
-    shown,
-    type_of,
+    require_same,
+    short_json,
 )
 from treadle.engine.replay.replies import ReadAgain, read_again, recorded_replies
 from treadle.engine.runtime.compacting import RoomPlan, carried_out, plan_room
@@ -66,7 +66,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     exact: bool = False
 
 
-class Replayed(Struct, frozen=True, kw_only=True):
+class ReplayResult(Struct, frozen=True, kw_only=True):
     """What came of a replay. `made` events are the machine's own; `derived` are others of which parts were made anew.
 
     `taken` are compactions whose choice was taken from the log, since other settings would choose otherwise.
@@ -76,7 +76,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     made: int = 0
     derived: int = 0
     taken: int = 0
-    difference: Difference | None = None
+    difference: LogDifference | None = None
 
 
 def read_rows(rows: Iterable[StoredEvent]) -> list[Recorded]:
@@ -92,15 +92,15 @@ def read_rows(rows: Iterable[StoredEvent]) -> list[Recorded]:
     return found
 
 
-def replay_strictly(log: Sequence[Recorded], conditions: Conditions) -> Replayed:
+def replay_strictly(log: Sequence[Recorded], conditions: Conditions) -> ReplayResult:
     """Rebuild a log from its inputs; gives the first difference, if there is one."""
     replay = _Replay(log, conditions)
-    difference: Difference | None = None
+    difference: LogDifference | None = None
     try:
         replay.run()
     except DiffersError as error:
         difference = error.difference
-    return Replayed(
+    return ReplayResult(
         events=replay.at, made=replay.made, derived=replay.derived, taken=replay.taken, difference=difference
     )
 
@@ -169,12 +169,12 @@ class _Replay:
         recorded = self._next()
         if recorded is None:
             made = Event(seq=cause.seq + 1, at=cause.at, source=ENGINE, data=data)
-            difference = Difference(
+            difference = LogDifference(
                 seq=made.seq,
-                type=type_of(made),
+                type=event_type(made),
                 path="",
-                recorded=NOTHING,
-                rebuilt=shown(msgspec.to_builtins(data)),
+                recorded=ABSENT,
+                rebuilt=short_json(msgspec.to_builtins(data)),
                 why="The log ends before it.",
             )
             raise DiffersError(difference)
@@ -186,7 +186,7 @@ class _Replay:
     def _agreed(self, recorded: Recorded, rebuilt: Event) -> Event:
         """Give what was made anew where it is what was recorded, or may stand in its place."""
         if self._compared or type(recorded.event.data) is not type(rebuilt.data):
-            compare(recorded, rebuilt)
+            require_same(recorded, rebuilt)
         return rebuilt
 
     def _look(self, effects: Iterable[Effect]) -> None:
@@ -313,7 +313,7 @@ def _environment(data: ContextReady) -> str:
 
 def _unexpected(one: Recorded, why: str) -> DiffersError:
     """Say that an event stands in the log for which there is no reason."""
-    seq, written = one.event.seq, shown(msgspec.to_builtins(one.event.data))
+    seq, written = one.event.seq, short_json(msgspec.to_builtins(one.event.data))
     return DiffersError(
-        Difference(seq=seq, type=type_of(one.event), path="", recorded=written, rebuilt=NOTHING, why=why)
+        LogDifference(seq=seq, type=event_type(one.event), path="", recorded=written, rebuilt=ABSENT, why=why)
     )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.context.compaction import CompactionSettings
 from treadle.context.focus import with_progress
-from treadle.engine.replay.strict import Conditions, Replayed, read_rows, replay_strictly
+from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ModelSpec
@@ -72,7 +72,7 @@ def conditions_of_tape(head: TapeHead) -> Conditions:
     )
 
 
-def play(tape: Tape) -> Replayed:
+def play(tape: Tape) -> ReplayResult:
     """Replay a tape strictly; raises `StoreError` for rows that cannot be read."""
     return replay_strictly(read_rows(tape.rows), conditions_of_tape(tape.head))
 
