@@ -68,6 +68,7 @@ def test_a_golden_log_is_rebuilt_byte_for_byte_or_the_first_difference_is_named(
 def test_a_log_of_an_older_schema_is_replayed_as_far_as_its_rules_go(log: Golden) -> None:
     rows, chains = recorded(log)
     report = replayed(log.id, rows, chains)
+    assert (report.difference is None) == (log.name.startswith("ends_") or log.name in ("interrupts", "xml"))
     if report.difference is not None:
         assert report.difference.why == "It was written in schema 1, by a Treadle with other words and rules."
         assert report.difference.seq > 4
