@@ -165,6 +165,8 @@ async def test_a_turn_that_an_old_version_left_unfinished_comes_to_its_end(log: 
     await _resume(program, log)
     state = read_past(_stored(program, log)).state
     assert (state.turn, state.queue, state.questions) == (None, (), ())
+    replayed = await program.run("replay", log.id, "--strict")
+    assert (replayed.code, replayed.out[:9]) == (0, "The same:")
 
 
 def _stored(program: Program, log: Golden) -> list[Event]:

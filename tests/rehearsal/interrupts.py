@@ -9,8 +9,10 @@ from typing import Any
 from tests.engine.world import check_messages
 from tests.fakes.engine import SPEC, STARTED, ports
 from tests.fakes.slow import TRAITS, Delay, SlowEnvironment, SlowLog, SlowProvider, SlowPurse, SlowTool, judge_by
+from tests.rehearsal.replays import conditions_of, replay_events
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import replace
+from treadle.engine.replay.strict import Conditions
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
 from treadle.protocol.errors import RefusedError
@@ -78,6 +80,7 @@ class Attempt:
     log: SlowLog
     tools: Sequence[SlowTool]
     feed: Feed
+    conditions: Conditions
     posted: asyncio.Event = field(default_factory=asyncio.Event)
     posted_at: float = 0.0
 
@@ -167,7 +170,8 @@ def _attempt(seed: str) -> Attempt:
         jitter=jitter.random,
     )
     session = Session(made)
-    return Attempt(seed=seed, jitter=jitter, session=session, log=log, tools=tools, feed=session.follow())
+    feed, conditions = session.follow(), conditions_of(made)
+    return Attempt(seed=seed, jitter=jitter, session=session, log=log, tools=tools, feed=feed, conditions=conditions)
 
 
 async def _to_the_end(attempt: Attempt) -> float | None:
@@ -233,6 +237,8 @@ async def _close(attempt: Attempt, working: asyncio.Task[None], before: set[asyn
         return "the log folds to another state"
     if unfinished := _unfinished(attempt.log.events):
         return f"calls were started and never finished: {unfinished}"
+    if (replayed := replay_events(attempt.log.events, attempt.conditions)).difference is not None:
+        return f"the log is rebuilt as another one: {replayed.difference}"
     for protocol in ToolProtocol:
         messages = session.transcript.messages(protocol)
         try:

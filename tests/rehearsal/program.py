@@ -19,6 +19,7 @@ from tests.rehearsal.interrupts import Interrupted
 from tests.rehearsal.model import Moves, ReactingModel, call, reply, run
 from tests.rehearsal.plans import WIRES, Plan, plans
 from tests.rehearsal.rehearse import Verdict, differences
+from tests.rehearsal.replays import replay_program
 from tests.rehearsal.sessions import KEY, PATHS, TASK, WIRE_APIS, check_log
 from tests.rehearsal.work import Job, asks_nobody, raise_limit, restarted
 from treadle.app.exits import Exit
@@ -83,6 +84,7 @@ async def _work(wanted: ProgramPlan, folder: Path) -> Verdict:
         found += differences(project.tree_of(folder / "project"), job.tree)
         if not found:
             check_log(log_of(folder / "home"))
+            found += filter(None, [await replay_program(Program(folder / "home", {KEY: "key"}))])
     except (TimeoutError, AssertionError) as error:
         found.append(f"{type(error).__name__}: {error}")
     trouble = ""
@@ -189,6 +191,7 @@ async def _interrupt(seed: str, folder: Path, *, terminal: bool) -> Interrupted:
             seconds = await run_it(program, flags, come, jitter)
             trouble = "; ".join([*model.problems, *server.violations])
         check_log(log_of(folder / "home"))
+        trouble = trouble or await replay_program(Program(folder / "home", {KEY: "key"}))
         if left := left_of(marker):
             trouble = f"processes are left: {left}"
     except (TimeoutError, AssertionError) as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.engine.world import check_messages
 from tests.rehearsal.model import ReactingModel
+from tests.rehearsal.replays import replay_trouble
 from treadle.app.assembly import Parts, assemble, clock
 from treadle.app.compose import Opening, limits_of, open_session, open_store
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
@@ -74,7 +75,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How a session ended: its turns, its log, and what was wrong with its requests."""
+    """How a session ended: its turns, its log, and what was wrong with its requests or its replay."""
 
     outcomes: tuple[TurnOutcome, ...]
     events: tuple[Event, ...]
@@ -109,9 +110,10 @@ def settings(run: Run, name: str, base_url: str = "") -> Settings:
 
 async def perform(run: Run) -> Ending:
     """Run a session to its end; every request must have been a valid conversation."""
-    async with _opener(run) as (opened, violations):
+    async with _opener(run) as (opened, violations, said):
         outcomes, session_id = await _work(run, opened)
-    return Ending(outcomes=outcomes, events=tuple(events_of(session_id)), violations=tuple(violations))
+    differs = filter(None, [replay_trouble(session_id, said)])
+    return Ending(outcomes=outcomes, events=tuple(events_of(session_id)), violations=(*violations, *differs))
 
 
 def events_of(session_id: str) -> list[Event]:
@@ -133,16 +135,17 @@ def check_log(events: Sequence[Event]) -> None:
 
 
 @asynccontextmanager
-async def _opener(run: Run) -> AsyncIterator[tuple[_Opened, list[str]]]:
-    """Give how the session is opened, or taken up again by its id, and where the model complains of requests."""
+async def _opener(run: Run) -> AsyncIterator[tuple[_Opened, list[str], Settings]]:
+    """Give how the session is opened, or taken up again by its id, where the model complains, and the settings."""
     name = f"model-{next(_NUMBERS)}"
     if run.wire:
         async with ScriptedServer(run.model) as server:
             said = settings(run, name, server.base_url + PATHS[run.wire])
-            yield partial(_open_over_http, run, said), server.violations
+            yield partial(_open_over_http, run, said), server.violations, said
         return
     provider = ScriptedProvider(run.model)
-    yield partial(_open_in_process, run, settings(run, name), provider), provider.violations
+    said = settings(run, name)
+    yield partial(_open_in_process, run, said, provider), provider.violations, said
     for request in provider.requests:
         check_messages(request.messages)
         assert request.messages[-1].role is Role.USER

@@ -14,15 +14,16 @@ from tempfile import TemporaryDirectory
 from tests.engine.long_session import WINDOW, work
 from tests.fakes.clock import run_at_once
 from tests.rehearsal.interrupts import interrupt_all
-from tests.rehearsal.loops import loop_plans
+from tests.rehearsal.loops import LoopPlan, loop_plans
 from tests.rehearsal.mutants import sample
-from tests.rehearsal.plans import WIRES, plans
+from tests.rehearsal.plans import WIRES, Plan, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
 from tests.rehearsal.sessions import KEY
 from treadle.protocol.notifications import TurnStop
 
 SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
+REPLAYS, INTERRUPTS_REPLAYED = 300, 112
 INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
 MUTANTS = 40
 LONG_STEPS, LEAST_KEPT = 2000, 0.95
@@ -64,6 +65,18 @@ def _wires(seed: int, folder: Path) -> int:
 
 def _programs(seed: int, folder: Path) -> int:
     return _report("healthy sessions of the program", asyncio.run(work_programs(program_plans(seed, PROGRAMS), folder)))
+
+
+def _replay(seed: int, folder: Path) -> int:
+    """500 sessions of their own: each that anything rehearses is replayed strictly, and a difference is trouble."""
+    wanted: list[Plan | LoopPlan] = [*plans(seed + 3, REPLAYS), *loop_plans(seed + 3)]
+    failed = _report("sessions replayed", asyncio.run(rehearse_all(wanted, folder)))
+    over_http = [*plans(seed + 4, OVER_HTTP, wires=WIRES)]
+    failed += _report("sessions over HTTP replayed", asyncio.run(rehearse_all(over_http, folder / "http")))
+    found = run_at_once(interrupt_all(seed + 3, INTERRUPTS_REPLAYED))
+    troubles = [one.trouble for one in found if one.trouble]
+    print("\n".join([*troubles, f"interrupted sessions replayed: {len(found) - len(troubles)} of {len(found)}"]))
+    return failed + len(troubles)
 
 
 def _loops(seed: int, folder: Path) -> int:
@@ -131,6 +144,7 @@ PARTS = {
     "wires": _wires,
     "programs": _programs,
     "loops": _loops,
+    "replay": _replay,
     "interrupts": _interrupts,
     "program-interrupts": _program_interrupts,
     "mutants": _mutants,

@@ -98,9 +98,8 @@ class Parts(Struct, frozen=True, kw_only=True):
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
     private = outputs() / parts.row.id
-    track = Track(
-        None if parts.recalled is None else parts.recalled.past, partial(conversation_at, parts.store, parts.row.id)
-    )
+    past = None if parts.recalled is None else parts.recalled.past
+    track = Track(past, partial(conversation_at, parts.store, parts.row.id))
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
 
     commands = ConfinedCommands(

@@ -25,6 +25,8 @@ COMMANDS = MappingProxyType(
         "show": "show what happened in a session",
         "checkpoint": "list the checkpoints of a session, show what changed since one, restore it",
         "fork": "copy a session, to go on from one of its turns",
+        "replay": "play a session again without a model; check that its log can be rebuilt",
+        "export": "write a session as a test",
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
         "jobs": "list the commands in the background; show their output, stop them",

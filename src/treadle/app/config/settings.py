@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from treadle.app.config.checkpoint_settings import CheckpointSettings
 from treadle.app.config.context_settings import ContextSettings
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.terminal_settings import Colours, Editing
@@ -81,6 +80,14 @@ class SandboxUse(StrEnum):
 
     AUTO = "auto"
     REQUIRED = "required"
+
+
+class CheckpointSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether checkpoints are taken, of `ignored` files too, and how many megabytes they may take for a workspace."""
+
+    enabled: bool = True
+    ignored: bool = False
+    most_megabytes: Annotated[int, msgspec.Meta(ge=10)] = 2_000
 
 
 class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

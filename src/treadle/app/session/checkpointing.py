@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.config.checkpoint_settings import CheckpointSettings
+from treadle.app.config.settings import CheckpointSettings
 from treadle.context.reader import TranscriptReader
 from treadle.store.sqlite import SessionRow, Store
 

@@ -33,7 +33,6 @@ from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
-from treadle.engine.runtime.checkpointing import Checkpointer
 from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.runtime.requests import (
     build_request,
@@ -59,6 +58,7 @@ from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
 
 if TYPE_CHECKING:
+    from treadle.engine.runtime.checkpointing import Checkpointer
     from treadle.engine.runtime.reader import ReplyReader
 
 _LONGEST_END = 3.0
@@ -75,7 +75,7 @@ class Performer:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
         self._assembler = Assembler(ports, session)
-        self._checkpointer = Checkpointer(ports.checkpoints, session)
+        self._checkpointer = cache(partial(_checkpointer, ports, session))
         self._checkpointing: set[asyncio.Task[None]] = set()
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
@@ -106,9 +106,9 @@ class Performer:
                     cut=partial(_cut_call, call.id),
                 )
             case TakeCheckpoint(step=step, moment=moment):
-                self._checkpoint(self._checkpointer.take(step, moment))
+                self._checkpoint(self._checkpointer().take(step, moment))
             case RestoreCheckpoint(wanted=restore):
-                self._checkpoint(self._checkpointer.restore(restore))
+                self._checkpoint(self._checkpointer().restore(restore))
             case Remember(allowances=allowances):
                 self._own("remember", lambda: self._remember(allowances))
             case StartTimer(timer=timer, seconds=seconds):
@@ -282,6 +282,12 @@ class Performer:
     async def _wait(self, timer: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self._session.post(TimerFired(timer=timer))
+
+
+def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
+    from treadle.engine.runtime.checkpointing import Checkpointer
+
+    return Checkpointer(ports.checkpoints, session)
 
 
 async def _unless_late(work: Coroutine[None, None, None]) -> None:

@@ -1,0 +1,1 @@
+"""Playing a log again: what the machine said and decided is made anew from what came from outside, and compared."""
