@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
     from treadle.app.session.recall import Recalled
+    from treadle.engine.core.history import Past
     from treadle.policy.secrets import Redactor
     from treadle.workspace.diagnostics.checks import Diagnostics
     from treadle.workspace.jobs import JobBook
@@ -94,12 +95,16 @@ class Parts(Struct, frozen=True, kw_only=True):
     recalled: "Recalled | None" = None
     notices: Sequence[str] = ()
 
+    @property
+    def past(self) -> "Past | None":
+        """What the log says of the session; None for a new one."""
+        return None if self.recalled is None else self.recalled.past
+
 
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
     private = outputs() / parts.row.id
-    past = None if parts.recalled is None else parts.recalled.past
-    track = Track(past, partial(conversation_at, parts.store, parts.row.id))
+    track = Track(parts.past, partial(conversation_at, parts.store, parts.row.id))
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
 
     commands = ConfinedCommands(
