@@ -222,6 +222,14 @@ _SESSIONS = {
     "session-none": Explanation(
         "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
     ),
+    "usage-since": Explanation(
+        "`--since` was given something that is neither a date nor a number of days.",
+        "Write a date such as 2026-11-01, or 7d for the last seven days.",
+    ),
+    "usage-key": Explanation(
+        "Usage was to be summed up by something else than a day, a model, a project, a tool or a mode.",
+        "`/usage day`, or `treadle usage --by day`.",
+    ),
     "step-missing": Explanation(
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
     ),

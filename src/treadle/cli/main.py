@@ -22,6 +22,7 @@ COMMANDS = MappingProxyType(
         "help": "show this, or the options of a command",
         "demo": "see Treadle work on a sample project, without a key",
         "sessions": "list sessions",
+        "usage": "show what all sessions used and cost",
         "show": "show what happened in a session",
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
