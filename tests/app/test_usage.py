@@ -245,7 +245,7 @@ def test_since_takes_a_date_or_a_number_of_days(text: str, day: date) -> None:
 def test_since_refuses_what_is_no_day(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         since_day(text, date(2025, 3, 1))
-    assert caught.value.code == "usage-since"
+    assert caught.value.code == "usage-option"
 
 
 def test_what_is_unknown_is_said_and_not_counted_as_nothing() -> None:

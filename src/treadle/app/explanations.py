@@ -222,13 +222,17 @@ _SESSIONS = {
     "session-none": Explanation(
         "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
     ),
-    "usage-since": Explanation(
-        "`--since` was given something that is neither a date nor a number of days.",
-        "Write a date such as 2026-11-01, or 7d for the last seven days.",
+    "usage-option": Explanation(
+        "Usage was to be summed up by, or since, something that there is not.",
+        "For example `treadle usage --by day --since 7d`, or `/usage project`. docs/usage.md lists what there is.",
     ),
-    "usage-key": Explanation(
-        "Usage was to be summed up by something else than a day, a model, a project, a tool or a mode.",
-        "`/usage day`, or `treadle usage --by day`.",
+    "import-failed": Explanation(
+        "A file of what was to be taken over from another program could not be written.",
+        "Check the permissions and the free space, and run it again: nothing is taken twice.",
+    ),
+    "import-unconfirmed": Explanation(
+        "`treadle import` asks before it takes anything, and there is no terminal to ask at.",
+        "Look at the list with --dry-run, then run it with --yes.",
     ),
     "step-missing": Explanation(
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."

@@ -32,6 +32,7 @@ COMMANDS = MappingProxyType(
         "audit": "verify the logs, or show what was approved and run",
         "trust": "trust a folder, or stop trusting it; list the trusted folders",
         "policy": "show what would be allowed and why; show and suggest rules",
+        "import": "take over rules, MCP servers and permissions of another coding agent",
         "config": "show each setting and where it comes from; set one",
         "login": "store a provider's key after trying it",
         "logout": "remove a provider's stored key",

@@ -182,7 +182,7 @@ def since_day(text: str, today: date) -> date:
         return date.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         raise ConfigError(
-            "usage-since",
+            "usage-option",
             f"{text!r} is no day.",
             why="It is neither a date nor a number of days.",
             fix="Write a date such as 2026-11-01, or 7d for the last seven days.",
@@ -193,7 +193,7 @@ def usage_text(key: str) -> str:
     """Give the report as a slash command shows it, by model unless another key is named. Raises `ConfigError`."""
     if key and key not in list(UsageKey):
         raise ConfigError(
-            "usage-key",
+            "usage-option",
             f"Usage cannot be summed up by {key!r}.",
             why=f"It is summed up by {', '.join(UsageKey)}.",
             fix="For example /usage day.",

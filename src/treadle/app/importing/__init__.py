@@ -1,0 +1,1 @@
+"""Taking over what other coding agents were told: rules, MCP servers, permissions."""
