@@ -230,9 +230,9 @@ _SESSIONS = {
         "A file of what was to be taken over from another program could not be written.",
         "Check the permissions and the free space, and run it again: nothing is taken twice.",
     ),
-    "import-unconfirmed": Explanation(
-        "`treadle import` asks before it takes anything, and there is no terminal to ask at.",
-        "Look at the list with --dry-run, then run it with --yes.",
+    "import-what": Explanation(
+        "`treadle import` does not know what to import, or has nobody to ask before it takes anything.",
+        "Look at the list with `treadle import --from NAME --dry-run`, then run it with --yes.",
     ),
     "step-missing": Explanation(
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."

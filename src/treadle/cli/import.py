@@ -1,55 +1,19 @@
 """Take over rules, MCP servers and permissions of another coding agent. Everything is shown before it is taken."""  # noqa: N999
 
 import argparse
-import sys
-from pathlib import Path
 
-_PROGRAMS = ("claude-code", "cline", "codex")
+from treadle.cli.take_over import add_program_flags, import_program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("--from", dest="program", choices=_PROGRAMS, required=True, help="the program")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be taken")
-    parser.add_argument("--yes", action="store_true", help="take it without asking")
-    parser.add_argument(
-        "--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder that allowed commands are for"
-    )
+    add_program_flags(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show the plan, and do it after a yes."""
-    from treadle.app.exits import Exit
-    from treadle.app.importing.plan import named, plan_lines, take_over
-    from treadle.app.importing.programs import import_plan
-    from treadle.app.wrapping import write_wrapped
-
-    plan = import_plan(arguments.program, arguments.directory.expanduser().resolve())
-    write_wrapped(sys.stdout, "\n".join(plan_lines(plan, Path.home())))
-    if not plan.takes:
-        sys.stdout.write("There is nothing new to take over.\n")
-        return Exit.DONE
-    if arguments.dry_run:
-        sys.stdout.write("Nothing was changed.\n")
-        return Exit.DONE
-    if not (arguments.yes or _agreed()):
-        sys.stdout.write("Nothing was changed.\n")
-        return Exit.DONE
-    write_wrapped(sys.stdout, f"Taken over. Written: {named(take_over(plan))}")
-    return Exit.DONE
-
-
-def _agreed() -> bool:
-    """Ask the person at the terminal. Raises `ConfigError` where there is none."""
+    """Take over what a program has."""
     from treadle.protocol.errors import ConfigError
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ConfigError(
-            "import-unconfirmed",
-            "Nothing was taken over.",
-            why="There is nobody to ask here.",
-            fix="Look at what is shown, then run it again with --yes.",
-        )
-    sys.stdout.write("Take this over? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    if arguments.program is None:
+        raise ConfigError("import-what", "What is to be imported?", fix="treadle import --from claude-code --dry-run")
+    return import_program(arguments)

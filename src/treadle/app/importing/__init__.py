@@ -1,1 +1,1 @@
-"""Taking over what other coding agents were told: rules, MCP servers, permissions."""
+"""Taking over what other coding agents know: rules, MCP servers, permissions."""

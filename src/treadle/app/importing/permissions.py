@@ -38,7 +38,7 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ImportContext:
     """Where entries are read: `context` is that of the folder they are about, `own` the folder of their file."""
 
     context: PolicyContext
@@ -55,10 +55,10 @@ class _LeftOutError(Exception):
     """No rule says this; the text says why."""
 
 
-def permission_of(entry: object, verdict: Verdict, where: Surroundings) -> Permission:
+def permission_of(entry: object, verdict: Verdict, where: ImportContext) -> Permission:
     """Find the rules for one entry of `permissions.allow`, `deny` or `ask`."""
     if not isinstance(entry, str):
-        return Permission(entry=repr(entry)[:80], verdict=verdict, note="it is no text")
+        return Permission(entry=repr(entry)[:80], verdict=verdict, note="it is not a text")
     try:
         if len(entry) > _LONGEST or hides_something(entry):
             raise _LeftOutError("it is too long, or has characters that cannot be seen")
@@ -79,7 +79,7 @@ def permission_of(entry: object, verdict: Verdict, where: Surroundings) -> Permi
     return Permission(entry=entry, verdict=verdict, rules=tuple(filter(None, written)), note=note)
 
 
-def _allowed(tool: str, about: str, where: Surroundings) -> tuple[tuple[Rule, ...], str]:
+def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, ...], str]:
     """Ask the policy what "always allow" would offer for the call, and take no more than that and than the entry."""
     note = ""
     match tool:
@@ -117,7 +117,7 @@ def _allowed(tool: str, about: str, where: Surroundings) -> tuple[tuple[Rule, ..
     return (replace(rule, id=rule_id(rule)),), note
 
 
-def _offered(access: Access, tool: str, where: Surroundings) -> Rule:
+def _offered(access: Access, tool: str, where: ImportContext) -> Rule:
     decision = decide_and_offer(where.specs[tool], {}, (access,), where.context)
     if decision.verdict is Verdict.ALLOW:
         raise _LeftOutError("it runs without asking already")
@@ -126,7 +126,7 @@ def _offered(access: Access, tool: str, where: Surroundings) -> Rule:
     return replace(rule_of(decision.offers[0]), scope=Scope.USER)
 
 
-def _exactly(rule: Rule, command: str, access: Access, where: Surroundings) -> Rule:
+def _exactly(rule: Rule, command: str, access: Access, where: ImportContext) -> Rule:
     """Narrow a rule down to the words of the command."""
     narrow = replace(rule, argv=tuple(_words(command)), exact=True, workspace=where.root)
     rules = replace(where.context.rules, rules=(*where.context.rules.rules, narrow))
@@ -136,7 +136,7 @@ def _exactly(rule: Rule, command: str, access: Access, where: Surroundings) -> R
     return narrow
 
 
-def _denied(tool: str, about: str, verdict: Verdict, where: Surroundings) -> tuple[tuple[Rule, ...], str]:
+def _denied(tool: str, about: str, verdict: Verdict, where: ImportContext) -> tuple[tuple[Rule, ...], str]:
     match tool:
         case "Bash":
             return _denied_command(about, verdict)
@@ -197,7 +197,7 @@ def _host(about: str) -> str:
     return domain.lower().removeprefix("*") if domain.startswith("*.") else domain.lower()
 
 
-def _patterns(about: str, where: Surroundings) -> list[str]:
+def _patterns(about: str, where: ImportContext) -> list[str]:
     """Read a line of a `.gitignore` as globs of rules: what it names, and everything below."""
     if about.startswith("!") or "\\" in about:
         raise _LeftOutError("a rule has no exceptions and no escapes")
@@ -225,7 +225,7 @@ def _with_below(pattern: str) -> Iterator[str]:
         yield f"{pattern}/**"
 
 
-def _absolute(pattern: str, where: Surroundings) -> str:
+def _absolute(pattern: str, where: ImportContext) -> str:
     if pattern.startswith("~/"):
         return posixpath.join(where.context.home, pattern[2:])
     return posixpath.join(where.root, pattern.removeprefix("**/"))

@@ -1,14 +1,21 @@
 """What an import would take, shown before anything is taken; what Treadle has already stays as it is."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.importing.reading import MOST_RULES, UnreadableError, hides_something, read_table, read_text, table_in
+from treadle.app.importing.reading import (
+    MOST_RULES,
+    UnreadableError,
+    bounded_text,
+    hides_something,
+    settings_table,
+    table_in,
+)
 from treadle.app.places import config_file
 from treadle.app.security.approvals import write_rules
 from treadle.context.imports import import_paths
@@ -75,7 +82,7 @@ def plan_text(plan: ImportPlan, source: Path, name: str) -> None:
     """Plan to copy a rules file for the model into the user's rules folder, under that name."""
     target = config_file().parent / "rules" / name
     try:
-        text = read_text(source, MOST_RULES)
+        text = bounded_text(source, MOST_RULES)
     except UnreadableError as error:
         plan.leave_out("rules for the model", source, str(error))
         return
@@ -85,7 +92,7 @@ def plan_text(plan: ImportPlan, source: Path, name: str) -> None:
         plan.leave_out("rules for the model", source, "it has characters that cannot be seen as they are")
         return
     try:
-        present = read_text(target, MOST_RULES)
+        present = bounded_text(target, MOST_RULES)
     except UnreadableError as error:
         plan.leave_out("rules for the model", source, f"{target} cannot be used: {error}")
         return
@@ -111,7 +118,7 @@ def plan_servers(plan: ImportPlan, source: Path, found: Mapping[str, Any]) -> No
     """Plan to keep MCP servers, given as `.mcp.json` has them. Of their secrets nothing is shown."""
     target = servers_file()
     try:
-        present = table_in(read_table(target), "mcpServers")
+        present = table_in(settings_table(target), "mcpServers")
     except UnreadableError as error:
         plan.leave_out(f"{len(found)} MCP servers", source, f"{target} cannot be used: {error}")
         return
@@ -217,11 +224,6 @@ def take_over(plan: ImportPlan) -> tuple[Path, ...]:
 
 def _write_servers(servers: Mapping[str, dict[str, Any]]) -> None:
     """Add servers to the file; it may hold secrets, so it is the owner's alone."""
-    table = read_table(servers_file())
+    table = settings_table(servers_file())
     table["mcpServers"] = {**servers, **table_in(table, "mcpServers")}
     write_private(servers_file(), f"{json.dumps(table, indent=2, ensure_ascii=False)}\n".encode(), mode=0o600)
-
-
-def named(paths: Iterable[Path]) -> str:
-    """List files in a sentence."""
-    return ", ".join(visible_name(str(path)) for path in paths)

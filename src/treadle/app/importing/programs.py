@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from treadle.app.compose import tool_specs
-from treadle.app.importing.permissions import Surroundings, permission_of
+from treadle.app.importing.permissions import ImportContext, permission_of
 from treadle.app.importing.plan import (
     ImportItem,
     ImportPlan,
@@ -20,10 +20,10 @@ from treadle.app.importing.plan import (
     plan_servers,
     plan_text,
 )
-from treadle.app.importing.reading import UnreadableError, read_table, table_in
+from treadle.app.importing.reading import UnreadableError, settings_table, table_in
 from treadle.app.places import data_directory
 from treadle.app.session.judging import policy_context
-from treadle.policy.rules import Rule
+from treadle.policy.rules import Rule, Ruleset
 from treadle.protocol.permissions import Mode, Standing, Verdict
 from treadle.store.trust import TrustState, TrustStore
 
@@ -52,8 +52,8 @@ def _claude_code(plan: ImportPlan, home: Path, folder: Path) -> None:
     plan_text(plan, own / "CLAUDE.md", "claude-code.md")
     for file in _files(own / "rules", "**/*.md"):
         plan_text(plan, file, f"claude-code-{'-'.join(file.relative_to(own / 'rules').parts)}")
-    with _told(plan, state := _first(own / ".claude.json", home / ".claude.json")):
-        table = read_table(state)
+    with _noting(plan, state := _first(own / ".claude.json", home / ".claude.json")):
+        table = settings_table(state)
         plan_servers(plan, state, table_in(table, "mcpServers"))
         others = [
             one for one in table_in(table, "projects").values() if isinstance(one, dict) and one.get("mcpServers")
@@ -61,11 +61,11 @@ def _claude_code(plan: ImportPlan, home: Path, folder: Path) -> None:
         if others:
             plan.leave_out(f"MCP servers of {len(others)} projects", state, "they are for single projects")
     settings = own / "settings.json"
-    with _told(plan, settings):
-        _permissions(plan, settings, table_in(read_table(settings), "permissions"), folder)
+    with _noting(plan, settings):
+        _permissions(plan, settings, table_in(settings_table(settings), "permissions"), folder)
     local = folder / ".claude" / "settings.local.json"
-    with _told(plan, local):
-        permissions = table_in(read_table(local), "permissions")
+    with _noting(plan, local):
+        permissions = table_in(settings_table(local), "permissions")
         if permissions and not _trusted(folder):
             plan.leave_out("permissions for this folder", local, "the folder is not trusted: `treadle trust`")
         elif permissions:
@@ -76,10 +76,9 @@ def _claude_code(plan: ImportPlan, home: Path, folder: Path) -> None:
 def _permissions(plan: ImportPlan, file: Path, found: Mapping[str, Any], folder: Path) -> None:
     context = policy_context(str(folder), Standing(mode=Mode.ASK), trusted=_trusted(folder))
     present = {(_meaning(rule), rule.verdict) for rule in context.rules.rules}
-    # What a rule allows already is found again as the same rule.
-    strict = tuple(rule for rule in context.rules.rules if rule.verdict is not Verdict.ALLOW)
-    context = replace(context, rules=replace(context.rules, rules=strict))
-    where = Surroundings(context, str(file.parent), {spec.name: spec for spec in tool_specs()})
+    # The same entry gives the same rule, whatever rules there are; what denies or asks goes before it anyway.
+    context = replace(context, rules=Ruleset())
+    where = ImportContext(context, str(file.parent), {spec.name: spec for spec in tool_specs()})
     for name, verdict in _LISTS:
         entries = found.get(name, [])
         if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
@@ -117,10 +116,10 @@ def _cline(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001 
     stores = [own, *(user / "globalStorage" / "saoudrizwan.claude-dev" for user in _editor_folders(home))]
     for store in stores:
         servers, state = store / "settings" / "cline_mcp_settings.json", store / "globalState.json"
-        with _told(plan, servers):
-            plan_servers(plan, servers, table_in(read_table(servers), "mcpServers"))
-        with _told(plan, state):
-            actions = table_in(read_table(state), "autoApprovalSettings", "actions")
+        with _noting(plan, servers):
+            plan_servers(plan, servers, table_in(settings_table(servers), "mcpServers"))
+        with _noting(plan, state):
+            actions = table_in(settings_table(state), "autoApprovalSettings", "actions")
             for name, on in actions.items():
                 if on is True:
                     plan.leave_out(
@@ -148,8 +147,8 @@ def _codex(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001
     own = Path(os.environ.get("CODEX_HOME") or home / ".codex")
     plan_text(plan, _first(own / "AGENTS.override.md", own / "AGENTS.md"), "codex.md")
     config = own / "config.toml"
-    with _told(plan, config):
-        table = read_table(config)
+    with _noting(plan, config):
+        table = settings_table(config)
         servers = table_in(table, "mcp_servers")
         plan_servers(plan, config, {name: _as_server(one) for name, one in servers.items()})
         for key in ("approval_policy", "sandbox_mode"):
@@ -166,7 +165,7 @@ def _codex(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001
                 )
             elif level is not None:
                 plan.leave_out(f"no trust in {name[:200]}", config, "Treadle trusts no folder before you say so")
-    _sessions(plan, own / "sessions", "**/*.jsonl")
+    _sessions(plan, own / "sessions", "**/*.jsonl", "Those of Codex cannot be imported.")
 
 
 _CODEX = {
@@ -196,12 +195,14 @@ def _as_server(one: object) -> object:
     return server
 
 
-def _sessions(plan: ImportPlan, folder: Path, pattern: str) -> None:
-    """Say how many sessions there are, and how one is imported."""
+def _sessions(
+    plan: ImportPlan, folder: Path, pattern: str, how: str = "`treadle import PATH` imports one, or a folder of them."
+) -> None:
+    """Say how many sessions there are, and how they are imported."""
     count = len(_files(folder, pattern, _MOST_SESSIONS))
     if count:
         many = f"{count:,} or more" if count == _MOST_SESSIONS else f"{count:,}"
-        plan.notes.append(f"Sessions in {folder}: {many}. `treadle import PATH` imports one.")
+        plan.notes.append(f"Sessions in {folder}: {many}. {how}")
 
 
 def _files(folder: Path, pattern: str, most: int = _MOST_FILES) -> list[Path]:
@@ -218,20 +219,13 @@ def _trusted(folder: Path) -> bool:
     return TrustStore(data_directory() / "trust").read(folder).state is TrustState.TRUSTED
 
 
-class _told:  # noqa: N801 - it reads as a word
-    """Says in the plan that a file cannot be used, and goes on."""
-
-    def __init__(self, plan: ImportPlan, file: Path) -> None:
-        self._plan, self._file = plan, file
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, UnreadableError):
-            self._plan.leave_out("all of this file", self._file, str(error))
-            return True
-        return False
+@contextmanager
+def _noting(plan: ImportPlan, file: Path) -> Iterator[None]:
+    """Say in the plan that a file cannot be used, and take the rest."""
+    try:
+        yield
+    except UnreadableError as error:
+        plan.leave_out("all of this file", file, str(error))
 
 
 PROGRAMS: Mapping[str, Callable[[ImportPlan, Path, Path], None]] = MappingProxyType(

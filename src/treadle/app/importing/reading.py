@@ -22,7 +22,7 @@ class UnreadableError(Exception):
     """A file cannot be used; the text says why."""
 
 
-def read_text(file: Path, most: int) -> str:
+def bounded_text(file: Path, most: int) -> str:
     """Read a file; empty where there is none. Raises `UnreadableError`."""
     try:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
@@ -41,9 +41,9 @@ def read_text(file: Path, most: int) -> str:
         raise UnreadableError("it is not UTF-8 text") from error
 
 
-def read_table(file: Path) -> dict[str, Any]:
+def settings_table(file: Path) -> dict[str, Any]:
     """Read a JSON or TOML file that holds a table; empty where there is none. Raises `UnreadableError`."""
-    text = read_text(file, MOST_SETTINGS)
+    text = bounded_text(file, MOST_SETTINGS)
     if not text.strip():
         return {}
     try:
