@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from treadle.app.compose import tool_specs
 from treadle.app.importing.permissions import ImportContext, Permission, permission_of
 from treadle.app.importing.plan import ImportPlan, ImportState, empty_plan, plan_lines, servers_file, take_over
-from treadle.app.importing.programs import import_plan
+from treadle.app.importing.programs import MOST_IMPORTED_RULES, import_plan
 from treadle.app.importing.reading import MOST_SETTINGS
 from treadle.app.session.judging import policy_context
 from treadle.policy.allowances import decide_and_offer, rule_of
@@ -63,11 +63,11 @@ def test_an_allowed_command_is_never_wider_than_what_always_allow_offers(
         return
     (rule,) = permission.rules
     assert rule.workspace == where.root
+    said, command = f"{command}{ending}", f"{command}{ending}".removesuffix(":*").removesuffix(" *")
     decision = decide_and_offer(SPECS["execute_command"], {}, (run(where, command),), where.context)
     offered = [rule_of(one) for one in decision.offers]
     assert any(rule.argv[: len(one.argv)] == one.argv and (rule.exact or not one.exact) for one in offered)
-    if not ending:
-        assert rule.exact
+    assert rule.exact or said != command
 
 
 @given(COMMANDS, st.sampled_from(["", ":*", " *"]), st.sampled_from(["", " more", " a b"]))
@@ -290,3 +290,16 @@ def test_servers_of_any_shape_are_taken_or_left_out(value: Any) -> None:
     plan_servers(plan, Path("/f"), {"a": value, "b": {"command": "x", "env": value}, "c": {"args": value, "url": "u"}})
     assert len(plan.items) == 3
     assert all(isinstance(server.get("env", {}), dict) for server in plan.servers.values())
+
+
+def test_many_permissions_never_make_a_rule_file_that_is_too_large_to_be_used(home: Home) -> None:
+    deny = [f"Bash(run {'x' * 300} {number})" for number in range(900)]
+    home.write(".claude/settings.json", {"permissions": {"deny": deny}})
+    plan = home.plan()
+    assert {item.note for item in plan.items if item.state is ImportState.LEFT_OUT} == {
+        "the rule file would become too large"
+    }
+    (file,) = take_over(plan)
+    assert 100 * 1024 < file.stat().st_size <= MOST_IMPORTED_RULES
+    assert policy_context(str(home.work), Standing(mode=Mode.ASK), trusted=True).rules.problems == ()
+    assert take_over(home.plan()) == ()

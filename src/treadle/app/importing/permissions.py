@@ -12,13 +12,13 @@ from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.ruletext import with_examples
+from treadle.policy.ruletext import render_rule, with_examples
 from treadle.policy.suggest import rule_id
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, ToolSpec, WritePath
 
 _ENTRY = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
-_LONGEST = 2_000
+_LONGEST = 500
 _WILD = re.compile(r"[*?\[\]]")
 _SHELL_SIGNS = re.compile(r"[;&|<>`$(){}\n]")
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
@@ -73,10 +73,15 @@ def permission_of(entry: object, verdict: Verdict, where: ImportContext) -> Perm
             rules = tuple(replace(one, id=f"{_NAMES[verdict]}-{rule_id(one)}") for one in rules)
     except _LeftOutError as error:
         return Permission(entry=entry[:_LONGEST], verdict=verdict, note=str(error))
-    written = tuple(with_examples(one) for one in rules)
-    if None in written:
+    written = tuple(one for rule in rules if (one := with_examples(rule)) is not None and _is_utf8(render_rule(one)))
+    if len(written) < len(rules):
         return Permission(entry=entry, verdict=verdict, note="a rule file cannot hold it")
-    return Permission(entry=entry, verdict=verdict, rules=tuple(filter(None, written)), note=note)
+    return Permission(entry=entry, verdict=verdict, rules=written, note=note)
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether a text can be written: the name of a folder may be of any bytes."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, ...], str]:

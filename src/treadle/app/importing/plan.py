@@ -20,6 +20,7 @@ from treadle.app.places import config_file
 from treadle.app.security.approvals import write_rules
 from treadle.context.imports import import_paths
 from treadle.policy.rules import Rule
+from treadle.policy.ruletext import render_rule
 from treadle.protocol.errors import StoreError
 from treadle.workspace.private_file import write_private
 from treadle.workspace.text import visible_name
@@ -112,6 +113,9 @@ def plan_text(plan: ImportPlan, source: Path, name: str) -> None:
 _TEXTS = ("command", "url", "cwd", "type")
 _TABLES = ("env", "headers")
 _LONGEST_NAME = 128
+_MOST_SERVERS = 100
+_LARGEST_SERVER = 32 * 1024
+"""Characters of one server: all of them together stay far below what is read of a settings file."""
 
 
 def plan_servers(plan: ImportPlan, source: Path, found: Mapping[str, Any]) -> None:
@@ -121,6 +125,9 @@ def plan_servers(plan: ImportPlan, source: Path, found: Mapping[str, Any]) -> No
         present = table_in(settings_table(target), "mcpServers")
     except UnreadableError as error:
         plan.leave_out(f"{len(found)} MCP servers", source, f"{target} cannot be used: {error}")
+        return
+    if len(found) > _MOST_SERVERS:
+        plan.leave_out(f"{len(found):,} MCP servers", source, f"these are more than {_MOST_SERVERS}")
         return
     for name, value in found.items():
         what = f"MCP server {name[:_LONGEST_NAME]}"
@@ -154,7 +161,8 @@ def _server(value: object) -> dict[str, Any] | None:
         if texts is None or not all(isinstance(text, str) and "\0" not in text for text in texts):
             return None
         kept[key] = one
-    return kept if kept.get("command") or kept.get("url") else None
+    is_server = kept.get("command") or kept.get("url")
+    return kept if is_server and len(json.dumps(kept)) <= _LARGEST_SERVER else None
 
 
 def _flat(key: str, value: object) -> list[object] | None:
@@ -194,6 +202,15 @@ def plan_lines(plan: ImportPlan, home: Path) -> Iterator[str]:
     yield from (visible_name(note) for note in plan.notes)
 
 
+def bytes_of_rule(rule: Rule, source: Path) -> int:
+    """Say how much longer the file of imported rules becomes with a rule."""
+    return len(f"\n{render_rule(rule, _origin(source))}".encode())
+
+
+def _origin(source: Path) -> str:
+    return f"imported from {visible_name(str(source))}"
+
+
 def take_over(plan: ImportPlan) -> tuple[Path, ...]:
     """Write what is to be taken; gives the files. Raises `ConfigError` or `StoreError`; what was written stays."""
     written: list[Path] = []
@@ -201,7 +218,7 @@ def take_over(plan: ImportPlan) -> tuple[Path, ...]:
     for rule, source in plan.rules:
         by_source.setdefault(source, []).append(rule)
     for source, rules in by_source.items():
-        if write_rules(rules, imported_rules_file(), note=f"imported from {visible_name(str(source))}"):
+        if write_rules(rules, imported_rules_file(), note=_origin(source)):
             written.append(imported_rules_file())
     try:
         for target, text in plan.texts.items():

@@ -15,12 +15,13 @@ from treadle.app.importing.plan import (
     ImportItem,
     ImportPlan,
     ImportState,
+    bytes_of_rule,
     empty_plan,
     imported_rules_file,
     plan_servers,
     plan_text,
 )
-from treadle.app.importing.reading import UnreadableError, settings_table, table_in
+from treadle.app.importing.reading import MOST_SETTINGS, UnreadableError, bounded_text, settings_table, table_in
 from treadle.app.places import data_directory
 from treadle.app.session.judging import policy_context
 from treadle.policy.rules import Rule, Ruleset
@@ -35,6 +36,9 @@ _LISTS = (
     ("ask", Verdict.REQUIRE_USER_CONFIRMATION),
     ("allow", Verdict.ALLOW),
 )
+MOST_IMPORTED_RULES = 192 * 1024
+"""Bytes of the file of imported rules: a larger one would not be used, and then everything asks."""
+
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _MODES = {"acceptEdits": "edits", "plan": "plan", "bypassPermissions": "full", "default": "ask", "dontAsk": "full"}
 
@@ -79,6 +83,8 @@ def _permissions(plan: ImportPlan, file: Path, found: Mapping[str, Any], folder:
     # The same entry gives the same rule, whatever rules there are; what denies or asks goes before it anyway.
     context = replace(context, rules=Ruleset())
     where = ImportContext(context, str(file.parent), {spec.name: spec for spec in tool_specs()})
+    size = len(bounded_text(imported_rules_file(), MOST_SETTINGS).encode())
+    size += sum(bytes_of_rule(rule, source) for rule, source in plan.rules)
     for name, verdict in _LISTS:
         entries = found.get(name, [])
         if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
@@ -91,6 +97,11 @@ def _permissions(plan: ImportPlan, file: Path, found: Mapping[str, Any], folder:
                 plan.leave_out(what, file, permission.note)
                 continue
             new = [rule for rule in permission.rules if (_meaning(rule), verdict) not in present]
+            larger = size + sum(bytes_of_rule(rule, file) for rule in new)
+            if larger > MOST_IMPORTED_RULES:
+                plan.leave_out(what, file, "the rule file would become too large")
+                continue
+            size = larger
             present |= {(_meaning(rule), verdict) for rule in new}
             plan.rules += [(rule, file) for rule in new]
             state = ImportState.TAKEN if new else ImportState.PRESENT
@@ -120,7 +131,7 @@ def _cline(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001 
             plan_servers(plan, servers, table_in(settings_table(servers), "mcpServers"))
         with _noting(plan, state):
             actions = table_in(settings_table(state), "autoApprovalSettings", "actions")
-            for name, on in actions.items():
+            for name, on in islice(actions.items(), _MOST_FILES):
                 if on is True:
                     plan.leave_out(
                         f"auto-approve {name[:80]}", state, _CLINE_ACTIONS.get(name, "it would allow too much")
