@@ -278,7 +278,7 @@ def _priced(prices: Prices | None) -> str:
 def _ends(report: UsageReport, hidden: int) -> Iterator[str]:
     if hidden:
         yield f"{counted(hidden, 'more row')}: --all shows all."
-    if report.by is UsageKey.MODEL and report.rows:
+    if any(row.prices is not None for row in report.rows):
         yield f"Sums are as of when the calls were made; the prices are of {report.prices_of} or of your settings."
     if report.unread:
         yield (
