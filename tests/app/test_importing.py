@@ -147,6 +147,13 @@ def test_denials_and_questions_hold_in_every_mode(
     assert judged(where, rules, one) is verdict
 
 
+def test_a_path_whose_beginning_is_not_clear_is_denied_everywhere_and_allowed_nowhere(where: ImportContext) -> None:
+    rules = found("Read(/a.txt)", Verdict.DENY, where).rules
+    for folder in (where.root, where.own, str(Path(where.own).parent)):
+        assert judged(where, rules, ReadPath(path=f"{folder}/a.txt")) is Verdict.DENY
+    assert found("Read(/a.txt)", Verdict.ALLOW, where).rules == ()
+
+
 class Home:
     """A home of Claude Code, Cline and Codex, and Treadle's own."""
 

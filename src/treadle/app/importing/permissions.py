@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from treadle.app.importing.reading import hides_something
@@ -107,6 +107,8 @@ def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, .
                 raise _LeftOutError("it would allow more than one host")
             rule = _offered(FetchUrl(url=f"https://{host}/"), "web_fetch", where)
         case _ if tool in (*_READS, *_EDITS):
+            if re.match(r"/(?!/)", about):
+                raise _LeftOutError("what `/` stands for differs between versions; // is the root of the disk")
             if not about or _WILD.search(about):
                 raise _LeftOutError("it would allow more than one file; the mode `edits` allows edits in the folder")
             (path,) = {_absolute(one, where) for one in _patterns(about, where)[:1]}
@@ -207,27 +209,22 @@ def _patterns(about: str, where: ImportContext) -> list[str]:
     if about.startswith("!") or "\\" in about:
         raise _LeftOutError("a rule has no exceptions and no escapes")
     text = re.sub(r"\[[^\]]*\]", "?", about)  # any character in place of some: stricter
-    base, stem = "", text
+    bases, stem = [""], text
     if text.startswith("//"):
-        base, stem = "/", text.lstrip("/")
+        bases, stem = ["/"], text.lstrip("/")
     elif text.startswith("~/"):
-        base, stem = "~/", text[2:]
-    elif text.startswith("/"):
-        base, stem = f"{where.own}/", text[1:]
+        bases, stem = ["~/"], text[2:]
+    elif text.startswith("/"):  # versions differ in where that begins
+        bases, stem = ["", f"{where.own}/", f"{posixpath.dirname(where.own)}/"], text[1:]
     elif text.startswith("./"):
         stem = text[2:]
     elif "/" not in text.rstrip("/"):
-        base = "**/"
+        bases = ["**/"]
     stem = posixpath.normpath(stem) if stem else "**"
     if stem.startswith("..") or stem == ".":
         raise _LeftOutError("it leads out of the folder")
-    return list(dict.fromkeys(_with_below(f"{base}{stem}")))
-
-
-def _with_below(pattern: str) -> Iterator[str]:
-    yield pattern
-    if not pattern.endswith("**"):
-        yield f"{pattern}/**"
+    below = () if stem.endswith("**") else (f"{stem}/**",)
+    return list(dict.fromkeys(f"{base}{one}" for base in bases for one in (stem, *below)))
 
 
 def _absolute(pattern: str, where: ImportContext) -> str:

@@ -54,7 +54,7 @@ def import_plan(program: str, folder: Path) -> ImportPlan:
 def _claude_code(plan: ImportPlan, home: Path, folder: Path) -> None:
     own = Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     plan_text(plan, own / "CLAUDE.md", "claude-code.md")
-    for file in _files(own / "rules", "**/*.md"):
+    for file in (*_files(own / "rules", "*.md"), *_files(own / "rules", "*/*.md")):
         plan_text(plan, file, f"claude-code-{'-'.join(file.relative_to(own / 'rules').parts)}")
     with _noting(plan, state := _first(own / ".claude.json", home / ".claude.json")):
         table = settings_table(state)
@@ -176,7 +176,7 @@ def _codex(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001
                 )
             elif level is not None:
                 plan.leave_out(f"no trust in {name[:200]}", config, "Treadle trusts no folder before you say so")
-    _sessions(plan, own / "sessions", "**/*.jsonl", "Those of Codex cannot be imported.")
+    _sessions(plan, own / "sessions", "*/*/*/*.jsonl", "Those of Codex cannot be imported.")
 
 
 _CODEX = {
