@@ -54,7 +54,7 @@ def import_plan(program: str, folder: Path) -> ImportPlan:
 def _claude_code(plan: ImportPlan, home: Path, folder: Path) -> None:
     own = Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     plan_text(plan, own / "CLAUDE.md", "claude-code.md")
-    for file in (*_files(own / "rules", "*.md"), *_files(own / "rules", "*/*.md")):
+    for file in _rules_files(plan, own / "rules", "*.md", "*/*.md"):
         plan_text(plan, file, f"claude-code-{'-'.join(file.relative_to(own / 'rules').parts)}")
     with _noting(plan, state := _first(own / ".claude.json", home / ".claude.json")):
         table = settings_table(state)
@@ -121,7 +121,7 @@ def _meaning(rule: Rule) -> tuple[object, ...]:
 
 def _cline(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001 - the others need it
     for rules in (home / "Documents" / "Cline" / "Rules", home / "Cline" / "Rules", home / ".cline" / "rules"):
-        for file in (*_files(rules, "*.md"), *_files(rules, "*.txt")):
+        for file in _rules_files(plan, rules, "*.md", "*.txt"):
             plan_text(plan, file, f"cline-{file.stem}.md")
     own = home / ".cline" / "data"
     stores = [own, *(user / "globalStorage" / "saoudrizwan.claude-dev" for user in _editor_folders(home))]
@@ -214,6 +214,14 @@ def _sessions(
     if count:
         many = f"{count:,} or more" if count == _MOST_SESSIONS else f"{count:,}"
         plan.notes.append(f"Sessions in {folder}: {many}. {how}")
+
+
+def _rules_files(plan: ImportPlan, folder: Path, *patterns: str) -> Iterator[Path]:
+    for pattern in patterns:
+        found = _files(folder, pattern)
+        yield from found
+        if len(found) == _MOST_FILES:
+            plan.notes.append(f"Of the rules in {folder} only {_MOST_FILES} ({pattern}) were looked at.")
 
 
 def _files(folder: Path, pattern: str, most: int = _MOST_FILES) -> list[Path]:
