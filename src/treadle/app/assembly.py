@@ -19,6 +19,7 @@ from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
+from treadle.app.session.checkpointing import LazyCheckpoints
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
@@ -27,8 +28,9 @@ from treadle.app.session.offering import NO_SKILLS, offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
 from treadle.app.session.roots import Roots
+from treadle.context.reader import TranscriptReader
 from treadle.engine.core.state import standing
-from treadle.engine.ports import Judge, Ports, Tool
+from treadle.engine.ports import Checkpoints, Judge, Ports, Tool
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
@@ -48,6 +50,7 @@ from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.history.checkpoints import FileCheckpoints
     from treadle.app.models.offered import OfferedModel
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
@@ -97,7 +100,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
     private = outputs() / parts.row.id
-    track = Track(None if parts.recalled is None else parts.recalled.past)
+    track = Track(None if parts.recalled is None else parts.recalled.past, partial(_conversation_at, parts))
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
 
     commands = ConfinedCommands(
@@ -187,6 +190,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
         keep=commands.keep,
+        checkpoints=_checkpoints(parts) if parts.settings.checkpoints.enabled else None,
     )
 
     async def clean_up() -> None:
@@ -237,6 +241,25 @@ async def _enclose(text: str, /, **session: Any) -> "Enclosed":
     from treadle.app.session.mention_sources import SessionParts, enclosed_in
 
     return await enclosed_in(text, SessionParts(**session))
+
+
+def _conversation_at(parts: Parts, seq: int) -> TranscriptReader:
+    from treadle.engine.core.history import conversation
+
+    return conversation(parts.store.read(parts.row.id, before=seq + 1, whole=False))
+
+
+def _checkpoints(parts: Parts) -> Checkpoints:
+    """Keep the files from the first change on; what that takes is loaded with it."""
+
+    @cache
+    def opened() -> "FileCheckpoints":
+        from treadle.app.history.opening import session_checkpoints
+
+        folders = (str(parts.trust.workspace), *parts.roots.folders)
+        return session_checkpoints(parts.store, parts.row.id, folders, ignored=parts.settings.checkpoints.ignored)
+
+    return LazyCheckpoints(opened)
 
 
 def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":

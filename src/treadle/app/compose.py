@@ -122,7 +122,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     await models.ask_local(mode=mode)
     choice = models.choose(mode=mode)
     now = clock()
-    session_id = _new_id(now)
+    session_id = new_session_id(now)
     row = SessionRow(
         id=session_id,
         workspace=str(workspace),
@@ -167,7 +167,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(logged_path(row.workspace)))
     missing, _ = store.missing(row.id)
-    log = store.read(row.id)
+    log = store.read(row.id, whole=False)
     recalled = recall(log)
     lost = [] if missing is None else [missing_events(missing)]
     if log.damage is not None:
@@ -307,8 +307,8 @@ def check_workspace(path: Path) -> Path:
     return resolved
 
 
-def _new_id(now: int) -> str:
-    """Ids sort by time; the end keeps two of one millisecond apart."""
+def new_session_id(now: int) -> str:
+    """Make the id of a session. Ids sort by time; the end keeps two of one millisecond apart."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now / 1000))
     return f"{stamp}-{os.urandom(3).hex()}"
 

@@ -23,7 +23,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     prefix = arguments.id or last_session(Path.cwd().resolve())
     with session_log(prefix) as (row, store):
-        sent = sent_request(list(store.read(row.id)), arguments.step)
+        sent = sent_request(list(store.read(row.id, whole=arguments.step is not None)), arguments.step)
     if arguments.raw:
         sys.stdout.write(f"{encode(sent.request).decode()}\n")
         return 0

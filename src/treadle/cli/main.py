@@ -24,6 +24,8 @@ COMMANDS = MappingProxyType(
         "sessions": "list sessions",
         "usage": "show what all sessions used and cost",
         "show": "show what happened in a session",
+        "checkpoint": "list the checkpoints of a session, show what changed since one, restore it",
+        "fork": "copy a session, to go on from one of its turns",
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
         "jobs": "list the commands in the background; show their output, stop them",

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from treadle.context.compaction import CompactionSettings
+from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
@@ -157,6 +158,22 @@ async def keep_nothing(digest: str, /) -> CallResult:  # noqa: ARG001 - the port
     raise ToolError("Nothing was applied: the changes are gone. Make the call again.")
 
 
+class Checkpoints(Protocol):
+    """Keeps the files of the workspace as they were, and brings them back. All raise `TreadleError`."""
+
+    async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
+        """Keep the files as number `n`, and say what changed since the `last` trees; the moment is not its to say."""
+        ...
+
+    async def restore(self, checkpoint: int, /) -> Restored:
+        """Bring files back that the session changed since; what others changed since stays."""
+        ...
+
+    async def rewind(self, wanted: Restore, /) -> Rewound:
+        """Find the place in the log at which the conversation was when the checkpoint was taken."""
+        ...
+
+
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
@@ -171,7 +188,8 @@ class Ports(Struct, frozen=True, kw_only=True):
     `observers` are given every event after it is logged. `trace` keeps what only a developer wants to read of a failure
     inside a tool. `left_out` names the tools that a model is not told of now, each with the reason, which also says
     what to do. `remember` writes allowances to the user's rules; raises `StoreError`. `keep` applies what a command
-    changed in a throw-away copy. With `checklist` any call may carry the task's checklist.
+    changed in a throw-away copy. Without `checkpoints` none are taken. With `checklist` any call may carry the task's
+    checklist.
     """
 
     log: EventLog
@@ -188,6 +206,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     checklist: bool = True
     compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
+    checkpoints: Checkpoints | None = None
     clock: Callable[[], int]
     jitter: Callable[[], float]
     observers: Sequence[Observer] = ()

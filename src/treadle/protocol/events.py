@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
+from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop
@@ -171,6 +172,7 @@ Op: TypeAlias = (
     | Noted
     | CompactNow
     | Pin
+    | Restore
 )
 
 
@@ -357,6 +359,10 @@ EventData: TypeAlias = (
     | Noted
     | CompactNow
     | Pin
+    | Restore
+    | CheckpointTaken
+    | Restored
+    | Rewound
     | SideAnswered
     | SessionStarted
     | Resumed

@@ -1,9 +1,9 @@
 """Reading a log a piece at a time: its events up to the first that is missing or damaged, and what is wrong there."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
@@ -52,17 +52,28 @@ class StoredEvents:
 
     From the beginning, a log of an older Treadle is read with what that said, under the numbers of the causes.
 
-    It ends at what is missing or damaged, or with `go_on` leaves it out; `damages` says, after the last event, what
-    that was. Raises `StoreError` for a log of a newer Treadle, and when the file itself is broken.
+    Those `without` which it is read are left out. It ends at what is missing or damaged, or with `go_on` leaves it
+    out; `damages` says, after the last event, what that was. Raises `StoreError` for a log of a newer Treadle, and when
+    the file itself is broken.
     """
 
-    def __init__(self, session_id: str, rows: Iterable[Stored], *, after: int, last: int, go_on: bool = False) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        rows: Iterable[Stored],
+        *,
+        after: int,
+        last: int,
+        go_on: bool = False,
+        without: Sequence[range] = (),
+    ) -> None:
         self.damages: list[Damage] = []
         self._session_id = session_id
         self._rows = rows
         self._expected = after + 1
         self._last = last
         self._go_on = go_on
+        self.without = without
         self._sources: dict[bytes, Source] = {}
         self._log = None if after else LogReader()
 
@@ -86,7 +97,8 @@ class StoredEvents:
                 if not self._go_on:
                     return
                 continue
-            yield from events
+            if not any(self._expected in cut for cut in self.without):
+                yield from events
             self._expected += 1
         if self._expected <= self._last:
             self._note(self._last, "The log ends before it.")
@@ -129,6 +141,23 @@ class StoredEvents:
 
 class _DamagedError(Exception):
     """A row that gives no event."""
+
+
+class _To(Struct):
+    to: int
+
+
+def left_behind(query: Callable[..., list[Any]], session_id: str, before: int) -> tuple[range, ...]:
+    """Give the numbers of the events that left the conversation when the user went back in it."""
+    rows = query(
+        "SELECT seq, data FROM events WHERE session_id = ? AND seq < ? AND type = 'rewound' ORDER BY seq DESC",
+        (session_id, before),
+    )
+    cuts: list[range] = []
+    for seq, data in rows:
+        if not cuts or seq < cuts[-1].start:  # else that way back has left the conversation itself
+            cuts.append(range(json.decode(data, type=_To).to + 1, seq))
+    return tuple(cuts)
 
 
 def rows_after(fetch: _Fetch, after: int) -> Iterator[Stored]:

@@ -134,14 +134,26 @@ class Store:
                 self._anchored[session_id] = tuple(one for one in kept if not holds(self._connection, session_id, one))
             self._anchors.write(session_id, (head, *self._anchored[session_id]))
 
-    def read(self, session_id: str, *, after: int = 0, before: int = _NO_END, go_on: bool = False) -> "StoredEvents":
-        """Read the events of a session between two numbers, as they are asked for; `go_on` leaves out damaged ones."""
-        from treadle.store.reading import StoredEvents, rows_after
+    def read(
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        before: int = _NO_END,
+        go_on: bool = False,
+        whole: bool = True,
+    ) -> "StoredEvents":
+        """Read the events of a session between two numbers, as they are asked for; `go_on` leaves out damaged ones.
+
+        Unless it is read `whole`, what left the conversation when the user went back is left out.
+        """
+        from treadle.store.reading import StoredEvents, left_behind, rows_after
 
         rows = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         last = min(rows[0][0] if rows else 0, before - 1)
         fetch = partial(self._fetch, "seq, at, source, data, version", session_id, before)
-        return StoredEvents(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on)
+        without = () if whole else left_behind(self.query, session_id, before)
+        return StoredEvents(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on, without=without)
 
     def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
         from treadle.store.reading import AT_ONCE

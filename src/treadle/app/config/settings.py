@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from treadle.app.config.checkpoint_settings import CheckpointSettings
 from treadle.app.config.context_settings import ContextSettings
 from treadle.app.config.diagnostic_settings import DiagnosticSettings
 from treadle.app.config.terminal_settings import Colours, Editing
@@ -108,6 +109,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_unasked: Tokens | None = None
     budget: BudgetSettings = BudgetSettings()
     context: ContextSettings = ContextSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
     pass_variables: tuple[str, ...] = ()

@@ -177,7 +177,9 @@ class RemoteSession:
         if snapshot is None:
             return ()
         with suppress(TreadleError):
-            return tuple(notifications(event for event in self._store.read(self.id) if event.seq <= snapshot.seq))
+            return tuple(
+                notifications(event for event in self._store.read(self.id, whole=False) if event.seq <= snapshot.seq)
+            )
         return snapshot.calls
 
     @property

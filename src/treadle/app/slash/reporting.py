@@ -22,6 +22,7 @@ from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.git_mentions import Repository
 from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
+from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 
@@ -41,7 +42,7 @@ def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
 
 def _context(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     with session_log(session.id) as (row, store):
-        sent = sent_request(list(store.read(row.id)))
+        sent = sent_request(list(store.read(row.id, whole=False)))
     report = context_report(sent, model_prices(sent.model))
     return CommandAnswer(text=visible("\n".join(context_lines(report, sent.model))))
 
@@ -100,6 +101,9 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "permissions": _permissions,
         "config": _config,
         "doctor": _doctor,
+        "undo": undo,
+        "rewind": rewind,
+        "fork": fork,
         "rules": lambda session, argument: CommandAnswer(text=rules_command(session.trust, argument)),
         "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
     }

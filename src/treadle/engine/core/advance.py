@@ -3,7 +3,18 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from treadle.engine.core import answers, calls, checklist, compaction, interruptions, replies, room, sealing, turns
+from treadle.engine.core import (
+    answers,
+    calls,
+    checklist,
+    compaction,
+    files,
+    interruptions,
+    replies,
+    room,
+    sealing,
+    turns,
+)
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import (
     Assemble,
@@ -34,6 +45,7 @@ from treadle.engine.core.state import (
     with_notes,
 )
 from treadle.engine.core.transition import Transition
+from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
     Answer,
@@ -144,7 +156,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=event.source)))
             return state, [turns.queue_changed(state)]
         case EditQueued() as data:
-            return _edit_queue(state, data)
+            return turns.edit_queue(state, data)
         case Answer() as data:
             state, effects = _answer(state, data)
             return state, [_by(event.source, effect) for effect in effects]
@@ -166,6 +178,14 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return room.compact_now(state, data)
         case Pin() as data:
             return room.pin(state, data), []
+        case Restore() as data:
+            return files.restore(state, data)
+        case CheckpointTaken() as data:
+            return files.taken(state, data), []
+        case Restored() as data:
+            return files.restored(state, data)
+        case Rewound() as data:
+            return files.rewound(state, data, sealing.read(data.state)), []
         case SideAnswered(usage=usage, cost=cost):
             return bill(state, usage, cost), []
         case SetLimits(limits=limits):
@@ -253,18 +273,6 @@ def _time_is_up(state: State) -> Transition:
     return _interrupt(replace(state, stopping=TurnStop.TIME))
 
 
-def _edit_queue(state: State, data: EditQueued) -> Transition:
-    queue = tuple(
-        replace(waiting, prompt=replace(waiting.prompt, content=data.content, enclosed=data.enclosed))
-        if waiting.prompt.id == data.prompt_id
-        else waiting
-        for waiting in state.queue
-        if waiting.prompt.id != data.prompt_id or data.content
-    )
-    state = replace(state, queue=queue)
-    return state, [turns.queue_changed(state)]
-
-
 def _answer(state: State, data: Answer) -> Transition:
     state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
@@ -350,12 +358,12 @@ def _withdraw_questions(state: State) -> Transition:
 
 
 def _resume(state: State, data: Resumed) -> Transition:
-    state = replace(state, user_present=data.user_present)
+    state, effects = files.go_on_after_restart(replace(state, user_present=data.user_present))
     if state.cancelling:
-        state, effects = interruptions.abandon(state)
-        return replace(state, activity=Idle()), effects
-    state, effects = _take_up(state, data)
-    return state, [*turns.bound_time(state), *effects]
+        state, more = interruptions.abandon(state)
+        return replace(state, activity=Idle()), effects + more
+    state, more = _take_up(state, data)
+    return state, [*effects, *turns.bound_time(state), *more]
 
 
 def _take_up(state: State, data: Resumed) -> Transition:

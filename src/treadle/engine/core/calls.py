@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treadle.engine.core import texts
+from treadle.engine.core import files, texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool
 from treadle.engine.core.learning import learn_from, ran_something, with_run
@@ -110,7 +110,8 @@ def propose(state: State, data: CallProposed) -> Transition:
         return put(
             state, replace(call, status=CallStatus.FINISHED, result=result_text(Outcome.INVALID, data.call.problem))
         )
-    return state, [_call_notice(call)]
+    state, effects = files.expect_change(state, call)
+    return state, [_call_notice(call), *effects]
 
 
 def schedule(state: State) -> Transition:
@@ -251,13 +252,24 @@ def _ask(state: State, call: CallState, question: Question) -> Transition:
 def start(state: State, call: CallState, decision: Decision) -> Transition:
     """Let the call run; the intent is logged by the runtime before it does."""
     state, effects = put(state, replace(call, status=CallStatus.STARTING))
-    return state, [*effects, run_of(call, decision)]
+    run = run_of(call, decision)
+    if run.changes:
+        state, more = files.before_change(state, asked=call.status is CallStatus.ASKING)
+        effects += more
+    return state, [*effects, run]
 
 
 def run_of(call: CallState, decision: Decision) -> RunTool:
     """Run what was judged, in what it was judged for; a second run as the user chose."""
     rights = call.rights or rights_of(decision)
-    return RunTool(call=call.call, digest=decision.digest, rerun=call.rerun, rights=rights, keep=call.keep)
+    return RunTool(
+        call=call.call,
+        digest=decision.digest,
+        rerun=call.rerun,
+        rights=rights,
+        keep=call.keep,
+        changes=files.may_change(call, rights),
+    )
 
 
 def rights_of(decision: Decision) -> Rights | None:

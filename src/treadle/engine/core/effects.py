@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from treadle.protocol.base import Tagged
+from treadle.protocol.checkpoints import Moment, Restore
 from treadle.protocol.events import Source
 from treadle.protocol.notifications import Notification, TurnOutcome
 from treadle.protocol.permissions import Allowance
@@ -47,7 +48,8 @@ class RunTool(Tagged, frozen=True, kw_only=True, tag="run_tool"):
     """Run what was judged under this digest; `rerun` after a restart in the middle of it.
 
     `rights` are what its command runs in: those of the decision, and what the sandbox stopped the first time. With
-    `keep` it does not run again: what it changed in its throw-away copy, under this digest, is applied.
+    `keep` it does not run again: what it changed in its throw-away copy, under this digest, is applied. What `changes`
+    files waits for the checkpoints that are being taken.
     """
 
     call: ToolCall
@@ -55,6 +57,20 @@ class RunTool(Tagged, frozen=True, kw_only=True, tag="run_tool"):
     rerun: bool = False
     rights: Rights | None = None
     keep: str = ""
+    changes: bool = False
+
+
+class TakeCheckpoint(Tagged, frozen=True, kw_only=True, tag="take_checkpoint"):
+    """Keep the files as they are now."""
+
+    step: int
+    moment: Moment
+
+
+class RestoreCheckpoint(Tagged, frozen=True, kw_only=True, tag="restore_checkpoint"):
+    """Bring back what the user wants."""
+
+    wanted: Restore
 
 
 class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):
@@ -96,7 +112,19 @@ class Seal(Tagged, frozen=True, kw_only=True, tag="seal"):
 
 
 Effect: TypeAlias = (
-    Assemble | CallModel | MakeRoom | JudgeCall | RunTool | Remember | StartTimer | Cancel | Notify | Respond | Seal
+    Assemble
+    | CallModel
+    | MakeRoom
+    | JudgeCall
+    | RunTool
+    | TakeCheckpoint
+    | RestoreCheckpoint
+    | Remember
+    | StartTimer
+    | Cancel
+    | Notify
+    | Respond
+    | Seal
 )
 
 

@@ -41,6 +41,14 @@ def read_past(events: Iterable[Event]) -> Past:
     return Past(state=state, reader=reader, notifications=tuple(notified.notifications()))
 
 
+def conversation(events: Iterable[Event]) -> TranscriptReader:
+    """Read no more than the conversation off a log."""
+    reader = TranscriptReader()
+    for event in events:
+        reader.take(event)
+    return reader
+
+
 def last_state(events: Iterable[Event]) -> State:
     """Give the state after a log: the last one that it holds, and what came since. Raises `DriftError`."""
     tail: list[Event] = []

@@ -3,6 +3,7 @@
 from treadle.engine.core.calls import find
 from treadle.engine.core.effects import turn_timer
 from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
+from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
@@ -94,6 +95,15 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case Pin(id=pin_id, text=text):
             known = text or any(one.id == pin_id for one in state.space.pins)
             return "" if known else "nothing with this id is pinned"
+        case Restore() as wanted:
+            return _restore(state, wanted)
+        case Restored(checkpoint=n):
+            going_on = state.files.restoring
+            return "" if going_on is not None and going_on.checkpoint == n else "nothing is being restored"
+        case Rewound(to=to):
+            return _rewind(state, to)
+        case CheckpointTaken(n=n):
+            return "" if n == state.files.taken + 1 else f"the next checkpoint is number {state.files.taken + 1}"
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)
             return "" if known else "nothing with this id is allowed for this session"
@@ -133,6 +143,24 @@ def _room(state: State) -> str:
     if state.turns == 0:
         return "there is no message yet"
     return "room is being made already" if isinstance(state.activity, Compacting) else ""
+
+
+def _restore(state: State, wanted: Restore) -> str:
+    if state.files.restoring is not None:
+        return "something is being restored already"
+    if wanted.checkpoint > state.files.taken or (wanted.checkpoint < 1 and (wanted.files or not wanted.to)):
+        return f"there is no checkpoint {wanted.checkpoint}"
+    return _busy(state)
+
+
+def _rewind(state: State, to: int) -> str:
+    return _busy(state) if 1 <= to <= state.seq else "there is no such event before"
+
+
+def _busy(state: State) -> str:
+    if state.turn is not None or isinstance(state.activity, Compacting):
+        return "a turn is going on: interrupt it first"
+    return "a message waits: drop it first" if state.queue else ""
 
 
 def _timer_runs(state: State, timer: str) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from treadle.engine.core.calls import find
 from treadle.engine.core.effects import Effect, Notify
 from treadle.engine.core.state import State, replace
+from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import CallFinished, CallJudged, ContextReady, Event
 from treadle.protocol.notifications import (
@@ -60,13 +61,18 @@ def sealed(before: State, event: Event, after: State, effects: Sequence[Effect])
                 yield TurnSettled(turn=turn, outcome=outcome, state=written(after))
             case notification:
                 yield from _of_call_or_model(notification, brought)
-    yield from _state_within_turn(event, after)
+    yield from _whole_state(event, after)
 
 
-def _state_within_turn(event: Event, after: State) -> Iterator[Sealed]:
-    """Write the state of a long turn down now and then, so that taking it up again stays quick."""
-    if isinstance(event.data, ContextReady) and event.data.step % STEPS_BETWEEN_STATES == 0 and after.turn is not None:
-        yield StateSealed(state=written(after))
+def _whole_state(event: Event, after: State) -> Iterator[Sealed]:
+    """Write the state down after a way back, and now and then in a long turn: taking it up again stays quick."""
+    match event.data:
+        case ContextReady(step=step) if step % STEPS_BETWEEN_STATES == 0 and after.turn is not None:
+            yield StateSealed(state=written(after))
+        case Rewound():
+            yield StateSealed(state=written(after))
+        case _:
+            return
 
 
 def _of_call_or_model(notification: Notification, brought: CallResult | None) -> Iterator[Sealed]:

@@ -7,6 +7,7 @@ import msgspec
 
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.events import Pin, Prompt, Source
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
@@ -207,6 +208,20 @@ class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
     pins: tuple[Pin, ...] = ()
 
 
+class FilesState(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """How many checkpoints were `taken`, and the `trees` of the last one.
+
+    `covered` is the last step before which one is wanted; `changing` the step in which something may have changed
+    files since the last one; 0 for none. `restoring` is what the user wants restored.
+    """
+
+    taken: int = 0
+    trees: tuple[str, ...] = ()
+    covered: int = 0
+    changing: int = 0
+    restoring: Restore | None = None
+
+
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that `advance` knows.
 
@@ -239,6 +254,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     guard: Guard = Guard()
     checklist: ChecklistState = ChecklistState()
     space: Space = Space()
+    files: FilesState = FilesState()
     changed: tuple[FileChange, ...] = ()
     runs: tuple[Ran, ...] = ()
     cancelling: bool = False

@@ -1,9 +1,11 @@
 """What the machine itself says to the model: results of calls that did not run, notes, reminders."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from treadle.protocol.checkpoints import Restored
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import CopyChanges, Right, Risk, SandboxDenial
 
@@ -134,6 +136,38 @@ def _missing_right(denial: SandboxDenial) -> str:
             return f"to reach {denial.target or 'the network'}"
         case Right.UNSANDBOXED:
             return "to run outside the sandbox"
+
+
+def files_restored(data: Restored) -> str:
+    """Tell the model that files are not as it left them."""
+    names = _some([*data.written, *(f"{path} (deleted)" for path in data.removed)])
+    return f"The user restored files to an earlier state (checkpoint {data.checkpoint}). Read before you edit: {names}"
+
+
+def restored_notice(data: Restored) -> str:
+    """Tell the user what was restored, and what was not."""
+    count = len(data.written) + len(data.removed)
+    lines = [f"Checkpoint {data.checkpoint}: {count} file{'' if count == 1 else 's'} restored."]
+    lines += [f"Not restored: {one.path}: {one.why}" for one in data.conflicts]
+    return "\n".join([*lines, *([data.error] if data.error else [])])
+
+
+def back_in_conversation(*, files: bool) -> str:
+    """Tell the model that it is not where it was."""
+    also = "" if files else " The files were not restored: they may hold later changes."
+    return f"The user took the conversation back to this point.{also}"
+
+
+FORKED = (
+    "This is a copy of the conversation up to here. The files may hold changes that were made after it. Read before "
+    "you edit."
+)
+_NAMED = 20
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more." if more > 0 else ".")
 
 
 NOTHING_TO_LEAVE_OUT = "The conversation is too short to remove anything from it."

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.engine.core import checklist, guards, room, texts
+from treadle.engine.core import checklist, files, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
 from treadle.engine.core.state import (
@@ -22,7 +22,7 @@ from treadle.engine.core.state import (
     with_note,
 )
 from treadle.engine.core.transition import Transition
-from treadle.protocol.events import Delivery
+from treadle.protocol.events import Delivery, EditQueued
 from treadle.protocol.messages import Enclosure, Text, origins
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
@@ -59,10 +59,11 @@ def settle(state: State) -> Transition:
     if state.turn is None and state.space.wanted is not None and isinstance(state.activity, Idle):
         state, more = room.begin_wanted(state)
         effects += more
-    if state.turn is None and state.queue and isinstance(state.activity, Idle):
+    if state.turn is None and state.queue and isinstance(state.activity, Idle) and state.files.restoring is None:
         state, more = _start_turn(state)
         effects += more
-    return state, effects
+    state, more = files.after_change(state)
+    return state, [*more, *effects]
 
 
 def _why_stopped(state: State) -> str:
@@ -216,6 +217,19 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
 def queue_changed(state: State) -> Notify:
     """Tell what waits."""
     return Notify(notification=QueueChanged(prompts=queued(state)))
+
+
+def edit_queue(state: State, data: EditQueued) -> Transition:
+    """Change a prompt that waits; without content it is dropped."""
+    queue = tuple(
+        replace(waiting, prompt=replace(waiting.prompt, content=data.content, enclosed=data.enclosed))
+        if waiting.prompt.id == data.prompt_id
+        else waiting
+        for waiting in state.queue
+        if waiting.prompt.id != data.prompt_id or data.content
+    )
+    state = replace(state, queue=queue)
+    return state, [queue_changed(state)]
 
 
 def queued(state: State) -> tuple[QueuedPrompt, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -16,9 +17,11 @@ from treadle.engine.core.effects import (
     Notify,
     Remember,
     Respond,
+    RestoreCheckpoint,
     RunTool,
     Seal,
     StartTimer,
+    TakeCheckpoint,
     call_work,
     model_work,
     step_work,
@@ -30,6 +33,7 @@ from treadle.engine.ports import Ports, Prepared, RedactedOutput
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
+from treadle.engine.runtime.checkpointing import Checkpointer
 from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
 from treadle.engine.runtime.requests import (
     build_request,
@@ -71,6 +75,8 @@ class Performer:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
         self._assembler = Assembler(ports, session)
+        self._checkpointer = Checkpointer(ports.checkpoints, session)
+        self._checkpointing: set[asyncio.Task[None]] = set()
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
@@ -99,6 +105,10 @@ class Performer:
                     broken=partial(self._broken_call, call.id),
                     cut=partial(_cut_call, call.id),
                 )
+            case TakeCheckpoint(step=step, moment=moment):
+                self._checkpoint(self._checkpointer.take(step, moment))
+            case RestoreCheckpoint(wanted=restore):
+                self._checkpoint(self._checkpointer.restore(restore))
             case Remember(allowances=allowances):
                 self._own("remember", lambda: self._remember(allowances))
             case StartTimer(timer=timer, seconds=seconds):
@@ -111,6 +121,16 @@ class Performer:
                 pass
             case _:
                 assert_never(effect)
+
+    def _checkpoint(self, work: Coroutine[None, None, None]) -> None:
+        """Begin with what no interrupt stops: it takes moments, and half of it would be no use."""
+        task = self._group.create_task(_unless_late(work), name="checkpoint")
+        self._checkpointing.add(task)
+        task.add_done_callback(self._checkpointing.discard)
+
+    async def checkpointed(self) -> None:
+        """Wait for the checkpoints that are being taken."""
+        await asyncio.gather(*self._checkpointing)
 
     def cancel_all(self) -> None:
         """Stop all work."""
@@ -200,6 +220,8 @@ class Performer:
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
+        if effect.changes and self._checkpointing:
+            await asyncio.wait(self._checkpointing)
         if effect.keep:
             await self._keep(effect)
             return
@@ -260,6 +282,11 @@ class Performer:
     async def _wait(self, timer: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self._session.post(TimerFired(timer=timer))
+
+
+async def _unless_late(work: Coroutine[None, None, None]) -> None:
+    with suppress(RefusedError):  # the session has closed
+        await work
 
 
 def _cut_call(call_id: str) -> CallFinished:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 
 from msgspec import Struct
 
@@ -16,17 +15,10 @@ from treadle.engine.runtime.feeds import Feed, Feeds
 from treadle.engine.runtime.perform import Performer
 from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import Snapshot
+from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
-from treadle.protocol.events import (
-    ENGINE,
-    CallFinished,
-    CallStarted,
-    Event,
-    EventData,
-    Prompt,
-    Source,
-)
+from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
 from treadle.protocol.notifications import Notice, Notification
 from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.tools import ToolEffect
@@ -148,7 +140,8 @@ class Session:
                     self._arrived.clear()
                     await self._process(performer)
                 performer.cancel_all()
-            await self._keep_last_outcomes()
+                await self._keep_last_checkpoints(performer)
+            await self._keep_last(CallFinished)
         finally:
             self._closed.set()
             self._refuse_rest()
@@ -225,7 +218,7 @@ class Session:
     def _must_last(self, data: EventData) -> bool:
         """Whether the event has to survive a power cut before anything follows from it."""
         match data:
-            case Prompt():
+            case Prompt() | CheckpointTaken():
                 return True
             case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
                 call = next((call for call in self.state.calls if call.call.id == call_id), None)
@@ -233,12 +226,28 @@ class Session:
             case _:
                 return False
 
-    async def _keep_last_outcomes(self) -> None:
-        """Log the outcomes of tools that were ended by `close`, so that nothing known is lost."""
+    async def _keep_last_checkpoints(self, performer: Performer) -> None:
+        """Wait for the checkpoints that are being taken, and log them."""
+        ended = asyncio.ensure_future(performer.checkpointed())
+        while not ended.done():
+            arrived = asyncio.ensure_future(self._arrived.wait())
+            await asyncio.wait((ended, arrived), return_when=asyncio.FIRST_COMPLETED)
+            arrived.cancel()
+            self._arrived.clear()
+            await self._keep_last(CheckpointTaken, Restored, Rewound)
+        await ended
+
+    async def _keep_last(self, *kinds: type[EventData]) -> None:
+        """Log what `close` has not stopped, or the outcome of what it has, so that nothing known is lost."""
         events: list[Event] = []
-        for posted in [posted for posted in self._inbox if isinstance(posted.data, CallFinished)]:
-            with suppress(RefusedError):
+        for posted in [posted for posted in self._inbox if isinstance(posted.data, kinds)]:
+            self._inbox.remove(posted)
+            try:
                 self._take(self._stamp(posted.data, posted.source), events)
+            except RefusedError as refusal:
+                posted.refuse(refusal)
+                continue
+            posted.accept()
         if events:
             await self._ports.log.append(events, durable=True)
             await self._observe(events)

@@ -1,5 +1,6 @@
 """Where a session is: its state and its conversation, as the log gives them. The session alone brings it forward."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from treadle.context.reader import TranscriptReader
@@ -7,6 +8,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance
 from treadle.engine.core.effects import Effect
 from treadle.engine.core.state import State
+from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.events import Event
 
 if TYPE_CHECKING:
@@ -14,9 +16,15 @@ if TYPE_CHECKING:
 
 
 class Track:
-    """Made before the session, so that what the session is made of can look at it."""
+    """Made before the session, so that what the session is made of can look at it.
 
-    def __init__(self, past: "Past | None" = None) -> None:
+    `reader_at` reads the conversation up to an event of that number, for a way back to it.
+    """
+
+    def __init__(
+        self, past: "Past | None" = None, reader_at: Callable[[int], TranscriptReader] = lambda _: TranscriptReader()
+    ) -> None:
+        self._reader_at = reader_at
         self._state = State() if past is None else past.state
         self._reader = TranscriptReader() if past is None else past.reader
 
@@ -38,5 +46,7 @@ class Track:
     def take(self, event: Event) -> tuple[Effect, ...]:
         """Take the next event; raises `RefusedError`, with nothing changed, when it is illegal now."""
         self._state, effects = advance(self._state, event)
+        if isinstance(event.data, Rewound):
+            self._reader = self._reader_at(event.data.to)
         self._reader.take(event)
         return effects

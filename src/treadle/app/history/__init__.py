@@ -1,0 +1,1 @@
+"""A session's past: its checkpoints, and the ways back to them."""

@@ -1,0 +1,177 @@
+"""The checkpoints of a session: where its files are kept, and how they and the conversation are brought back."""
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.history.points import Points, chain
+from treadle.engine.core.history import last_state
+from treadle.engine.core.sealing import written
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
+from treadle.store.sqlite import Store
+from treadle.workspace.checkpoints.comparing import TreeChange
+from treadle.workspace.checkpoints.planning import Interval, RestorePlan
+from treadle.workspace.checkpoints.store import CheckpointStore, open_checkpoints
+from treadle.workspace.names import logged_path, shown_name
+
+_NAMED = 50
+"""Paths that are not covered which a checkpoint names."""
+
+
+class KeptRoot(Struct, frozen=True):
+    """One folder of the workspace, and where its files are kept."""
+
+    path: str
+    kept: CheckpointStore
+
+    def shown(self, path: bytes | str) -> str:
+        """Give the whole path of what is in it, as it is shown and logged."""
+        return shown_name(f"{self.path}/{os.fsdecode(path)}")
+
+
+class FileCheckpoints:
+    """Keeps the files of one session, and brings them and its conversation back."""
+
+    def __init__(self, store: Store, session_id: str, folder: Path, roots: Sequence[str], *, ignored: bool) -> None:
+        self._store = store
+        self._id = session_id
+        self._roots = [
+            KeptRoot(
+                root,
+                open_checkpoints(_folder_of(folder, root), root, covers_ignored=ignored),
+            )
+            for root in map(logged_path, roots)
+        ]
+
+    async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
+        """Keep the files as number `n`, and say what changed since the `last` trees."""
+        return await asyncio.to_thread(self.take_now, n, last)
+
+    def take_now(self, n: int, last: Sequence[str]) -> CheckpointTaken:
+        """Do what `take` does; to be called in a thread."""
+        taken = [root.kept.take(f"{self._id}/{n}") for root in self._roots]
+        trees = tuple(one.tree for one in taken)
+        changes = list(self.changes(last, trees)) if len(last) == len(trees) else []
+        missing = [
+            f"{root.shown(one.path)}: {one.why}"
+            for root, each in zip(self._roots, taken, strict=True)
+            for one in each.not_covered
+        ]
+        return CheckpointTaken(
+            n=n,
+            step=0,
+            moment=Moment.BEFORE,
+            trees=trees,
+            files=len(changes),
+            added=sum(change.added or 0 for _, change in changes),
+            removed=sum(change.removed or 0 for _, change in changes),
+            not_covered=tuple(missing[:_NAMED]),
+            more=max(0, len(missing) - _NAMED),
+        )
+
+    def changes(self, old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[KeptRoot, TreeChange]]:
+        """Say what is different between two checkpoints, with the root that each path is in."""
+        for root, before, after in zip(self._roots, old, new, strict=True):
+            if before != after:
+                yield from ((root, change) for change in root.kept.compare(before, after))
+
+    def diff(self, old: Sequence[str], new: Sequence[str]) -> str:
+        """Give a unified diff between two checkpoints."""
+        pairs = zip(self._roots, old, new, strict=True)
+        return "".join(root.kept.diff(before, after) for root, before, after in pairs if before != after)
+
+    async def restore(self, checkpoint: int, /) -> Restored:
+        """Bring files back that the session changed since; what others changed since stays."""
+        since = self._since(checkpoint)
+        return await asyncio.to_thread(self._restore, since)
+
+    def _restore(self, since: Sequence[CheckpointTaken]) -> Restored:
+        written_: list[str] = []
+        removed: list[str] = []
+        conflicts: list[UnrestoredPath] = []
+        troubles: list[str] = []
+        for root, plan in self._plans(since, since[-1].trees):
+            done = root.kept.apply(plan)
+            written_ += map(root.shown, done.written)
+            removed += map(root.shown, done.removed)
+            unrestored = (*plan.conflicts, *done.conflicts)
+            conflicts += [UnrestoredPath(path=root.shown(one.path), why=one.why) for one in unrestored]
+            troubles += [f"{root.shown(one.path)}: {one.why}" for one in done.failed]
+        error = "Not restored: " + "; ".join(troubles) if troubles else ""
+        return Restored(
+            checkpoint=since[0].n,
+            written=tuple(written_),
+            removed=tuple(removed),
+            conflicts=tuple(conflicts),
+            error=error,
+        )
+
+    def look(self) -> tuple[str, ...]:
+        """Keep the files as they are now, under no number; only the last look is kept."""
+        return tuple(root.kept.take(f"{self._id}/now").tree for root in self._roots)
+
+    def plans(self, checkpoint: int, now: Sequence[str]) -> list[tuple[KeptRoot, RestorePlan]]:
+        """Say for each root what restoring a checkpoint would do to the files as they are `now`."""
+        return self._plans(self._since(checkpoint), now)
+
+    def _since(self, checkpoint: int) -> list[CheckpointTaken]:
+        """Give a checkpoint and all after it; raises `SessionError` where there is none of that number."""
+        points = Points(self._store, self._id)
+        points.checkpoint(checkpoint)
+        return [one for one in chain(points.checkpoints) if one.n >= checkpoint]
+
+    def _plans(self, since: Sequence[CheckpointTaken], now: Sequence[str]) -> list[tuple[KeptRoot, RestorePlan]]:
+        target = since[0].trees
+        plans = []
+        for index, root in enumerate(self._roots):
+            history = [
+                Interval(before=one.trees[index], after=other.trees[index], by_session=other.moment.ends_work)
+                for one, other in pairwise(since)
+            ]
+            plans.append((root, root.kept.plan_restore(target[index], now[index], history)))
+        return plans
+
+    async def rewind(self, wanted: Restore, /) -> Rewound:
+        """Find the place in the log at which the conversation was."""
+        to = wanted.to or Points(self._store, self._id).conversation_at(wanted.checkpoint)
+        return rewound_to(self._store, self._id, to, files=wanted.files)
+
+    def extract(self, trees: Sequence[str], folders: Sequence[Path]) -> None:
+        """Write the files of a checkpoint into empty folders, one for each root."""
+        for root, tree, folder in zip(self._roots, trees, folders, strict=True):
+            root.kept.extract(tree, folder)
+
+    def forget(self) -> None:
+        """Let go of the checkpoints of the session."""
+        for root in self._roots:
+            root.kept.forget(f"{self._id}/")
+
+    def copy_to(self, other: str, last: int) -> None:
+        """Keep the checkpoints up to that number for another session, too."""
+        for root in self._roots:
+            root.kept.copy_refs(f"{self._id}/", f"{other}/", lambda name: int(name) <= last)
+
+    def prune(self, most_bytes: int) -> None:
+        """Let go of the oldest checkpoints of the workspace, of all sessions, and compact what stays."""
+        for root in self._roots:
+            root.kept.prune(most_bytes)
+
+    def size(self) -> int:
+        """Bytes that the checkpoints of the workspace take, of all sessions."""
+        return sum(root.kept.size() for root in self._roots)
+
+
+def _folder_of(folder: Path, root: str) -> Path:
+    return folder / sha256(os.fsencode(root)).hexdigest()[:24]
+
+
+def rewound_to(store: Store, session_id: str, to: int, *, files: bool = False) -> Rewound:
+    """Make the event with which a conversation goes on from after another one."""
+    state = last_state(store.read(session_id, before=to + 1, whole=False))
+    return Rewound(to=to, state=written(replace(state, session_id=session_id)), files=files)

@@ -1,0 +1,104 @@
+"""Going back in a session that no process has open: no model, no tools, no settings are needed for it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from treadle.app.assembly import clock
+from treadle.app.history.checkpoints import FileCheckpoints
+from treadle.engine.core.advance import advance
+from treadle.engine.core.effects import Effect, RestoreCheckpoint, Seal, TakeCheckpoint
+from treadle.engine.core.history import last_state
+from treadle.engine.core.state import State
+from treadle.engine.runtime.checkpointing import Checkpointer
+from treadle.protocol.checkpoints import Restore, Restored
+from treadle.protocol.codec import encodable
+from treadle.protocol.errors import RefusedError, SessionError, TreadleError
+from treadle.protocol.events import ENGINE, Event, EventData, Interrupt, Resumed, Source
+from treadle.protocol.notifications import Notice, Notification
+from treadle.store.sqlite import Store
+
+_TERMINAL = Source(kind="cli", id="main")
+
+
+class ClosedSession:
+    """A session whose log is at hand, and nothing else: what is posted is logged, and checkpoints are all it takes."""
+
+    def __init__(self, store: Store, session_id: str, state: State, checkpoints: FileCheckpoints) -> None:
+        self._store = store
+        self._id = session_id
+        self._state = state
+        self._checkpointer = Checkpointer(checkpoints, self)
+        self.told: list[str] = []
+        self.restored: Restored | None = None
+
+    @property
+    def state(self) -> State:
+        """The state after the last event."""
+        return self._state
+
+    def publish(self, notification: Notification) -> None:
+        """Keep what a person should read."""
+        if isinstance(notification, Notice):
+            self.told.append(notification.text)
+
+    async def post(self, data: EventData, source: Source = ENGINE) -> None:
+        """Log an event, and what the machine says because of it; raises `RefusedError` or `StoreError`."""
+        events: list[Event] = []
+        pending = [(data, source)]
+        effects: list[Effect] = []
+        state = self._state
+        while pending:
+            said, origin = pending.pop(0)
+            event = Event(seq=state.seq + 1, at=clock(), source=origin, data=encodable(said))
+            state, more = advance(state, event)
+            events.append(event)
+            pending += [(one.data, ENGINE) for one in more if isinstance(one, Seal)]
+            effects += more
+        await self._store.append(self._id, events, durable=True)
+        self._state = state
+        if isinstance(data, Restored):
+            self.restored = data
+        for effect in effects:
+            match effect:
+                case TakeCheckpoint(step=step, moment=moment):
+                    await self._checkpointer.take(step, moment)
+                case RestoreCheckpoint(wanted=wanted):
+                    await self._checkpointer.restore(wanted)
+                case _:
+                    pass
+
+    async def end_turn(self) -> None:
+        """End what was going on when its process was killed."""
+        if self._state.turn is not None:
+            with suppress(RefusedError):  # it was being interrupted
+                await self.post(Interrupt(), _TERMINAL)
+        await self.post(Resumed(user_present=False))
+
+
+@asynccontextmanager
+async def closed_session(store: Store, session_id: str, checkpoints: FileCheckpoints) -> AsyncIterator[ClosedSession]:
+    """Take the lease of a session that is open nowhere. Raises `SessionError` or `StoreError`."""
+    await store.acquire(session_id)
+    try:
+        state = last_state(store.read(session_id, whole=False))
+        yield ClosedSession(store, session_id, state, checkpoints)
+    finally:
+        with suppress(TreadleError):
+            await store.release(session_id)
+
+
+async def restore_closed(store: Store, session_id: str, checkpoints: FileCheckpoints, wanted: Restore) -> Restored:
+    """Bring files or the conversation of a session back that is open nowhere; raises `TreadleError`."""
+    async with closed_session(store, session_id, checkpoints) as session:
+        await session.end_turn()
+        try:
+            await session.post(wanted, _TERMINAL)
+        except RefusedError as refused:
+            raise SessionError(
+                "restore-refused",
+                f"Checkpoint {wanted.checkpoint} cannot be restored now.",
+                why=refused.why[:1].upper() + refused.why[1:] + ".",
+                fix="`treadle checkpoint list` lists the checkpoints.",
+            ) from refused
+        assert session.restored is not None  # noqa: S101 - restoring ends with it
+        return session.restored

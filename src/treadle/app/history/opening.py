@@ -1,0 +1,29 @@
+"""Where the checkpoints of sessions are, and with which settings they are taken."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from treadle.app.history.checkpoints import FileCheckpoints
+from treadle.app.places import data_directory
+from treadle.protocol.events import SessionStarted
+from treadle.store.sqlite import SessionRow, Store
+
+
+def checkpoint_folder() -> Path:
+    """The folder that holds the files of all checkpoints."""
+    return data_directory() / "checkpoints"
+
+
+def session_checkpoints(store: Store, session_id: str, roots: Sequence[str], *, ignored: bool) -> FileCheckpoints:
+    """Open the checkpoints of a session that works in these folders."""
+    return FileCheckpoints(store, session_id, checkpoint_folder(), roots, ignored=ignored)
+
+
+def opened_checkpoints(store: Store, row: SessionRow) -> FileCheckpoints:
+    """Open the checkpoints of a session by its log; raises `ConfigError` for broken settings."""
+    from treadle.app.config.settings import load_settings
+
+    started = next(iter(store.read(row.id, before=2))).data
+    roots = started.roots if isinstance(started, SessionStarted) else ()
+    ignored = load_settings({}).checkpoints.ignored
+    return session_checkpoints(store, row.id, (row.workspace, *roots), ignored=ignored)

@@ -1,0 +1,56 @@
+"""The slash commands that go back: in the files, in the conversation, and into a copy. Each to be done in a thread."""
+
+import asyncio
+
+from treadle.app.compose import session_log
+from treadle.app.history.points import Points
+from treadle.app.presentation.escape import exact
+from treadle.app.presentation.words import clip_text
+from treadle.app.session.access import SessionAccess
+from treadle.app.slash.answers import CommandAnswer, wrong
+from treadle.protocol.checkpoints import Restore
+
+_SHOWN = 100
+
+
+def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
+    """Take the changes of the last turn back that are still there."""
+    if session.status.turn_active:
+        return wrong("The model is working. Interrupt it first, then /undo.")
+    with session_log(session.id) as (row, store):
+        n = Points(store, row.id).undo()
+    if not n:
+        return wrong("There is nothing to undo: this session has changed no file, or everything is undone.")
+    return CommandAnswer(ops=(Restore(checkpoint=n),))
+
+
+def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
+    """Go back to before a message; without a number list the messages."""
+    if session.status.turn_active:
+        return wrong("The model is working. Interrupt it first, then /rewind.")
+    with session_log(session.id) as (row, store):
+        points = Points(store, row.id)
+        turns = points.turns()
+        if not turns:
+            return wrong("There is no message to go back to.")
+        if not argument:
+            rows = [f"{turn.number}: {clip_text(exact(turn.asked), _SHOWN)}" for turn in turns]
+            return CommandAnswer(text="\n".join([*rows, "/rewind N goes back to before message N, with the files."]))
+        turn = next((one for one in turns if str(one.number) == argument), None)
+        if turn is None:
+            return wrong(f"There is no message {argument}. /rewind lists them.")
+        return CommandAnswer(ops=(points.before_turn(turn),))
+
+
+def fork(session: SessionAccess, argument: str) -> CommandAnswer:
+    """Copy the session; this one goes on."""
+    from treadle.app.history.forking import fork_session
+    from treadle.app.history.opening import opened_checkpoints
+
+    if argument and not argument.isdecimal():
+        return wrong("/fork needs the number of a turn, or nothing: /fork [N] (/rewind lists the turns).")
+    with session_log(session.id) as (row, store):
+        new, checkpoints = asyncio.run(fork_session(store, row, int(argument) if argument else None))
+        if checkpoints:
+            opened_checkpoints(store, row).copy_to(new, checkpoints)
+    return CommandAnswer(text=f"The copy is session {new}. To continue in it: treadle --resume {new}")

@@ -1,0 +1,149 @@
+"""List the checkpoints of a session, show what changed since one, and restore it."""
+
+import argparse
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.app.reports.checkpoint_list import ListedCheckpoint
+    from treadle.protocol.checkpoints import Restored
+    from treadle.store.sqlite import SessionRow, Store
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the commands."""
+    commands = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, about in (
+        ("list", "list the checkpoints, oldest first"),
+        ("diff", "show what changed since checkpoint N"),
+        ("restore", "bring files, conversation or both back to checkpoint N"),
+        ("prune", "remove the oldest checkpoints of the folder beyond the limit, and compact the rest"),
+    ):
+        command = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        if name in ("diff", "restore"):
+            command.add_argument("n", type=int, metavar="N", help="the number of the checkpoint")
+        if name == "restore":
+            what = command.add_mutually_exclusive_group()
+            what.add_argument("--files", action="store_true", help="the files only (default)")
+            what.add_argument("--conversation", action="store_true", help="the conversation only")
+            what.add_argument("--both", action="store_true", help="the files and the conversation")
+            command.add_argument("--preview", action="store_true", help="show what would change, and change nothing")
+            command.add_argument("--yes", action="store_true", help="do not ask")
+        command.add_argument("--session", default="", metavar="ID", help="the session (default: this folder's last)")
+        command.add_argument("--json", action="store_true", help="JSON, one object a line")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do what is asked."""
+    from treadle.app.compose import last_session, session_log
+
+    prefix = arguments.session or last_session(Path.cwd().resolve())
+    with session_log(prefix) as (row, store):
+        match arguments.action:
+            case "list":
+                return _list(store, row, json=arguments.json)
+            case "diff":
+                return _diff(store, row, arguments)
+            case "prune":
+                return _prune(store, row, json=arguments.json)
+            case _:
+                return _restore(store, row, arguments)
+
+
+def _list(store: "Store", row: "SessionRow", *, json: bool) -> int:
+    from treadle.app.reports.checkpoint_list import listed_checkpoints
+    from treadle.protocol.codec import encode
+
+    rows = listed_checkpoints(store, row.id)
+    if json:
+        sys.stdout.writelines(f"{encode(one).decode()}\n" for one in rows)
+    elif rows:
+        sys.stdout.writelines(f"{_line(one)}\n" for one in rows)
+    else:
+        sys.stderr.write("This session has no checkpoints: nothing in it has changed files yet.\n")
+    return 0
+
+
+def _line(one: "ListedCheckpoint") -> str:
+    at = f"{datetime.fromtimestamp(one.at / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
+    files = f"{one.files} file{'' if one.files == 1 else 's'}"
+    missing = f"  not covered: {one.not_covered}" if one.not_covered else ""
+    return f"{one.n:>4}  {at}  step {one.step:<4} {one.why:<24} {files:<10} +{one.added} -{one.removed}{missing}"
+
+
+def _diff(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> int:
+    from treadle.app.reports.checkpoint_list import changed_since
+    from treadle.app.wrapping import harmless
+    from treadle.protocol.codec import encode
+
+    report = changed_since(store, row, arguments.n)
+    if arguments.json:
+        sys.stdout.writelines(f"{encode(change).decode()}\n" for change in report.changes)
+    else:
+        sys.stdout.write(harmless(report.diff))
+    return 0
+
+
+def _prune(store: "Store", row: "SessionRow", *, json: bool) -> int:
+    import msgspec
+
+    from treadle.app.config.settings import load_settings
+    from treadle.app.history.opening import opened_checkpoints
+
+    kept = opened_checkpoints(store, row)
+    before = kept.size()
+    kept.prune(load_settings({}).checkpoints.most_megabytes * 1_000_000)
+    after = kept.size()
+    if json:
+        sys.stdout.write(f"{msgspec.json.encode({'before': before, 'after': after}).decode()}\n")
+    else:
+        sys.stdout.write(f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB after.\n")
+    return 0
+
+
+def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> int:
+    from treadle.app.exits import Exit
+    from treadle.app.history.offline import restore_closed
+    from treadle.app.history.opening import opened_checkpoints
+    from treadle.app.reports.checkpoint_list import preview_lines
+    from treadle.app.wrapping import harmless
+    from treadle.protocol.checkpoints import Restore
+    from treadle.protocol.codec import encode
+    from treadle.protocol.errors import ConfigError
+
+    wanted = Restore(
+        checkpoint=arguments.n,
+        files=not arguments.conversation,
+        conversation=arguments.conversation or arguments.both,
+    )
+    checkpoints = opened_checkpoints(store, row)
+    asks = not arguments.yes and sys.stdin.isatty() and sys.stdout.isatty()
+    if arguments.preview or asks:
+        lines = preview_lines(store, row, checkpoints, wanted)
+        sys.stdout.write(harmless("\n".join(lines)) + "\n")
+    if arguments.preview:
+        return 0
+    if not asks and not arguments.yes:
+        raise ConfigError(
+            "restore-unasked",
+            f"Checkpoint {arguments.n} was not restored.",
+            why="Nobody is here to say yes to it.",
+            fix="Look at it with --preview, then add --yes.",
+        )
+    if asks and input("Restore? [y/N] ").strip().lower() not in ("y", "yes"):
+        return int(Exit.FAILED)
+    result = asyncio.run(restore_closed(store, row.id, checkpoints, wanted))
+    if arguments.json:
+        sys.stdout.write(f"{encode(result).decode()}\n")
+    else:
+        sys.stdout.write(harmless(_told(result)) + "\n")
+    return int(Exit.FAILED) if result.conflicts or result.error else 0
+
+
+def _told(result: "Restored") -> str:
+    from treadle.engine.core.texts import restored_notice
+
+    return restored_notice(result)

@@ -1,0 +1,126 @@
+"""Which checkpoints of the files are taken, and how the user goes back to one."""
+
+from treadle.engine.core import texts
+from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint
+from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
+from treadle.engine.core.transition import Transition
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
+from treadle.protocol.notifications import Notice
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Confinement, Flow, Rights, RunCommand, ToolKind, WritePath
+
+_EDITS = (ToolKind.EDIT, ToolKind.DELETE, ToolKind.MOVE)
+_MAY_CHANGE = (*_EDITS, ToolKind.EXECUTE, ToolKind.OTHER)
+
+
+def _with(state: State, files: FilesState) -> State:
+    return replace(state, files=files)
+
+
+def expect_change(state: State, call: CallState) -> Transition:
+    """Begin to keep the files as soon as the model writes an edit: it is done when the edit may run."""
+    if call.traits.kind not in _EDITS or state.mode is Mode.PLAN or state.files.covered == state.step:
+        return state, []
+    return _before(state)
+
+
+def may_change(call: CallState, rights: Rights | None) -> bool:
+    """Whether running a call may change files of the workspace."""
+    if call.keep:
+        return True
+    if call.pure or call.traits.flow not in (Flow.RUN, Flow.END_TURN):
+        return False
+    if rights is not None and rights.confinement is Confinement.LOOK:
+        return False
+    touches = any(isinstance(access, WritePath | RunCommand) for access in call.accesses)
+    return touches or (call.traits.kind in _MAY_CHANGE and call.traits.flow is Flow.RUN)
+
+
+def before_change(state: State, *, asked: bool) -> Transition:
+    """Keep the files before a call may change them; again where a person took their time to say yes."""
+    effects: list[Effect] = []
+    if asked or state.files.covered != state.step:
+        state, effects = _before(state)
+    return _with(state, replace(state.files, changing=state.step)), effects
+
+
+def _before(state: State) -> Transition:
+    files = replace(state.files, covered=state.step)
+    return _with(state, files), [TakeCheckpoint(step=state.step, moment=Moment.BEFORE)]
+
+
+def after_change(state: State) -> Transition:
+    """Keep the files after a step that may have changed them."""
+    changing = state.files.changing
+    if changing <= 0 or (state.turn is not None and changing == state.step):
+        return state, []
+    # Until it is taken, a restart knows by the sign that it is still to be.
+    state = _with(state, replace(state.files, changing=-changing))
+    return state, [TakeCheckpoint(step=changing, moment=Moment.AFTER)]
+
+
+def go_on_after_restart(state: State) -> Transition:
+    """Go on after a restart with what was not finished."""
+    step, restoring = abs(state.files.changing), state.files.restoring
+    effects: list[Effect] = []
+    if step:
+        state = _with(state, replace(state.files, changing=-step))
+        effects.append(TakeCheckpoint(step=step, moment=Moment.AFTER))
+    if restoring is not None:
+        effects.append(RestoreCheckpoint(wanted=restoring))
+    return state, effects
+
+
+def taken(state: State, data: CheckpointTaken) -> State:
+    """Take note of a checkpoint."""
+    files = replace(state.files, taken=data.n, trees=data.trees)
+    if data.moment.ends_work and abs(files.changing) <= data.step:
+        files = replace(files, changing=0)
+    return _with(state, files)
+
+
+def restore(state: State, data: Restore) -> Transition:
+    """Begin to bring back what the user wants."""
+    return _with(state, replace(state.files, restoring=data)), [RestoreCheckpoint(wanted=data)]
+
+
+def restored(state: State, data: Restored) -> Transition:
+    """Tell the model and the user what was restored."""
+    state = _with(state, replace(state.files, restoring=None))
+    if data.written or data.removed:
+        state = with_note(state, texts.files_restored(data))
+    return state, [Notify(notification=Notice(text=texts.restored_notice(data)))]
+
+
+def rewound(state: State, data: Rewound, past: State) -> State:
+    """Take the conversation back to what it was; what the user said of the session, and what it cost, stays.
+
+    Calls that were open then have a result; numbers go on, so that each still names one thing only.
+    """
+    back = replace(
+        past,
+        session_id=state.session_id,
+        seq=state.seq,
+        mode=state.mode,
+        model=state.model,
+        limits=state.limits,
+        user_present=state.user_present,
+        activity=Idle(),
+        step=max(state.step, past.step),
+        turns=max(state.turns, past.turns),
+        turn=None,
+        reply=None,
+        hint="",
+        calls=(),
+        unread=(*past.unread, *(call.call.id for call in past.calls)),
+        questions=(),
+        queue=state.queue,
+        allowances=state.allowances,
+        money=replace(state.money, terms=None),
+        guard=Guard(),
+        files=state.files,
+        space=replace(past.space, wanted=None, given="", reviewed=False, pins=state.space.pins),
+        cancelling=False,
+        stopping=None,
+    )
+    return with_note(back, texts.back_in_conversation(files=data.files))

@@ -1,0 +1,83 @@
+"""Taking checkpoints of the files beside the work, and restoring them, one after the other."""
+
+import asyncio
+from typing import Protocol
+
+from treadle.engine.core.state import State, replace
+from treadle.engine.ports import Checkpoints
+from treadle.protocol.checkpoints import Moment, Restore, Restored
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.events import EventData
+from treadle.protocol.notifications import Notice, Notification
+
+
+class CheckpointedSession(Protocol):
+    """What checkpoints need of a session."""
+
+    @property
+    def state(self) -> State:
+        """The state after the last event."""
+        ...
+
+    def publish(self, notification: Notification) -> None:
+        """Tell every surface."""
+        ...
+
+    async def post(self, data: EventData) -> None:
+        """Log an event; raises `RefusedError`."""
+        ...
+
+
+class Checkpointer:
+    """Takes and restores the checkpoints of one session. What cannot be kept is said once, and the work goes on."""
+
+    def __init__(self, checkpoints: Checkpoints | None, session: CheckpointedSession) -> None:
+        self._checkpoints = checkpoints
+        self._session = session
+        self._lock = asyncio.Lock()
+        self._said = ""
+
+    async def take(self, step: int, moment: Moment) -> None:
+        """Keep the files; before a change only where they are not as at the checkpoint before."""
+        async with self._lock:
+            await self._take(step, moment)
+
+    async def _take(self, step: int, moment: Moment) -> None:
+        if self._checkpoints is None:
+            return
+        last = self._session.state.files
+        try:
+            taken = await self._checkpoints.take(last.taken + 1, last.trees)
+        except TreadleError as error:
+            self._say(f"No checkpoint: {error.what} {error.why}".strip())
+            return
+        if taken.trees != last.trees or moment.ends_work:
+            await self._session.post(replace(taken, step=step, moment=moment))
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._session.publish(Notice(text=text))
+
+    async def restore(self, wanted: Restore) -> None:
+        """Bring back what the user wants; the files are kept before and after, so that it can be undone."""
+        async with self._lock:
+            try:
+                result = await self._restore(wanted)
+            except TreadleError as error:
+                text = " ".join(filter(None, (error.what, error.why, error.fix)))
+                result = Restored(checkpoint=wanted.checkpoint, error=text)
+            await self._session.post(result)
+
+    async def _restore(self, wanted: Restore) -> Restored:
+        if self._checkpoints is None:
+            return Restored(checkpoint=wanted.checkpoint, error="There are no checkpoints in this session.")
+        if wanted.conversation:
+            await self._session.post(await self._checkpoints.rewind(wanted))
+        if not wanted.files:
+            return Restored(checkpoint=wanted.checkpoint)
+        step = self._session.state.step
+        await self._take(step, Moment.RESTORING)
+        result = await self._checkpoints.restore(wanted.checkpoint)
+        await self._take(step, Moment.RESTORED)
+        return result

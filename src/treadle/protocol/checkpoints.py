@@ -1,0 +1,81 @@
+"""Checkpoints: the files at a point in time, and the way back to one, as the log keeps them."""
+
+from enum import StrEnum
+from typing import Any
+
+from treadle.protocol.base import Record, Tagged
+
+
+class Restore(Tagged, frozen=True, kw_only=True, tag="restore"):
+    """The user wants the files, the conversation or both to be as they were at a checkpoint.
+
+    With `to` the conversation goes on from after that event; checkpoint 0 is none, where the files stay as they are.
+    """
+
+    checkpoint: int = 0
+    files: bool = True
+    conversation: bool = False
+    to: int = 0
+
+
+class Moment(StrEnum):
+    """When a checkpoint is taken: around a step that may change files, and around the restoring of files."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    RESTORING = "restoring"
+    RESTORED = "restored"
+
+    @property
+    def ends_work(self) -> bool:
+        """Whether the session's own work is what lies between the checkpoint before and this one."""
+        return self in (Moment.AFTER, Moment.RESTORED)
+
+
+class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken"):
+    """The files of the workspace at this moment are kept as `trees`, one for each root, under this number.
+
+    `files`, `added` and `removed` count what changed since the checkpoint before, with the lines of it. `not_covered`
+    names what is not in it, each with the reason; `more` counts those that are not named.
+    """
+
+    n: int
+    step: int
+    moment: Moment
+    trees: tuple[str, ...]
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+    not_covered: tuple[str, ...] = ()
+    more: int = 0
+
+
+class UnrestoredPath(Record, frozen=True, kw_only=True):
+    """A path that was left as it is, and why: others changed it in a way that cannot be put together."""
+
+    path: str
+    why: str
+
+
+class Restored(Tagged, frozen=True, kw_only=True, tag="restored"):
+    """What was to be restored is. Paths are absolute; `conflicts` were left alone.
+
+    `error` says why nothing, or not all of it, was restored.
+    """
+
+    checkpoint: int
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    conflicts: tuple[UnrestoredPath, ...] = ()
+    error: str = ""
+
+
+class Rewound(Tagged, frozen=True, kw_only=True, tag="rewound"):
+    """The conversation goes on from where it was after event `to`; what came since has left it, but not the log.
+
+    `state` is the machine's state then. `files`: the files go back, too.
+    """
+
+    to: int
+    state: dict[str, Any]
+    files: bool = False

@@ -1,0 +1,98 @@
+"""What changed between two trees, in numbers and as a unified diff."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from treadle.workspace.checkpoints.merging import is_binary, line_changes, split_lines
+from treadle.workspace.checkpoints.trees import BlobReader, FileKind, TreeEntry, TreeReader, tree_differences
+from treadle.workspace.diffs import Diff, DiffHunk
+from treadle.workspace.names import shown_name
+
+_NO_NEWLINE = "\n\\ No newline at end of file"
+
+
+class TreeChange(Struct, frozen=True, kw_only=True):
+    """A path that differs, what it was and is, and how many lines were added and removed; None where it is no text.
+
+    The path is as `os.fsdecode` gives it. What is not covered in one of the trees is not compared.
+    """
+
+    path: str
+    before: TreeEntry | None
+    after: TreeEntry | None
+    added: int | None
+    removed: int | None
+
+
+class _Sides(Struct, frozen=True):
+    path: str
+    before: TreeEntry | None
+    after: TreeEntry | None
+    old: bytes
+    new: bytes
+
+    @property
+    def diff(self) -> Diff | None:
+        """The lines that differ; None for what is no text."""
+        if is_binary(self.old) or is_binary(self.new):
+            return None
+        old, new = split_lines(self.old), split_lines(self.new)
+        hunks = tuple(DiffHunk(*change) for change in line_changes(old, new))
+        return Diff([_shown(line) for line in old], [_shown(line) for line in new], hunks)
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="backslashreplace")
+    return text[:-1] if text.endswith("\n") else text + _NO_NEWLINE
+
+
+def _differing(old: str, new: str, read: TreeReader, blob: BlobReader) -> Iterator[_Sides]:
+    for path, before, after in tree_differences(old, new, read):
+        if FileKind.NOT_COVERED not in (_kind(before), _kind(after)):
+            name = path.decode(errors="surrogateescape")
+            same = before is not None and after is not None and before.what == after.what
+            was = b"" if same or before is None else blob(before.what)
+            now = b"" if same or after is None else blob(after.what)
+            yield _Sides(name, before, after, was, now)
+
+
+def _kind(entry: TreeEntry | None) -> FileKind | None:
+    return None if entry is None else entry.kind
+
+
+def compare_trees(old: str, new: str, read: TreeReader, blob: BlobReader) -> tuple[TreeChange, ...]:
+    """Give each path that differs, by its bytes in order."""
+    found: list[TreeChange] = []
+    for sides in _differing(old, new, read, blob):
+        diff = sides.diff
+        added, removed = (None, None) if diff is None else (diff.added, diff.removed)
+        found.append(TreeChange(path=sides.path, before=sides.before, after=sides.after, added=added, removed=removed))
+    return tuple(found)
+
+
+def unified_diff(old: str, new: str, read: TreeReader, blob: BlobReader) -> str:
+    """Write a unified diff of two trees; names are shown names, and bytes that are no UTF-8 are escaped."""
+    return "".join(part for sides in _differing(old, new, read, blob) for part in _parts(sides))
+
+
+def _parts(sides: _Sides) -> Iterator[str]:
+    name = shown_name(sides.path)
+    yield f"diff a/{name} b/{name}\n"
+    was, now = _described(sides.before), _described(sides.after)
+    if was != now:
+        yield f"old {was}\nnew {now}\n"
+    if sides.old == sides.new:
+        return
+    diff = sides.diff
+    yield f"Binary files a/{name} and b/{name} differ\n" if diff is None else diff.unified(name)
+
+
+def _described(entry: TreeEntry | None) -> str:
+    match entry:
+        case None:
+            return "nothing"
+        case TreeEntry(kind=FileKind.LINK):
+            return "link"
+        case _:
+            return f"mode {entry.mode:o}"

@@ -1,0 +1,179 @@
+"""Files and conversation brought back with the real program: after edits, commands, a kill, and the user's own work."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.process import Ended, Program
+from tests.e2e.test_context import call
+from treadle.app.exits import Exit
+from treadle.providers.scripted.script import MakeCall, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+MODEL = "anthropic-compatible/main"
+
+
+def lay_out(folder: Path) -> tuple[Program, Path]:
+    work = folder / "work"
+    work.mkdir()
+    (folder / "home").mkdir()
+    (work / "a.txt").write_text("one\n")
+    (work / "own.txt").write_text("mine\n")
+    return Program(folder / "home"), work
+
+
+async def headless(program: Program, work: Path, server: ScriptedServer, *words: str) -> Ended:
+    arguments = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
+    return await program.run("-p", *words, *arguments, cwd=work)
+
+
+def script(*steps: tuple[MakeCall, ...]) -> Script:
+    done = Turn(items=(call("attempt_completion", result="Done."),))
+    return Script(turns=tuple(turn for step in steps for turn in (Turn(items=step), done)))
+
+
+def write(path: str, text: str) -> MakeCall:
+    return call("write_to_file", path=path, content=text)
+
+
+async def listed(program: Program, work: Path, *more: str) -> list[dict[str, Any]]:
+    out = (await program.run("checkpoint", "list", "--json", *more, cwd=work)).out
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def tree(work: Path) -> dict[str, str]:
+    return {str(one.relative_to(work)): one.read_text() for one in sorted(work.rglob("*")) if one.is_file()}
+
+
+async def test_edits_and_commands_are_undone_and_what_the_user_did_since_stays(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    before = tree(work)
+    turns = script(
+        (write("a.txt", "two\n"), write("new/b.txt", "b\n")),
+        (call("execute_command", command="rm own.txt; printf 'c\\n' > c.txt; mkdir d && echo x > d/x.txt"),),
+    )
+    async with ScriptedServer(turns) as server:
+        first = await headless(program, work, server, "Edit.")
+        assert first.code == Exit.DONE, first.err
+        edited = tree(work)
+        second = await headless(program, work, server, "Run.", "--continue")
+        assert second.code == Exit.DONE, second.err
+    ran = tree(work)
+    points = await listed(program, work)
+    assert [(one["n"], one["why"]) for one in points] == [
+        (1, "before changes"),
+        (2, "after changes"),
+        (3, "after changes"),
+    ]
+    assert [(one["files"], one["added"], one["removed"]) for one in points] == [(0, 0, 0), (2, 2, 1), (3, 2, 1)]
+    assert set(points[0]) == {"n", "step", "at", "why", "files", "added", "removed", "not_covered"}
+    (work / "user.txt").write_text("the user's own\n")
+    preview = await program.run("checkpoint", "restore", "2", "--preview", cwd=work)
+    assert (preview.code, "own.txt" in preview.out, tree(work) == {**ran, "user.txt": "the user's own\n"}) == (
+        0,
+        True,
+        True,
+    )
+    asked = await program.run("checkpoint", "restore", "2", cwd=work)
+    assert (asked.code, "add --yes" in asked.err) == (Exit.CONFIG, True)
+    done = await program.run("checkpoint", "restore", "2", "--yes", cwd=work)
+    assert (done.code, tree(work)) == (0, {**edited, "user.txt": "the user's own\n"}), done.err + done.out
+    done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
+    assert (done.code, tree(work)) == (0, {**before, "user.txt": "the user's own\n"}), done.err + done.out
+    newest = (await listed(program, work))[-1]["n"]
+    undone = await program.run("checkpoint", "restore", "3", "--yes", cwd=work)
+    assert (undone.code, tree(work)) == (0, {**ran, "user.txt": "the user's own\n"}), undone.err
+    assert (await listed(program, work))[-1]["n"] > newest
+    assert (await program.run("audit", "verify", cwd=work)).code == 0
+
+
+async def test_a_conflict_is_listed_left_alone_and_the_rest_is_restored(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    async with ScriptedServer(script((write("a.txt", "two\n"), write("b.txt", "b\n")))) as server:
+        assert (await headless(program, work, server, "Edit.")).code == Exit.DONE
+    (work / "a.txt").write_text("the user wrote over it\n")
+    done = await program.run("checkpoint", "restore", "1", "--yes", "--json", cwd=work)
+    assert done.code == Exit.FAILED
+    assert [one["path"] for one in json.loads(done.out)["conflicts"]] == [str(work / "a.txt")]
+    assert tree(work) == {"a.txt": "the user wrote over it\n", "own.txt": "mine\n"}
+
+
+async def test_the_conversation_goes_back_with_the_files_and_the_model_reads_nothing_of_what_came_after(
+    tmp_path: Path,
+) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),), (write("z.txt", "z\n"),))
+    async with ScriptedServer(turns) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+        points = await listed(program, work)
+        assert [one["n"] for one in points] == [1, 2, 3]
+        back = await program.run("checkpoint", "restore", "2", "--both", "--yes", cwd=work)
+        assert (back.code, (work / "a.txt").read_text()) == (0, "two\n"), back.err
+        again = await headless(program, work, server, "The third task.", "--continue")
+        assert again.code == Exit.DONE, again.err
+        sent = str(server.requests[-1].body["messages"])
+    assert ("The first task." in sent, "The second task." in sent, "The third task." in sent) == (True, False, True)
+    shown = await program.run(
+        "show", json.loads((await program.run("sessions", "--json", cwd=work)).out)["id"], cwd=work
+    )
+    assert "The second task." in shown.out, "the log keeps all of it"
+
+
+async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),))
+    async with ScriptedServer(turns) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+        for expected in ("two\n", "one\n"):
+            undone = await headless(program, work, server, "/undo", "--continue")
+            assert (undone.code, (work / "a.txt").read_text()) == (Exit.DONE, expected), undone.err
+        nothing = await headless(program, work, server, "/undo", "--continue")
+        assert "nothing to undo" in nothing.err + nothing.out
+        turns_listed = await headless(program, work, server, "/rewind", "--continue")
+        assert "2: The second task." in turns_listed.out
+        rewound = await headless(program, work, server, "/rewind 2", "--continue")
+        assert rewound.code == Exit.DONE, rewound.err
+        assert "2: " not in (await headless(program, work, server, "/rewind", "--continue")).out
+
+
+async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),), (write("b.txt", "b\n"),))
+    async with ScriptedServer(turns) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+        (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+        forked = await program.run("fork", row["id"], "--at", "1", cwd=work)
+        assert (forked.code, forked.out.count("\n")) == (0, 1), forked.err
+        new = forked.out.strip()
+        assert new != row["id"]
+        ended = await headless(program, work, server, "In the copy.", "--resume", new)
+        assert ended.code == Exit.DONE, ended.err
+        sent = str(server.requests[-1].body["messages"])
+    assert ("The first task." in sent, "The second task." in sent) == (True, False)
+    assert len(await listed(program, work, "--session", row["id"])) == 3
+    assert len(await listed(program, work, "--session", new)) > 2
+    assert (await program.run("audit", "verify", cwd=work)).code == 0
+    wrong = await program.run("fork", row["id"], "--at", "9", cwd=work)
+    assert (wrong.code, "has no turn 9" in wrong.err) == (Exit.FAILED, True)
+
+
+async def test_what_a_killed_session_left_is_brought_back(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    before = tree(work)
+    line = "printf 'half\\n' > a.txt; echo $PPID > /dev/null; touch started; sleep 60"
+    async with ScriptedServer(script((call("execute_command", command=line, timeout=90),))) as server:
+        arguments = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
+        process = await program.start("-p", "Run.", *arguments, cwd=work)
+        while not (work / "started").exists():
+            await asyncio.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        await process.communicate()
+    assert (work / "a.txt").read_text() == "half\n"
+    done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
+    assert (done.code, tree(work)) == (0, before), done.err + done.out

@@ -1,0 +1,262 @@
+"""When checkpoints are taken, what waits for them, and how the machine goes back to one."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
+from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
+from treadle.context.reader import TranscriptReader
+from treadle.engine.core.history import conversation, last_state
+from treadle.engine.core.sealing import written
+from treadle.engine.core.state import replace
+from treadle.engine.ports import Output
+from treadle.engine.runtime.track import Track
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
+from treadle.protocol.errors import RefusedError, StoreError
+from treadle.protocol.events import CallFinished, CallStarted, Prompt, Resumed, SetPresence
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import Notice
+from treadle.protocol.tools import CallResult, Outcome, ToolEffect, ToolKind, ToolTraits, result_text
+
+EDITS = ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.ONCE)
+READS = ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE)
+
+
+class KeptFiles:
+    """The files of a workspace as one text, and each checkpoint of it."""
+
+    def __init__(self, log: FakeLog) -> None:
+        self.files = "nothing"
+        self.log = log
+        self.slow: asyncio.Event | None = None
+        self.broken = ""
+
+    async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
+        now = self.files
+        if self.slow is not None:
+            await self.slow.wait()
+        if self.broken:
+            raise StoreError("checkpoints-broken", "The files cannot be kept.", why=self.broken, fix="")
+        return CheckpointTaken(n=n, step=0, moment=Moment.BEFORE, trees=(now,), files=int(last != (now,)))
+
+    async def restore(self, checkpoint: int, /) -> Restored:
+        taken = next(one for one in self.taken() if one.n == checkpoint)
+        (self.files,) = taken.trees
+        return Restored(checkpoint=checkpoint, written=("/w/a",))
+
+    async def rewind(self, wanted: Restore, /) -> Rewound:
+        past = [event for event in self.log.events if event.seq <= wanted.to]
+        return Rewound(to=wanted.to, state=written(last_state(past)), files=wanted.files)
+
+    def taken(self) -> list[CheckpointTaken]:
+        return [event.data for event in self.log.events if isinstance(event.data, CheckpointTaken)]
+
+    def moments(self) -> list[tuple[int, int, Moment, str]]:
+        return [(one.n, one.step, one.moment, one.trees[0]) for one in self.taken()]
+
+    def reader_at(self, seq: int) -> TranscriptReader:
+        return conversation(event for event in self.log.events if event.seq <= seq)
+
+
+def editing(kept: KeptFiles, *texts: str) -> FakeTool:
+    left = list(texts)
+
+    async def edit(_: Output) -> CallResult:
+        kept.files = left.pop(0)
+        return result_text(Outcome.OK, "edited")
+
+    return FakeTool("edit", edit, EDITS)
+
+
+async def settle(run: Run, n: int) -> None:
+    """Wait until there are so many checkpoints."""
+    async with asyncio.timeout(PATIENCE):
+        while len(run.of(CheckpointTaken)) < n:
+            await asyncio.sleep(0.001)
+
+
+async def test_files_are_kept_before_and_after_a_step_that_changes_them_and_not_when_one_only_reads() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+
+    async def read(_: Output) -> CallResult:
+        return result_text(Outcome.OK, "read")
+
+    provider = Replies(calls("read"), calls("edit", "edit"), calls("edit"), DONE)
+    made = ports(
+        provider, FakeTool("read", read, READS), editing(kept, "one", "two", "three"), log=log, checkpoints=kept
+    )
+    async with working(made, log) as run:
+        await run.prompt()
+    assert kept.moments() == [
+        (1, 2, Moment.BEFORE, "nothing"),
+        (2, 2, Moment.AFTER, "two"),
+        (3, 3, Moment.AFTER, "three"),
+    ]
+
+
+async def test_what_others_change_between_two_steps_is_a_checkpoint_of_its_own() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(
+        Replies(calls("edit"), DONE, calls("edit"), DONE), editing(kept, "one", "two"), log=log, checkpoints=kept
+    )
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+        kept.files = "by the user"
+        await run.prompt()
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "one"),
+        (Moment.BEFORE, "by the user"),
+        (Moment.AFTER, "two"),
+    ]
+
+
+async def test_a_change_waits_for_the_checkpoint_before_it_and_leaving_for_the_one_after() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    kept.slow = asyncio.Event()
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert (kept.files, run.of(CallStarted)) == ("nothing", [])
+        kept.slow.set()
+        await run.end()
+        kept.slow = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.05, kept.slow.set)
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "one"),
+    ]
+
+
+async def test_files_that_cannot_be_kept_are_told_once_and_the_work_goes_on() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    kept.broken = "The disk is full."
+    made = ports(Replies(calls("edit"), calls("edit"), DONE), editing(kept, "one", "two"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+    assert (kept.files, kept.moments()) == ("two", [])
+    said = [one.text for one in run.told if isinstance(one, Notice)]
+    assert said == ["No checkpoint: The files cannot be kept. The disk is full."]
+
+
+async def test_restored_files_can_be_restored_back_and_the_model_is_told() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    provider = Replies(calls("edit"), DONE)
+    made = ports(provider, editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+        await run.session.post(Restore(checkpoint=1))
+        await run.until(Notice)
+        assert kept.files == "nothing"
+        with pytest.raises(RefusedError) as refused:
+            await run.session.post(Restore(checkpoint=9))
+        assert refused.value.why == "there is no checkpoint 9"
+        await run.session.post(Restore(checkpoint=2))
+        await run.until(Notice)
+        assert kept.files == "one"
+        await run.prompt("on")
+    assert [moment for _, _, moment, _ in kept.moments()] == [
+        Moment.BEFORE,
+        Moment.AFTER,
+        Moment.RESTORED,
+        Moment.RESTORED,
+    ]
+    assert "The user restored files to an earlier state (checkpoint 1)" in str(provider.requests[-1].messages[-1])
+
+
+async def test_a_message_waits_while_files_are_restored() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+        kept.slow = asyncio.Event()
+        await run.session.post(Restore(checkpoint=1))
+        await run.session.post(Prompt(id="q", content=(Text(text="on"),)))
+        assert run.session.state.turn is None
+        kept.slow.set()
+        await run.end()
+    order = [type(event.data) for event in log.events if isinstance(event.data, Restored | Prompt)]
+    assert order == [Prompt, Prompt, Restored]
+
+
+async def test_a_conversation_that_went_back_sends_nothing_of_what_came_after() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    provider = Replies(DONE)
+    track = Track(reader_at=kept.reader_at)
+    async with working(ports(provider, log=log, checkpoints=kept), log, track=track) as run:
+        await run.prompt("the first")
+        place = run.session.state.seq
+        await run.prompt("the second")
+        await run.session.post(Restore(files=False, conversation=True, to=place))
+        await run.until(Notice)
+        await run.prompt("the third")
+        sent = str(provider.requests[-1].messages)
+        assert ("the first" in sent, "the second" in sent, "the third" in sent) == (True, False, True)
+        assert "took the conversation back to this point" in sent
+        steps = [request.id for request in provider.requests]
+        assert len(set(steps)) == len(steps), "a number names one step only"
+    cut = next(event.seq for event in log.events if isinstance(event.data, Rewound))
+    standing = [event for event in log.events if event.seq <= place or event.seq >= cut]
+    assert last_state(standing) == last_state(log.events) == run.session.state
+    messages = conversation(standing).transcript.messages(ToolProtocol.NATIVE)
+    assert messages == run.session.transcript.messages(ToolProtocol.NATIVE)
+
+
+async def test_after_a_kill_in_a_changing_step_the_files_are_kept_before_anything_else() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+    cut = next(index for index, event in enumerate(log.events) if isinstance(event.data, CallFinished))
+    killed = FakeLog()
+    killed.events = log.events[:cut]
+    kept.log = killed
+    state = last_state(killed.events)
+    assert state.files.changing == 1
+    track = Track()
+    track._state = state
+    provider = Replies(DONE)
+    again = ports(provider, editing(kept, "two"), log=killed, checkpoints=kept)
+    async with working(again, killed, Resumed(user_present=True), track=track) as run:
+        await run.end()
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "one"),
+    ]
+
+
+async def test_nothing_is_restored_in_the_middle_of_a_turn() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    going = asyncio.Event()
+
+    async def hangs(_: Output) -> CallResult:
+        going.set()
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    made = ports(Replies(calls("edit")), FakeTool("edit", hangs, EDITS), log=log, checkpoints=kept)
+    started = replace(STARTED)
+    async with working(made, log, started, SetPresence(user_present=True)) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(going.wait(), PATIENCE)
+        with pytest.raises(RefusedError) as refused:
+            await run.session.post(Restore(checkpoint=1))
+    assert refused.value.why == "a turn is going on: interrupt it first"
