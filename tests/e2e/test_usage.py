@@ -47,6 +47,12 @@ async def test_usage_is_the_sum_of_what_the_sessions_list_says_by_any_key(tmp_pa
     assert tools["list_files"]["result_tokens"] > 0
     one = json.loads((await program.run("usage", "--json", "-C", str(folders[0]))).out)["total"]
     assert (one["requests"], one["sessions"]) == (3, 1)
+    forked = await program.run("fork", listed[0]["id"])
+    assert forked.code == Exit.DONE, forked.err
+    again = json.loads((await program.run("usage", "--json")).out)
+    assert (again["total"], again["unread"]) == ({**totals[0]}, [])
+    costs = [json.loads(row)["cost"] for row in (await program.run("sessions", "--all", "--json")).out.splitlines()]
+    assert (len(costs), abs(sum(costs) - totals[0]["cost"]) < 1e-9) == (3, True)
     told = await program.run("-p", "/usage project", cwd=folders[0])
     assert told.code == Exit.DONE
     assert told.out.splitlines()[0].startswith("Usage by project: ")
