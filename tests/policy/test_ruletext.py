@@ -1,7 +1,9 @@
 """Rules that are written for the user read back as what they were, and match what they show."""
 
 import re
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,3 +131,22 @@ def test_a_pattern_fits_what_its_expression_fits(text: str, pieces: list[str]) -
 
 def test_a_pattern_made_to_take_long_is_answered() -> None:
     assert fits_glob("**a" * 40 + "b", "a" * 4000) is False
+
+
+@pytest.mark.parametrize(
+    "matched",
+    [
+        {"argv": ("npm", "test")},
+        {"argv": ("npm", "test"), "exact": True},
+        {"path": "secrets/**"},
+        {"path": "**/.env", "op": PathOp.READ},
+        {"host": ".example.com"},
+        {"tool": "web_fetch"},
+    ],
+)
+@pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.REQUIRE_USER_CONFIRMATION])
+def test_rules_that_deny_or_ask_can_be_written_with_examples(matched: dict[str, Any], verdict: Verdict) -> None:
+    written = with_examples(Rule(id="r", verdict=verdict, **matched))
+    assert written is not None
+    (read,) = _read(render_rules([written]))
+    assert {name: getattr(read, name) for name in ("verdict", *matched)} == {"verdict": verdict, **matched}

@@ -222,6 +222,18 @@ _SESSIONS = {
     "session-none": Explanation(
         "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
     ),
+    "usage-option": Explanation(
+        "Usage was to be summed up by, or since, something that there is not.",
+        "For example `treadle usage --by day --since 7d`, or `/usage project`. docs/usage.md lists what there is.",
+    ),
+    "import-failed": Explanation(
+        "A file of what was to be taken over from another program could not be written.",
+        "Check the permissions and the free space, and run it again: nothing is taken twice.",
+    ),
+    "import-what": Explanation(
+        "`treadle import` does not know what to import, or has nobody to ask before it takes anything.",
+        "Look at the list with `treadle import --from NAME --dry-run`, then run it with --yes.",
+    ),
     "step-missing": Explanation(
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
     ),

@@ -106,6 +106,12 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         name="context", about="show what the model was sent: each part with its tokens and price", takes_time=True
     ),
     SlashCommand(name="cost", about="show what this session cost so far", takes_time=True),
+    SlashCommand(
+        name="usage",
+        arguments="[KEY]",
+        about="show what all sessions used, by model or KEY: day, project, tool, mode",
+        takes_time=True,
+    ),
     SlashCommand(name="todo", about="show the task's checklist, and the file in which you can change it"),
     SlashCommand(name="jobs", about="list commands that run in the background", takes_time=True),
     SlashCommand(
@@ -133,7 +139,6 @@ _INSTEAD: Mapping[str, str] = MappingProxyType(
         "models": "To choose a model: /model",
         "continue": "To continue the last session of this folder: treadle --continue",
         "sessions": "To choose another session: /resume",
-        "usage": "To see what this session cost: /cost",
         "login": "To store a provider's key: treadle login PROVIDER",
         "settings": "To see the settings: /config",
         "reset": "To start a new session: /new",

@@ -10,6 +10,7 @@ import msgspec
 
 from treadle.policy.rulefile import FORMAT_VERSION, RuleFile, RuleFileError, read_rules, table_of
 from treadle.policy.rules import Rule, Scope
+from treadle.protocol.permissions import Verdict
 
 HEAD = f"version = {FORMAT_VERSION}\n"
 
@@ -50,11 +51,15 @@ def _examples(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if rule.argv:
         command = shlex.join(rule.argv)
         other = [f"{command} --other"] if rule.exact else []
-        others = (*other, f"not-{rule.argv[0]}" if "/" not in rule.argv[0] else "true", f"./{command}")
+        others = [*other, f"not-{rule.argv[0]}" if "/" not in rule.argv[0] else "true"]
+        if rule.verdict is Verdict.ALLOW:
+            others.append(f"./{command}")  # one that denies is about any program of this name
         return (command,), tuple(example for example in others if example.isprintable())
     if rule.path:
         folder, name = posixpath.split(rule.path)
-        return (rule.path,), (posixpath.join(folder, f"not-{name}"),)
+        is_glob = "*" in rule.path or "?" in rule.path
+        return (rule.path,), (() if is_glob else (posixpath.join(folder, f"not-{name}"),))
     if rule.host:
-        return (f"https://{rule.host}/",), (f"https://not-{rule.host}/",)
+        name = rule.host.removeprefix(".")
+        return (f"https://{'any' if name != rule.host else ''}{rule.host}/",), (f"https://not-{name}/",)
     return (), ()

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeGuard
 
 import msgspec
 from msgspec.structs import replace
 
 from treadle.app.compose import open_store
+from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
 from treadle.engine.core.history import last_state
 from treadle.engine.core.state import TurnState
 from treadle.protocol.base import Record
@@ -64,17 +66,17 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class _Digest(Record, frozen=True, kw_only=True):
-    """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; all costs.
+    """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; what it used.
 
     The steps are those of all turns; None stands for a log that was not read. A digest without them is of an older
-    version, and is not used.
+    version, and is not used, nor is one without `usage`, which may go further than the rest.
     """
 
     steps: int | None
+    usage: LoggedUsage | None
     active: bool = False
     asking: bool = False
     stop: str | None = None
-    cost: float | None = 0.0
     added: int = 0
     removed: int = 0
     first: str = ""
@@ -108,16 +110,68 @@ def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[st
         seq, data = kept.get(row.id, (-1, b""))
         digest = _decoded(data) if seq == row.events else None
         if digest is None and not read:
-            digest = _Digest(steps=None, cost=None)
+            digest = _Digest(steps=None, usage=None)
         elif digest is None:
             digest = _read(store, row.id)
             if digest.stop not in (UNREADABLE, DAMAGED):  # another version, or a backup, may have more to say
                 new[row.id] = (row.events, msgspec.json.encode(digest))
         found[row.id] = digest
-    if new:
-        with suppress(StoreError):  # a full disk keeps nobody from reading the list
-            store.keep_summaries(new)
+    _keep(store, new)
     return found
+
+
+class SessionUsage(Record, frozen=True, kw_only=True):
+    """What a session used; of one that is not `whole` a part of the log is missing or cannot be read."""
+
+    id: str
+    workspace: str
+    usage: LoggedUsage
+    whole: bool
+
+
+def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
+    """Give what each session used, of one workspace if given; of a log that went on only what is new is read."""
+    store = open_store()
+    try:
+        rows = store.sessions(None if workspace is None else str(workspace))
+        kept = store.summaries()
+        new: dict[str, tuple[int, bytes]] = {}
+        found = []
+        for row in rows:
+            seq, data = kept.get(row.id, (0, b""))
+            before = _decoded(data)
+            digest = before if _covers(before, row.events) else _read_on(store, row.id, before)
+            whole = _covers(digest, row.events)
+            if whole and digest is not before and digest.stop != UNREADABLE:
+                # What is not the usage was read up to `seq` only, unless there was no digest.
+                new[row.id] = (row.events if before is None else seq, msgspec.json.encode(digest))
+            used = digest.usage or LoggedUsage()
+            found.append(SessionUsage(id=row.id, workspace=row.workspace, usage=used, whole=whole))
+        _keep(store, new)
+        return found
+    finally:
+        store.close()
+
+
+def _covers(digest: _Digest | None, events: int) -> TypeGuard[_Digest]:
+    return digest is not None and digest.usage is not None and digest.usage.through >= events
+
+
+def _read_on(store: Store, session_id: str, digest: _Digest | None) -> _Digest:
+    """Read what came since a digest was made, or all without one, as far as it can be read."""
+    if digest is None or digest.usage is None:
+        return _read(store, session_id)
+    reader = UsageReader(digest.usage)
+    with suppress(TreadleError):
+        for event in store.read(session_id, after=digest.usage.through):
+            reader.take(event)
+    return replace(digest, usage=reader.logged())
+
+
+def _keep(store: Store, digests: dict[str, tuple[int, bytes]]) -> None:
+    if digests:
+        with suppress(StoreError):  # a full disk keeps nobody from reading the list
+            store.keep_summaries(digests)
 
 
 def _decoded(data: bytes) -> _Digest | None:
@@ -129,21 +183,23 @@ def _decoded(data: bytes) -> _Digest | None:
 
 def _read(store: Store, session_id: str) -> _Digest:
     """Follow a log to its end; one that this version cannot follow does not keep the others from being listed."""
+    reader = UsageReader()
     try:
         log = store.read(session_id)
-        digest = _followed(log)
+        digest = _followed(log, reader)
         return digest if log.damage is None else replace(digest, active=False, stop=DAMAGED)
     except TreadleError:
-        return _Digest(steps=0, stop=UNREADABLE, cost=None)
+        return _Digest(steps=0, stop=UNREADABLE, usage=reader.logged())
 
 
-def _followed(events: Iterable[Event]) -> _Digest:
+def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
     first = ""
     ended: list[TurnOutcome] = []
 
     def noted() -> Iterator[Event]:
         nonlocal first
         for event in events:
+            reader.take(event)
             if not first and isinstance(event.data, Prompt):
                 first = " ".join(text_of(event.data.content)[: 4 * _FIRST].split())[:_FIRST]
             if isinstance(event.data, TurnSettled):
@@ -152,14 +208,13 @@ def _followed(events: Iterable[Event]) -> _Digest:
 
     state = last_state(noted())
     turns: list[TurnOutcome | TurnState] = [*ended, *([] if state.turn is None else [state.turn])]
-    known = [turn.cost for turn in turns if turn.cost is not None]
     changes = [change for turn in turns for change in turn.changes]
     return _Digest(
         steps=sum(turn.steps for turn in turns),
         active=state.turn is not None,
         asking=bool(state.questions),
         stop=str(ended[-1].stop) if ended else None,
-        cost=sum(known) if len(known) == len(turns) else None,
+        usage=reader.logged(),
         added=sum(change.added for change in changes),
         removed=sum(change.removed for change in changes),
         first=first,
@@ -172,7 +227,7 @@ def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
         id=row.id,
         title=row.title,
         state=state,
-        cost=digest.cost,
+        cost=None if digest.usage is None else digest.usage.cost,
         ended=ended,
         workspace=row.workspace,
         model=row.model,

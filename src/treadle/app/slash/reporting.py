@@ -17,6 +17,7 @@ from treadle.app.reports.jobs import list_jobs
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.session_list import listed_sessions
+from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.git_mentions import Repository
@@ -52,6 +53,10 @@ def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
         return CommandAnswer(text="Nothing was spent in this session yet.")
     spent = money(found.cost or 0.0, unpriced=found.cost is None)
     return CommandAnswer(text=f"This session so far: {spent}, {counted(found.steps, 'step')}, {found.model}.")
+
+
+def _usage(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    return CommandAnswer(text=usage_text(argument))
 
 
 def _jobs(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
@@ -91,6 +96,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "diff": _diff,
         "context": _context,
         "cost": _cost,
+        "usage": _usage,
         "jobs": _jobs,
         "permissions": _permissions,
         "config": _config,

@@ -1,0 +1,1 @@
+"""Taking over what other coding agents know: rules, MCP servers, permissions."""
