@@ -18,6 +18,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
 from treadle.engine.runtime.compacting import carried_out, plan_room
 from treadle.engine.runtime.requests import build_request, cost, terms_of
+from treadle.engine.runtime.summary import ask_for_summary
 from treadle.engine.runtime.window import (
     bytes_of,
     in_force,
@@ -40,7 +41,7 @@ from treadle.protocol.events import (
     ReplyFinished,
 )
 from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol
+from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
 from treadle.protocol.usage import Usage
@@ -177,6 +178,32 @@ def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:
     assert "$ python -m pytest -q\\n1 passed" in words
     assert "- /w/shop/cart.py (+1 -0)" in words
     assert "Ask the user" not in words, "nobody is there"
+
+
+def test_a_summary_comes_from_the_conversation_and_not_from_the_web() -> None:
+    request = ModelRequest(id="r", model="m", system="s", messages=(), web_search=True)
+    assert not ask_for_summary(request, (), "", SMALL).web_search
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 3_000), max_size=6),
+    written=st.integers(0, 6_000),
+    again=st.booleans(),
+)
+def test_compaction_that_was_asked_for_never_makes_a_conversation_longer(
+    sizes: list[int], written: int, again: bool
+) -> None:
+    world, spec = begin(), replace(SMALL, context_window=200_000)
+    for round_ in range(1 + again):
+        for number, size in enumerate(sizes):
+            read(world, f"result {round_} {number} " + "x" * size)
+        before = world.transcript.tokens
+        made = make_room(world, spec, wanted=True, written="w" * written)
+        world.transcript.drop(made.through, made.summary)
+        world.transcript.replace_results({one.call_id: one.content for one in made.shortened})
+        assert world.transcript.tokens <= before
+        assert made.after <= made.before
 
 
 def test_later_requests_are_kept_in_their_order_however_often_room_was_made() -> None:

@@ -192,6 +192,11 @@ class Transcript:
         """Count the bytes of the `count` messages after the first."""
         return sum(size(message) for message in self._messages[1 : 1 + count])
 
+    @property
+    def left_out_size(self) -> int:
+        """The bytes of what stands in the place of messages that have left."""
+        return 0 if self._left_out is None else bytes_of_text(self._left_out.text)
+
     def facts(self, count: int) -> Facts:
         """Give what is known of the messages after the task that have left, and of the next `count` to leave."""
         return known_of(self._entries[1 : 1 + count], self._facts)
@@ -222,10 +227,9 @@ class Transcript:
         sources = (*(source for _, source in kept), Provenance("left out"))
         self._entries[: 1 + count] = [Entry(task, first.seq, first.asked, sources)]
         self._messages[: 1 + count] = [task]
-        before = 0 if self._left_out is None else bytes_of_text(self._left_out.text)
-        self._left_out = left_out
+        before, self._left_out = self.left_out_size, left_out
         self._projected.clear()
-        self._resize(bytes_of_text(left_out.text) - before - gone)
+        self._resize(self.left_out_size - before - gone)
 
     def results(self) -> tuple[ToolResult, ...]:
         """Give the results in the last message, if it is the user's."""
