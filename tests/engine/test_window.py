@@ -41,7 +41,16 @@ from treadle.protocol.events import (
     ReplyFinished,
 )
 from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelRequest,
+    ModelSpec,
+    Prices,
+    PriceStep,
+    ReplyStop,
+    Searches,
+    ToolProtocol,
+)
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
 from treadle.protocol.usage import Usage
@@ -336,6 +345,31 @@ def test_a_model_call_costs_what_its_parts_cost(usage: Usage, searches: Searches
     found = cost(ModelSpec(provider="p", name="m", prices=prices, searches=searches), usage)
     assert found == (None if price is None else pytest.approx(price))
     assert cost(ModelSpec(provider="p", name="m"), usage) is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "price"),
+    [
+        (Usage(input_tokens=200_000, output_tokens=100_000), 0.2 + 0.2),
+        (Usage(input_tokens=200_001, output_tokens=100_000), 0.800004 + 0.6),
+        (Usage(input_tokens=1, cache_read_tokens=200_000, output_tokens=100_000), 0.000004 + 0.1 + 0.6),
+        (Usage(input_tokens=1, cache_write_tokens=200_000), 0.800004),
+        (Usage(input_tokens=500_000), 5.0),
+    ],
+)
+def test_all_of_a_long_request_costs_the_price_beyond_the_step(usage: Usage, price: float) -> None:
+    steps = (
+        PriceStep(above=200_000, input=4.0, output=6.0, cache_read=0.5),
+        PriceStep(above=400_000, input=10.0, output=6.0),
+    )
+    spec = ModelSpec(
+        provider="p", name="m", prices=Prices(input=1.0, output=2.0, cache_read=0.25, cache_write=1.25, steps=steps)
+    )
+    assert cost(spec, usage) == pytest.approx(price)
+    made = ports(FakeProvider(), model=lambda _: spec)
+    short, long = (terms_of(made, begin().state, Transcript(), size) for size in (2_200, 220_000 * 22 // 10))
+    assert (short.input_price, short.output_price) == (1.25, 2.0)
+    assert (long.input_price, long.output_price) == (4.0, 6.0)
 
 
 @pytest.mark.parametrize(
