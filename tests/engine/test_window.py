@@ -10,7 +10,7 @@ from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
 from treadle.context.compaction import CompactionSettings
-from treadle.context.invariants import broken_invariants
+from treadle.context.invariants import broken_invariants, images_are_few
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
@@ -40,7 +40,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFinished,
 )
-from treadle.protocol.messages import Message, Role, Text, ToolUse
+from treadle.protocol.messages import Image, Message, Role, Text, ToolResult, ToolUse
 from treadle.protocol.models import (
     ErrorKind,
     ModelRequest,
@@ -213,6 +213,33 @@ def test_compaction_that_was_asked_for_never_makes_a_conversation_longer(
         world.transcript.replace_results({one.call_id: one.content for one in made.shortened})
         assert world.transcript.tokens <= before
         assert made.after <= made.before
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 900_000)), min_size=1, max_size=8))
+def test_images_are_bounded_and_the_oldest_leave_first(added: list[tuple[int, int]]) -> None:
+    transcript = Transcript()
+    for number, (count, size) in enumerate(added):
+        images = tuple(Image(media_type="image/png", data="a" * size) for _ in range(count))
+        results = (ToolResult(call_id=f"c{number}", name="look", content=images or (Text(text="none"),)),)
+        transcript.add_user((Text(text=f"number {number}"), *results))
+        transcript.add_assistant(
+            Message(role=Role.ASSISTANT, content=(ToolUse(id=f"c{number + 1}", name="look", arguments={}),))
+        )
+        messages = transcript.messages(ToolProtocol.NATIVE)
+        assert images_are_few(messages)
+        shown = [
+            isinstance(inner, Image)
+            for message in messages
+            for block in message.content
+            if isinstance(block, ToolResult)
+            for inner in block.content
+            if isinstance(inner, Image) or "too many images" in inner.text  # type: ignore[union-attr]
+        ]
+        assert shown == sorted(shown)
+        assert not count or shown[-1]
+        if len(shown) <= 100 and sum(count * size for count, size in added[: number + 1]) <= 24_000_000:
+            assert all(shown)
 
 
 def test_later_requests_are_kept_in_their_order_however_often_room_was_made() -> None:
