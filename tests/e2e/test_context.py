@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import Ended, Program
+from tests.pictures import drawn_png
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -262,3 +263,21 @@ async def test_the_variant_with_a_longer_window_is_asked_for_and_has_its_window_
     listed = (await program.run("models", "--all", "anthropic/claude-sonnet-4-5:1m", cwd=work)).out
     assert "1,000,000" in listed
     assert "above 200,000 tokens: 6 in, 22.5 out" in listed
+
+
+async def test_an_image_that_is_too_large_is_scaled_and_the_user_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    program, work = lay_out(tmp_path)
+    (work / "shot.png").write_bytes(drawn_png(9_000, 600))
+    read = Turn(items=(call("read_file", path="shot.png"),))
+    async with ScriptedServer(Script(turns=(read, Turn(items=(SayText(text="Fine."),))))) as server:
+        ended = await headless(program, work, server, "Look.", "--file", "shot.png")
+        sent = server.requests[-1].body["messages"]
+    told = "shot.png is 9,000 by 600 pixels and was scaled to 2,000 by 133."
+    assert (ended.code, told in ended.err) == (Exit.DONE, True), ended.err
+    assert str(sent).count("'type': 'image'") == 2
+    assert f"[{told}]" in str(sent)
+    shown = json.loads((await program.run("context", "--json", cwd=work)).out)
+    (block,) = [block for block in shown["blocks"] if block["source"] == "image"]
+    assert block["tokens"] > 0
+    assert block["price"] is not None
