@@ -136,6 +136,19 @@ async def test_the_model_sums_up_what_leaves_and_goes_on_from_it(tmp_path: Path)
     billed = sum(event["cost"] for event in events if event["type"] in {"reply_finished", "summary_written"})
     assert spent == pytest.approx(billed)
     assert "older messages removed to make room (" in ended.err
+    left = json.loads((await program.run("context", "--left", "--json", cwd=work)).out)
+    changes = {"removed": [], "added": []}  # type: dict[str, list[str]]
+    for block in left["blocks"]:
+        changes[block["change"]].append(block["source"])
+    assert changes["added"] == ["summary"]
+    assert "summary" in changes["removed"] or len(asked) == 1
+    assert [one for one in changes["removed"] if one.startswith("chapter")]
+    assert left["before"] > left["after"]
+    words = (await program.run("context", "--left", cwd=work)).out
+    assert words.startswith(f"The compaction at step {left['step']}: about {left['before']:,} tokens before")
+    assert "\n+ " in words
+    assert words.count("\n- ") == len(changes["removed"])
+    assert "treadle context --left shows which." in (await program.run("context", cwd=work)).out
 
 
 async def test_where_the_model_writes_no_summary_the_log_makes_one(tmp_path: Path) -> None:
