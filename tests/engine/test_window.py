@@ -1,5 +1,8 @@
 """What leaves when a conversation does not fit: never the task, never the work, and never the end of it."""
 
+import json
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
+from tests.providers.support import APIS, READ
 from treadle.context.compaction import CompactionSettings
 from treadle.context.invariants import broken_invariants, images_are_few
 from treadle.context.left_out import Ran, remember_run
@@ -54,11 +58,16 @@ from treadle.protocol.models import (
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
 from treadle.protocol.usage import Usage
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.scripted.server import WIRE_FORMATS
 
 SMALL = ModelSpec(provider="p", name="m", context_window=8_192, max_output=8_192)
 
 
-def read(world: World, *texts: str, name: str = "look", command: str = "", change: str = "") -> None:
+PICTURE = Image(media_type="image/png", data="aaaa")
+
+
+def read(world: World, *texts: str, name: str = "look", command: str = "", change: str = "", images: int = 0) -> None:
     """One step in which calls of a tool give these texts; the window is looked after as the runtime does it."""
     fit(world)
     activity = world.state.activity
@@ -84,7 +93,9 @@ def read(world: World, *texts: str, name: str = "look", command: str = "", chang
         world.take(judged)
         world.take(CallStarted(call_id=use.id))
         changes = (FileChange(path=change, before="1", after="2", added=1),) if change else ()
-        world.take(CallFinished(call_id=use.id, result=replace(result_text(Outcome.OK, text), changes=changes)))
+        made = result_text(Outcome.OK, text)
+        content = (*made.content, *(PICTURE for _ in range(images)))
+        world.take(CallFinished(call_id=use.id, result=replace(made, content=content, changes=changes)))
 
 
 def tokens(world: World) -> int:
@@ -138,6 +149,7 @@ MOVES = st.lists(
         st.tuples(st.just("read"), st.integers(0, 9_000)),
         st.tuples(st.just("prompt"), st.integers(0, 400)),
         st.tuples(st.just("pin"), st.integers(0, 3)),
+        st.tuples(st.just("image"), st.just(1)),
         st.tuples(st.just("room"), st.integers(0, 2)),
     ),
     max_size=25,
@@ -156,6 +168,8 @@ def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pi
         if world.state.turn is None:
             break
         match move:
+            case "image":
+                read(world, "seen", images=1)
             case "read":
                 read(world, f"result {number} " + "text of a line\n" * (min(size, window) // 15))
             case "prompt":
@@ -175,6 +189,29 @@ def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pi
             assert broken_invariants(messages) == ()
             if messages:
                 assert "do it" in repr(messages[0])
+    check_wires(world)
+
+
+WIRES = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))
+"""What the real wire APIs refuse, by the name of each."""
+
+
+def check_wires(world: World) -> None:
+    """What every wire API makes of a conversation is what its provider takes: roles, calls, results, no empty one."""
+    for protocol in ToolProtocol:
+        messages = world.transcript.messages(protocol)
+        if messages and messages[-1].role is Role.ASSISTANT:
+            messages = messages[:-1]  # its results are not there yet
+        if not messages:
+            continue
+        tools = tuple(msgspec.structs.replace(READ, name=name) for name in TRAITS if protocol is ToolProtocol.NATIVE)
+        request = ModelRequest(id="r", model="anthropic.claude-sonnet-4-5", system="s", messages=messages, tools=tools)
+        for api, (make, _) in APIS.items():
+            body = json.loads(make(Endpoint(name=api, base_url="https://h")).prepare(request).body)
+            assert WIRES[api].problems({"model": "in the path", "stream": True, **body}) == [], (api, protocol)
+            assert "do it" in json.dumps(
+                next(iter(body.get(key) for key in ("messages", "contents", "input") if key in body))
+            )
 
 
 def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:

@@ -222,6 +222,9 @@ _SESSIONS = {
     "session-none": Explanation(
         "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
     ),
+    "nothing-left": Explanation(
+        "No message has left this conversation, so there is nothing to show.", "/compact makes room now."
+    ),
     "step-missing": Explanation(
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
     ),

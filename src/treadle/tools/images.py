@@ -1,6 +1,7 @@
 """Images as models take them: what kind they are, how large, and whether they are whole."""
 
 import base64
+import importlib.util
 import struct
 import subprocess
 import sys
@@ -54,9 +55,8 @@ def image_of(raw: bytes, name: str) -> tuple[Image, str]:
 
 
 def _how_to_scale() -> str:
-    from importlib.util import find_spec
-
-    return "" if find_spec("PIL") else " With `pip install 'treadle[images]'` Treadle scales it by itself."
+    is_there = importlib.util.find_spec("PIL") is not None
+    return "" if is_there else " With `pip install 'treadle[images]'` Treadle scales it by itself."
 
 
 def described(image: tuple[Image, str]) -> tuple[Image | Text, ...]:

@@ -1,4 +1,4 @@
-"""What the last compaction removed, and what stands in its place: the request before and after it, block by block."""
+"""What the last compaction removed, and what is there instead: the request before and after it, block by block."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -113,7 +113,7 @@ def left_lines(report: LeftReport) -> Iterator[str]:
     if rest := report.kept - sum(block.kept for block in report.blocks):
         yield f"  {counted(rest, 'block')} stayed"
     removed, added = (report.tokens(change) for change in (BlockChange.REMOVED, BlockChange.ADDED))
-    yield f"About {removed:,} tokens were removed, and {added:,} stand in their place. The log has all of it."
+    yield f"About {removed:,} tokens were removed, and {added:,} are there instead. The log has all of it."
 
 
 def left_notes(events: Sequence[Event], how: str) -> Iterator[str]:
@@ -124,5 +124,5 @@ def left_notes(events: Sequence[Event], how: str) -> Iterator[str]:
         sums = [report.tokens(change) for change in (BlockChange.REMOVED, BlockChange.ADDED)]
         yield (
             f"The compaction at step {report.step} removed {counted(removed, 'block')}, about {sums[0]:,} tokens; "
-            f"{sums[1]:,} stand in their place. {how} shows which."
+            f"{sums[1]:,} are there instead. {how} shows which."
         )
