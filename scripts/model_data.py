@@ -24,6 +24,7 @@ from treadle.providers.provider_rows import ROWS
 GENAI_NAMES = {
     "google": "google",
     "google-vertex": "google",
+    "google-vertex-anthropic": "google",
     "amazon-bedrock": "aws",
     "togetherai": "together",
     "fireworks-ai": "fireworks",
@@ -32,6 +33,10 @@ GENAI_NAMES = {
 }
 """Sections that have another name in genai-prices; the others have the same one."""
 
+VARIANTS = ("anthropic", "google-vertex-anthropic")
+"""Sections whose models may have a variant with a longer window."""
+
+KEYS = ("input", "output", "cache_read", "cache_write")
 PRICES = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
 
@@ -50,8 +55,30 @@ def row_of(name: str, model: dict[str, Any]) -> list[Any] | None:
     inputs = modalities.get("input", [])
     can = TOOLS * bool(model.get("tool_call")) | THINKING * bool(model.get("reasoning"))
     can |= IMAGES * ("image" in inputs) | DOCUMENTS * ("pdf" in inputs)
-    prices = [cost.get(key) for key in ("input", "output", "cache_read", "cache_write")]
-    return [name, can, limit.get("context") or None, limit.get("output") or None, *prices]
+    steps = [
+        [step["tier"]["size"], *(step.get(key) for key in KEYS)]
+        for step in sorted(cost.get("tiers", ()), key=lambda step: step["tier"]["size"])
+        if step["tier"]["type"] == "context" and step.get("input") is not None and step.get("output") is not None
+    ]
+    prices = [cost.get(key) for key in KEYS]
+    return [name, can, limit.get("context") or None, limit.get("output") or None, *prices, steps or None]
+
+
+def long_variant(section: str, row: list[Any]) -> list[Any] | None:
+    """The variant of a model with a longer window that is asked for by `:1m`; None where there is none."""
+    if section not in VARIANTS or row[2] != 200_000:
+        return None
+    wanted = GENAI_NAMES.get(section, section)
+    provider = next(provider for provider in genai_data.providers if provider.id == wanted)
+    found = provider.find_model(row[0])
+    prices = (
+        [getattr(found.prices, key, None) for key in PRICES] if found and not isinstance(found.prices, list) else []
+    )
+    if not prices or not all(getattr(price, "tiers", None) for price in prices):
+        return None
+    above = prices[0].tiers[0].start
+    step = [above, *(float(price.tiers[0].price) for price in prices)]
+    return [f"{row[0]}:1m", row[1], 1_000_000, *row[3:8], [step]]
 
 
 def genai_prices(section: str, name: str) -> list[float | None]:
@@ -68,6 +95,12 @@ def completed(section: str, row: list[Any]) -> list[Any]:
     """Fill prices that are missing, shorten whole numbers, and cut unknown ends."""
     if row[4] is None or row[5] is None:
         row[4:] = genai_prices(section, row[0])
+    return shortened(row)
+
+
+def shortened(row: list[Any]) -> list[Any]:
+    """Write whole numbers as such, and cut unknown ends."""
+    row = [shortened(value) if isinstance(value, list) else value for value in row]
     row = [int(value) if isinstance(value, float) and value.is_integer() else value for value in row]
     while row[-1] is None:
         row.pop()
@@ -81,7 +114,8 @@ def main() -> None:
     providers = {}
     for section in sections:
         rows = [row_of(name, model) for name, model in sorted(known[section].items())]
-        providers[section] = [completed(section, row) for row in rows if row is not None]
+        rows += [long_variant(section, row) for row in rows if row is not None]
+        providers[section] = sorted(completed(section, row) for row in rows if row is not None)
     value = {
         "date": datetime.now(tz=UTC).date().isoformat(),
         "sources": [

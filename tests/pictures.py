@@ -32,3 +32,11 @@ def webp(width: int = 1, height: int = 1) -> bytes:
     body = b"WEBPVP8X" + struct.pack("<I", 10) + b"\0\0\0\0" + (width - 1).to_bytes(3, "little")
     body += (height - 1).to_bytes(3, "little")
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def drawn_png(width: int, height: int) -> bytes:
+    """A whole PNG of this size that decoders take, in grey."""
+    chunks = [_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))]
+    rows = b"".join(bytes((0, *(row * 7 % 256,) * width)) for row in range(height))
+    chunks += [_chunk(b"IDAT", zlib.compress(rows)), _chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

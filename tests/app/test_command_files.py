@@ -8,9 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.app.mentioning import tell
-from treadle.app.security.trusting import session_trust
+from treadle.app.security.trusting import session_trust, trust_store
 from treadle.app.session.command_files import NamedText, fill_arguments, find_texts
+from treadle.app.session.live import LiveSession
 from treadle.app.slash_commands import slash_names
+from treadle.store.activation import COMMAND_FOLDERS
 
 SECRET = "the-quiet-part"
 
@@ -134,6 +136,33 @@ async def test_a_hostile_command_of_a_folder_that_is_not_trusted_runs_nothing(fo
     assert told.enclosed == ()
     assert told.notices == ["/evil is not used: you do not trust this folder (/trust says how)."]
     assert SECRET not in str(told.bodies)
+
+
+@pytest.mark.parametrize("place", COMMAND_FOLDERS)
+def test_a_command_is_used_only_as_it_was_trusted(folder: Path, place: str) -> None:
+    command(folder, f"{place}/fix.md", "Fix it.")
+    trust_store().grant(session_trust(folder).trust)
+    opened = session_trust(folder)
+    command(folder, f"{place}/fix.md", "!`./pwn`")
+    command(folder, f"{place}/deep/new.md", "!`./pwn`")
+    late = "it is new or changed since you trusted this folder (/trust says how)"
+    assert {one.name: one.unused for one in find_texts(opened)} == {"fix": late, "deep:new": late}
+    again = session_trust(folder)
+    assert (again.trusted, again.trust.changed) == (False, (f"{place}/deep/new.md", f"{place}/fix.md"))
+    trust_store().grant(again.trust)
+    assert {one.name: one.unused for one in find_texts(session_trust(folder))} == {"fix": "", "deep:new": ""}
+
+
+async def test_a_command_that_changed_in_an_open_session_runs_nothing(folder: Path) -> None:
+    command(folder, ".claude/commands/fix.md", "Fix it.")
+
+    async def pull(_: LiveSession) -> None:
+        command(folder, ".claude/commands/fix.md", "!`touch pwned`")
+
+    told = await tell(folder, "/fix", before=pull)
+    assert not (folder / "pwned").exists()
+    assert told.enclosed == ()
+    assert told.notices == ["/fix is not used: it is new or changed since you trusted this folder (/trust says how)."]
 
 
 async def test_a_hostile_line_in_a_trusted_folder_is_judged_as_a_call_of_the_model(

@@ -39,6 +39,7 @@ IMPORTS_LATE = {
     "store/sqlite.py": "a new session reads no log",
     "store/trust.py": "a new answer is rare, and so are rules that import other files",
     "workspace/file_access.py": "what reads and saves files is loaded with the first call",
+    "workspace/scale.py": "Pillow is an extra, loaded in a process of its own",
     "tools/browser_action.py": "Playwright is an extra, loaded with the first page",
     "tools/apply_patch.py": "the edit engine is loaded with the first edit",
     "tools/catalogue.py": "each tool is loaded with its first call",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import Ended, Program
+from tests.pictures import drawn_png
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -135,6 +136,19 @@ async def test_the_model_sums_up_what_leaves_and_goes_on_from_it(tmp_path: Path)
     billed = sum(event["cost"] for event in events if event["type"] in {"reply_finished", "summary_written"})
     assert spent == pytest.approx(billed)
     assert "older messages removed to make room (" in ended.err
+    left = json.loads((await program.run("context", "--left", "--json", cwd=work)).out)
+    changes = {"removed": [], "added": []}  # type: dict[str, list[str]]
+    for block in left["blocks"]:
+        changes[block["change"]].append(block["source"])
+    assert changes["added"] == ["summary"]
+    assert "summary" in changes["removed"] or len(asked) == 1
+    assert [one for one in changes["removed"] if one.startswith("chapter")]
+    assert left["before"] > left["after"]
+    words = (await program.run("context", "--left", cwd=work)).out
+    assert words.startswith(f"The compaction at step {left['step']}: about {left['before']:,} tokens before")
+    assert "\n+ " in words
+    assert words.count("\n- ") == len(changes["removed"])
+    assert "treadle context --left shows which." in (await program.run("context", cwd=work)).out
 
 
 async def test_where_the_model_writes_no_summary_the_log_makes_one(tmp_path: Path) -> None:
@@ -201,3 +215,82 @@ async def test_room_is_made_by_hand_and_a_pin_stays_whatever_leaves(tmp_path: Pa
     for kept in ("The names of the API stay.", "The port is 8080.", "Question 0.", "Question 1.", "Question 2."):
         assert kept in last
     assert last.count("The answer.") == 60
+
+
+OTHERS = f"""{PRICED}
+[models."anthropic-compatible/small"]
+input_price = 0.5
+output_price = 1.0
+[models."anthropic-compatible/tiny"]
+context_window = 8000
+input_price = 0.01
+output_price = 0.01
+[models."anthropic-compatible/dear"]
+input_price = 30.0
+output_price = 30.0
+"""
+COSTLY = "With anthropic-compatible/small, which you have configured, it would cost about $0.0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (f"{OTHERS}[context]\ncostly_request = 0.1\n", True),
+        (f"{OTHERS}[context]\ncostly_request = 0\n", False),
+        (f"{OTHERS}[context]\ncostly_request = 2.0\n", False),
+        (f"{PRICED}[context]\ncostly_request = 0.1\n", False),
+    ],
+)
+async def test_a_cheaper_configured_model_is_named_before_a_costly_request_and_never_switched_to(
+    tmp_path: Path, settings: str, told: bool
+) -> None:
+    program, work = lay_out(tmp_path, settings)
+    (work / "long.txt").write_text("some words of a long text\n" * 7_000)
+    async with ScriptedServer(Script(turns=(Turn(items=(SayText(text="Fine."),)),) * 2)) as server:
+        ended = await headless(program, work, server, "Read this.", "--file", "long.txt")
+        assert {request.body["model"] for request in server.requests} == {"main"}
+    assert (COSTLY in ended.err, "/model anthropic-compatible/small" in ended.err) == (told, told), ended.err
+    assert ended.err.count("The next request has about") == told
+
+
+async def test_the_variant_with_a_longer_window_is_asked_for_and_has_its_window_and_price(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path, "")
+    program = Program(program.home, {"ANTHROPIC_API_KEY": "k"})
+    script = Script(turns=(Turn(items=(SayText(text="Fine."),)),), otherwise=Turn(items=(SayText(text="Fine."),)))
+    named = "anthropic/claude-sonnet-4-5:1m"
+    (work / "long.txt").write_text("".join(f"{number} words of a long text {number}\n" for number in range(11_000)))
+    files = ("--file", "long.txt") * 3
+    async with ScriptedServer(script) as server:
+        flags = ("--base-url", server.base_url)
+        ended = await program.run("-p", "Read.", *files, "--model", named, *flags, cwd=work)
+        assert ended.code == Exit.DONE, ended.err
+        short = await program.run("-p", "Read.", *files, "--model", named.removesuffix(":1m"), *flags, cwd=work)
+        assert "does not fit" in short.err or "too long" in short.err or "larger than" in short.err, short.err
+        (sent, *_) = server.requests
+        assert (sent.body["model"], sent.headers["anthropic-beta"]) == ("claude-sonnet-4-5", "context-1m-2025-08-07")
+    sessions = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+    used = json.loads((await program.run("context", "--json", sessions[-1]["id"], cwd=work)).out)
+    assert used["reported"] > 200_000
+    assert sessions[-1]["cost"] >= used["reported"] * 6 / 1_000_000
+    assert sum(block["price"] for block in used["blocks"]) == pytest.approx(used["estimated"] * 6 / 1_000_000)
+    listed = (await program.run("models", "--all", "anthropic/claude-sonnet-4-5:1m", cwd=work)).out
+    assert "1,000,000" in listed
+    assert "above 200,000 tokens: 6 in, 22.5 out" in listed
+
+
+async def test_an_image_that_is_too_large_is_scaled_and_the_user_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    program, work = lay_out(tmp_path)
+    (work / "shot.png").write_bytes(drawn_png(9_000, 600))
+    read = Turn(items=(call("read_file", path="shot.png"),))
+    async with ScriptedServer(Script(turns=(read, Turn(items=(SayText(text="Fine."),))))) as server:
+        ended = await headless(program, work, server, "Look.", "--file", "shot.png")
+        sent = server.requests[-1].body["messages"]
+    told = "shot.png is 9,000 by 600 pixels and was scaled to 2,000 by 133."
+    assert (ended.code, told in ended.err) == (Exit.DONE, True), ended.err
+    assert str(sent).count("'type': 'image'") == 2
+    assert f"[{told}]" in str(sent)
+    shown = json.loads((await program.run("context", "--json", cwd=work)).out)
+    (block,) = [block for block in shown["blocks"] if block["source"] == "image"]
+    assert block["tokens"] > 0
+    assert block["price"] is not None

@@ -1,5 +1,8 @@
 """What leaves when a conversation does not fit: never the task, never the work, and never the end of it."""
 
+import json
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +12,9 @@ from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
+from tests.providers.support import APIS, READ
 from treadle.context.compaction import CompactionSettings
-from treadle.context.invariants import broken_invariants
+from treadle.context.invariants import broken_invariants, images_are_few
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
@@ -18,6 +22,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
 from treadle.engine.runtime.compacting import carried_out, plan_room
 from treadle.engine.runtime.requests import build_request, cost, terms_of
+from treadle.engine.runtime.summary import ask_for_summary
 from treadle.engine.runtime.window import (
     bytes_of,
     in_force,
@@ -39,16 +44,30 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFinished,
 )
-from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelSpec, Prices, ReplyStop, Searches, ToolProtocol
+from treadle.protocol.messages import Image, Message, Role, Text, ToolResult, ToolUse
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelRequest,
+    ModelSpec,
+    Prices,
+    PriceStep,
+    ReplyStop,
+    Searches,
+    ToolProtocol,
+)
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
 from treadle.protocol.usage import Usage
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.scripted.server import WIRE_FORMATS
 
 SMALL = ModelSpec(provider="p", name="m", context_window=8_192, max_output=8_192)
 
 
-def read(world: World, *texts: str, name: str = "look", command: str = "", change: str = "") -> None:
+PICTURE = Image(media_type="image/png", data="aaaa")
+
+
+def read(world: World, *texts: str, name: str = "look", command: str = "", change: str = "", images: int = 0) -> None:
     """One step in which calls of a tool give these texts; the window is looked after as the runtime does it."""
     fit(world)
     activity = world.state.activity
@@ -74,7 +93,9 @@ def read(world: World, *texts: str, name: str = "look", command: str = "", chang
         world.take(judged)
         world.take(CallStarted(call_id=use.id))
         changes = (FileChange(path=change, before="1", after="2", added=1),) if change else ()
-        world.take(CallFinished(call_id=use.id, result=replace(result_text(Outcome.OK, text), changes=changes)))
+        made = result_text(Outcome.OK, text)
+        content = (*made.content, *(PICTURE for _ in range(images)))
+        world.take(CallFinished(call_id=use.id, result=replace(made, content=content, changes=changes)))
 
 
 def tokens(world: World) -> int:
@@ -128,6 +149,7 @@ MOVES = st.lists(
         st.tuples(st.just("read"), st.integers(0, 9_000)),
         st.tuples(st.just("prompt"), st.integers(0, 400)),
         st.tuples(st.just("pin"), st.integers(0, 3)),
+        st.tuples(st.just("image"), st.just(1)),
         st.tuples(st.just("room"), st.integers(0, 2)),
     ),
     max_size=25,
@@ -146,6 +168,8 @@ def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pi
         if world.state.turn is None:
             break
         match move:
+            case "image":
+                read(world, "seen", images=1)
             case "read":
                 read(world, f"result {number} " + "text of a line\n" * (min(size, window) // 15))
             case "prompt":
@@ -165,6 +189,29 @@ def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pi
             assert broken_invariants(messages) == ()
             if messages:
                 assert "do it" in repr(messages[0])
+    check_wires(world)
+
+
+WIRES = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))
+"""What the real wire APIs refuse, by the name of each."""
+
+
+def check_wires(world: World) -> None:
+    """What every wire API makes of a conversation is what its provider takes: roles, calls, results, no empty one."""
+    for protocol in ToolProtocol:
+        messages = world.transcript.messages(protocol)
+        if messages and messages[-1].role is Role.ASSISTANT:
+            messages = messages[:-1]  # its results are not there yet
+        if not messages:
+            continue
+        tools = tuple(msgspec.structs.replace(READ, name=name) for name in TRAITS if protocol is ToolProtocol.NATIVE)
+        request = ModelRequest(id="r", model="anthropic.claude-sonnet-4-5", system="s", messages=messages, tools=tools)
+        for api, (make, _) in APIS.items():
+            body = json.loads(make(Endpoint(name=api, base_url="https://h")).prepare(request).body)
+            assert WIRES[api].problems({"model": "in the path", "stream": True, **body}) == [], (api, protocol)
+            assert "do it" in json.dumps(
+                next(iter(body.get(key) for key in ("messages", "contents", "input") if key in body))
+            )
 
 
 def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:
@@ -177,6 +224,59 @@ def test_after_room_was_made_the_model_knows_what_it_has_done() -> None:
     assert "$ python -m pytest -q\\n1 passed" in words
     assert "- /w/shop/cart.py (+1 -0)" in words
     assert "Ask the user" not in words, "nobody is there"
+
+
+def test_a_summary_comes_from_the_conversation_and_not_from_the_web() -> None:
+    request = ModelRequest(id="r", model="m", system="s", messages=(), web_search=True)
+    assert not ask_for_summary(request, (), "", SMALL).web_search
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 3_000), max_size=6),
+    written=st.integers(0, 6_000),
+    again=st.booleans(),
+)
+def test_compaction_that_was_asked_for_never_makes_a_conversation_longer(
+    sizes: list[int], written: int, again: bool
+) -> None:
+    world, spec = begin(), replace(SMALL, context_window=200_000)
+    for round_ in range(1 + again):
+        for number, size in enumerate(sizes):
+            read(world, f"result {round_} {number} " + "x" * size)
+        before = world.transcript.tokens
+        made = make_room(world, spec, wanted=True, written="w" * written)
+        world.transcript.drop(made.through, made.summary)
+        world.transcript.replace_results({one.call_id: one.content for one in made.shortened})
+        assert world.transcript.tokens <= before
+        assert made.after <= made.before
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 900_000)), min_size=1, max_size=8))
+def test_images_are_bounded_and_the_oldest_leave_first(added: list[tuple[int, int]]) -> None:
+    transcript = Transcript()
+    for number, (count, size) in enumerate(added):
+        images = tuple(Image(media_type="image/png", data="a" * size) for _ in range(count))
+        results = (ToolResult(call_id=f"c{number}", name="look", content=images or (Text(text="none"),)),)
+        transcript.add_user((Text(text=f"number {number}"), *results))
+        transcript.add_assistant(
+            Message(role=Role.ASSISTANT, content=(ToolUse(id=f"c{number + 1}", name="look", arguments={}),))
+        )
+        messages = transcript.messages(ToolProtocol.NATIVE)
+        assert images_are_few(messages)
+        shown = [
+            isinstance(inner, Image)
+            for message in messages
+            for block in message.content
+            if isinstance(block, ToolResult)
+            for inner in block.content
+            if isinstance(inner, Image) or "too many images" in inner.text  # type: ignore[union-attr]
+        ]
+        assert shown == sorted(shown)
+        assert not count or shown[-1]
+        if len(shown) <= 100 and sum(count * size for count, size in added[: number + 1]) <= 24_000_000:
+            assert all(shown)
 
 
 def test_later_requests_are_kept_in_their_order_however_often_room_was_made() -> None:
@@ -309,6 +409,31 @@ def test_a_model_call_costs_what_its_parts_cost(usage: Usage, searches: Searches
     found = cost(ModelSpec(provider="p", name="m", prices=prices, searches=searches), usage)
     assert found == (None if price is None else pytest.approx(price))
     assert cost(ModelSpec(provider="p", name="m"), usage) is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "price"),
+    [
+        (Usage(input_tokens=200_000, output_tokens=100_000), 0.2 + 0.2),
+        (Usage(input_tokens=200_001, output_tokens=100_000), 0.800004 + 0.6),
+        (Usage(input_tokens=1, cache_read_tokens=200_000, output_tokens=100_000), 0.000004 + 0.1 + 0.6),
+        (Usage(input_tokens=1, cache_write_tokens=200_000), 0.800004),
+        (Usage(input_tokens=500_000), 5.0),
+    ],
+)
+def test_all_of_a_long_request_costs_the_price_beyond_the_step(usage: Usage, price: float) -> None:
+    steps = (
+        PriceStep(above=200_000, input=4.0, output=6.0, cache_read=0.5),
+        PriceStep(above=400_000, input=10.0, output=6.0),
+    )
+    spec = ModelSpec(
+        provider="p", name="m", prices=Prices(input=1.0, output=2.0, cache_read=0.25, cache_write=1.25, steps=steps)
+    )
+    assert cost(spec, usage) == pytest.approx(price)
+    made = ports(FakeProvider(), model=lambda _: spec)
+    short, long = (terms_of(made, begin().state, Transcript(), size) for size in (2_200, 220_000 * 22 // 10))
+    assert (short.input_price, short.output_price) == (1.25, 2.0)
+    assert (long.input_price, long.output_price) == (4.0, 6.0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -249,6 +250,23 @@ def test_redacted_reasoning_and_blocks_of_unknown_kinds_are_handled() -> None:
         {"type": "message_stop"},
     )
     assert events == [StreamThinkingDone(redacted="xyz", wire=OWN), StreamStop(reason=ReplyStop.REFUSAL, usage=Usage())]
+
+
+@pytest.mark.parametrize(
+    ("model", "sent", "beta"),
+    [
+        ("claude-sonnet-4-5:1m", "claude-sonnet-4-5", "context-1m-2025-08-07"),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5", None),
+        ("qwen3:1m", "qwen3:1m", None),
+    ],
+)
+def test_the_longer_window_is_asked_for_in_a_header(model: str, sent: str, beta: str | None) -> None:
+    for quirks in (Quirks(), Quirks(model_in_path=True)):
+        place = Endpoint(name="a", base_url="https://h", quirks=quirks)
+        call = AnthropicMessages(place).prepare(msgspec.structs.replace(request(), model=model))
+        assert call.headers.get("anthropic-beta") == beta
+        named = json.loads(call.body).get("model") or unquote(call.url).removesuffix(":streamRawPredict")
+        assert named.removeprefix("https://h/models/") == sent
 
 
 def test_vertex_has_the_model_in_the_path_and_a_version_in_its_place() -> None:

@@ -5,11 +5,12 @@ import sys
 from datetime import date
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from tests.providers.support import request
 
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ErrorKind, ModelSpec, Prices, StreamFailure, StreamStop
+from treadle.protocol.models import ErrorKind, ModelSpec, Prices, PriceStep, StreamFailure, StreamStop
 from treadle.providers.catalogue import fill_base_url, find_provider, parse_ref
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
@@ -186,6 +187,27 @@ def test_the_model_data_is_sound_small_and_says_where_it_is_from() -> None:
             numbers = (figures.context_window, figures.max_output, figures.input, figures.output, figures.cache_read)
             assert all(number is None or number >= 0 for number in numbers)
             assert 0 <= figures.can < 16
+
+
+def test_a_variant_with_a_longer_window_is_a_model_with_a_price_of_its_own_for_long_requests() -> None:
+    row = find_provider("anthropic")
+    plain, long = (model_spec(row, f"claude-sonnet-4-5{variant}") for variant in ("", ":1m"))
+    assert (plain.context_window, long.context_window) == (200_000, 1_000_000)
+    assert plain.prices is not None
+    assert plain.prices.steps == ()
+    step = PriceStep(above=200_000, input=6.0, output=22.5, cache_read=0.6, cache_write=7.5)
+    assert long.prices == msgspec.structs.replace(plain.prices, steps=(step,))
+    assert "claude-sonnet-4-5:1m" in model_names(row)
+
+
+def test_prices_of_long_requests_are_known_in_their_order() -> None:
+    stepped = 0
+    for section in model_data().providers:
+        for figures in models_of(section).values():
+            bounds = [step.above for step in figures.steps]
+            assert bounds == sorted(set(bounds))
+            stepped += bool(bounds)
+    assert stepped > 50
 
 
 def test_most_providers_have_known_models() -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Models
+from treadle.app.models.offered import NextRequest
 from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles, usual_places
@@ -291,7 +292,14 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
         choose=partial(set_model, models),
         for_mode=partial(model_for, models, settings),
         offered=partial(_offered, models),
+        cheaper=partial(_cheaper, models, settings),
     )
+
+
+def _cheaper(models: Models, settings: Settings, sent: NextRequest) -> str:
+    from treadle.app.models.cheaper import cheaper_model
+
+    return cheaper_model(models, settings, sent)
 
 
 def _offered(models: Models) -> "Sequence[OfferedModel]":

@@ -234,6 +234,9 @@ _SESSIONS = {
         "`treadle import` does not know what to import, or has nobody to ask before it takes anything.",
         "Look at the list with `treadle import --from NAME --dry-run`, then run it with --yes.",
     ),
+    "nothing-left": Explanation(
+        "No message has left this conversation, so there is nothing to show.", "/compact makes room now."
+    ),
     "step-missing": Explanation(
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
     ),

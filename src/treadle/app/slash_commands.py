@@ -103,7 +103,10 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(name="diff", about="show what is changed in the working tree and not committed", takes_time=True),
     SlashCommand(name="status", about="show session, model, mode, folder and what is going on"),
     SlashCommand(
-        name="context", about="show what the model was sent: each part with its tokens and price", takes_time=True
+        name="context",
+        arguments="[left]",
+        about="show what the model was sent: each part with its tokens and price",
+        takes_time=True,
     ),
     SlashCommand(name="cost", about="show what this session cost so far", takes_time=True),
     SlashCommand(

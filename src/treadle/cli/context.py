@@ -2,12 +2,18 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.protocol.events import Event
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("id", nargs="?", default="", help="the session (by default the last one of this folder)")
     parser.add_argument("--step", type=int, help="the request of this step (by default the last one)")
+    parser.add_argument("--left", action="store_true", help="what the last compaction removed, and what replaced it")
     parser.add_argument("--raw", action="store_true", help="the request itself, as one JSON object")
     parser.add_argument("--json", action="store_true", help="the blocks as one JSON object")
 
@@ -23,7 +29,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
     prefix = arguments.id or last_session(Path.cwd().resolve())
     with session_log(prefix) as (row, store):
-        sent = sent_request(list(store.read(row.id, whole=arguments.step is not None)), arguments.step)
+        events = list(store.read(row.id, whole=arguments.step is not None))
+    if arguments.left:
+        return _show_left(events, as_json=arguments.json)
+    sent = sent_request(events, arguments.step)
     if arguments.raw:
         sys.stdout.write(f"{encode(sent.request).decode()}\n")
         return 0
@@ -31,5 +40,19 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.write(f"{encode(report).decode()}\n")
     else:
-        sys.stdout.write(harmless("\n".join(context_lines(report, sent.model))) + "\n")
+        from treadle.app.reports.left_report import left_notes
+
+        lines = [*context_lines(report, sent.model), *left_notes(events, "treadle context --left")]
+        sys.stdout.write(harmless("\n".join(lines)) + "\n")
+    return 0
+
+
+def _show_left(events: "Sequence[Event]", *, as_json: bool) -> int:
+    from treadle.app.reports.left_report import left_lines, left_report
+    from treadle.app.wrapping import harmless
+    from treadle.protocol.codec import encode
+
+    report = left_report(events)
+    text = encode(report).decode() if as_json else harmless("\n".join(left_lines(report)))
+    sys.stdout.write(f"{text}\n")
     return 0

@@ -78,7 +78,9 @@ def _facts(spec: ModelSpec) -> Iterator[str]:
     yield "?" if spec.prices is None else f"{spec.prices.input:g}"
     yield "?" if spec.prices is None else f"{spec.prices.output:g}"
     can = {"tools": spec.native_tools, "images": spec.images, "thinking": spec.thinking, "documents": spec.documents}
-    yield " ".join(name for name, there in can.items() if there) or "text only"
+    steps = () if spec.prices is None else spec.prices.steps
+    long = [f"above {step.above:,} tokens: {step.input:g} in, {step.output:g} out" for step in steps]
+    yield "; ".join([" ".join(name for name, there in can.items() if there) or "text only", *long])
 
 
 def _number(value: int | None) -> str:

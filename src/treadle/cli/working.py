@@ -102,8 +102,9 @@ def _content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, 
     if not arguments.file:
         return said
     from treadle.app.session.attachments import attach
+    from treadle.app.wrapping import harmless
 
-    return (*said, *attach(arguments.file))
+    return (*said, *attach(arguments.file, lambda scaled: sys.stderr.write(f"{harmless(scaled)}\n")))
 
 
 def interactive(arguments: "argparse.Namespace", task: str = "") -> int:

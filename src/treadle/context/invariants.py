@@ -1,11 +1,15 @@
 """What holds for every request, whatever left it: the rules that providers and the work depend on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from treadle.protocol.messages import Image, Message, Role, Text, ToolResult, ToolUse
+from treadle.context.media import images_of
+from treadle.protocol.messages import Message, Role, Text, ToolResult, ToolUse
 
 MOST_IMAGES = 100
 """Images that a request may have: more are refused by usual providers."""
+
+MOST_IMAGE_DATA = 24_000_000
+"""Characters of base64 that they may have together: usual providers take a request of up to 32 MB."""
 
 
 def roles_take_turns(messages: Sequence[Message]) -> bool:
@@ -37,15 +41,9 @@ def says_something(messages: Sequence[Message]) -> bool:
 
 
 def images_are_few(messages: Sequence[Message]) -> bool:
-    """Whether there are no more images than a provider takes."""
-    blocks = (block for message in messages for block in message.content)
-    return sum(1 for block in blocks for one in _inner(block) if isinstance(one, Image)) <= MOST_IMAGES
-
-
-def _inner(block: object) -> Iterator[object]:
-    yield block
-    if isinstance(block, ToolResult):
-        yield from block.content
+    """Whether there are no more images, and no larger ones, than a provider takes."""
+    found = [images_of(message) for message in messages]
+    return sum(count for count, _ in found) <= MOST_IMAGES and sum(data for _, data in found) <= MOST_IMAGE_DATA
 
 
 INVARIANTS: tuple[Callable[[Sequence[Message]], bool], ...] = (

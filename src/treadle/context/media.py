@@ -1,4 +1,4 @@
-"""Images and documents in a request to a model that takes none: a note stands in their place."""
+"""Images and documents that a model does not take, or too many of them: a note stands in their place."""
 
 from msgspec.structs import replace
 
@@ -13,6 +13,38 @@ def without_media(message: Message, *, images: bool, documents: bool) -> Message
     if all(new is old for new, old in zip(kept, message.content, strict=True)):
         return message
     return replace(message, content=kept)
+
+
+def images_of(message: Message) -> tuple[int, int]:
+    """Count the images of a message, and their characters in base64."""
+    sizes = [len(one.data) for block in message.content for one in _inner(block) if isinstance(one, Image)]
+    return len(sizes), sum(sizes)
+
+
+def without_first_image(message: Message) -> Message:
+    """Leave out the first image of a message, and say what it was."""
+    left = iter((True,))
+
+    def kept(block: ResultContent) -> ResultContent:
+        if not isinstance(block, Image) or next(left, None) is None:
+            return block
+        what = f"An image ({block.media_type}, {_size(block.data)})"
+        return Text(text=f"[{what} was left out: there were too many images. Look at it again if you need it.]")
+
+    def of(block: ContentBlock) -> ContentBlock:
+        match block:
+            case Image():
+                return kept(block)
+            case ToolResult(content=content):
+                return replace(block, content=tuple(map(kept, content)))
+            case _:
+                return block
+
+    return replace(message, content=tuple(map(of, message.content)))
+
+
+def _inner(block: ContentBlock) -> tuple[ContentBlock, ...]:
+    return block.content if isinstance(block, ToolResult) else (block,)
 
 
 def _projected(block: ContentBlock, *, images: bool, documents: bool) -> ContentBlock:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from treadle.context.provenance import Provenance
+from treadle.context.provenance import Entry, Provenance
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
     CallFinished,
@@ -24,8 +24,10 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import (
     ContentBlock,
+    Message,
     RedactedThinking,
     ResultContent,
+    Role,
     Text,
     Thinking,
     ToolResult,
@@ -90,6 +92,11 @@ class TranscriptReader:
     def pending(self, call_ids: Iterable[str]) -> Mapping[str, tuple[ResultContent, ...]]:
         """Give the contents of results that no message holds yet."""
         return {call_id: self._results[call_id].content for call_id in call_ids if call_id in self._results}
+
+    def waiting(self, results: Iterable[SealedResult]) -> tuple[Entry, ...]:
+        """Give results that no message holds yet as messages, with where they come from."""
+        parts = [*self._parts(results, ())]
+        return tuple(Entry(Message(role=Role.USER, content=(block,)), 0, (), (source,)) for block, source in parts)
 
     def blocks(
         self, results: Iterable[SealedResult], content: Iterable[Passage | PromptContent]

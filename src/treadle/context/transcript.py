@@ -7,8 +7,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from treadle.context.invariants import MOST_IMAGE_DATA, MOST_IMAGES
 from treadle.context.left_out import Facts, known_of
-from treadle.context.media import without_media
+from treadle.context.media import images_of, without_first_image, without_media
 from treadle.context.provenance import Entry, Provenance, sources_of
 from treadle.context.sizes import bytes_of_text, size, size_of_block
 from treadle.context.xml import as_xml_message
@@ -40,6 +41,9 @@ _DROPPED = "[Earlier messages were left out to make room. Ask the user if someth
 _LEAST_REPLACED = 200
 """Bytes; a shorter result stays."""
 
+_IMAGES_AT_ONCE = 20
+"""How many of the oldest images leave at least when there are too many: each time the provider's cache is lost."""
+
 _NAMED_PARTS = 4
 _LEAST_REPORTED = 1_000
 """Tokens; smaller counts of a provider say too little about its tokenizer."""
@@ -66,6 +70,7 @@ class Transcript:
         self._counted = (0, 0)
         self._facts = Facts()
         self._left_out: Text | None = None
+        self._images = self._image_data = 0
 
     def messages(self, protocol: ToolProtocol, *, images: bool = True, documents: bool = True) -> tuple[Message, ...]:
         """Give the conversation as it is sent with this tool protocol to a model that takes these media."""
@@ -192,6 +197,11 @@ class Transcript:
         """Count the bytes of the `count` messages after the first."""
         return sum(size(message) for message in self._messages[1 : 1 + count])
 
+    @property
+    def left_out_size(self) -> int:
+        """The bytes of what stands in the place of messages that have left."""
+        return 0 if self._left_out is None else bytes_of_text(self._left_out.text)
+
     def facts(self, count: int) -> Facts:
         """Give what is known of the messages after the task that have left, and of the next `count` to leave."""
         return known_of(self._entries[1 : 1 + count], self._facts)
@@ -222,10 +232,9 @@ class Transcript:
         sources = (*(source for _, source in kept), Provenance("left out"))
         self._entries[: 1 + count] = [Entry(task, first.seq, first.asked, sources)]
         self._messages[: 1 + count] = [task]
-        before = 0 if self._left_out is None else bytes_of_text(self._left_out.text)
-        self._left_out = left_out
+        before, self._left_out = self.left_out_size, left_out
         self._projected.clear()
-        self._resize(bytes_of_text(left_out.text) - before - gone)
+        self._resize(self.left_out_size - before - gone)
 
     def results(self) -> tuple[ToolResult, ...]:
         """Give the results in the last message, if it is the user's."""
@@ -310,6 +319,35 @@ class Transcript:
             )
         self._messages.append(entry.message)
         self._entries.append(entry)
+        self._bound_images(*images_of(entry.message))
+
+    def _bound_images(self, count: int, data: int) -> None:
+        """Let the oldest images leave where there are more, or larger ones, than a provider takes."""
+        self._images += count
+        self._image_data += data
+        if self._images <= MOST_IMAGES and self._image_data <= MOST_IMAGE_DATA:
+            return
+        found = [images_of(message) for message in self._messages]
+        self._images, self._image_data = (sum(one[at] for one in found) for at in (0, 1))
+        if self._images <= MOST_IMAGES and self._image_data <= MOST_IMAGE_DATA:
+            return
+        oldest = [at for at, (images, _) in enumerate(found) for _ in range(images)]
+        for number, at in enumerate(oldest[:-1]):
+            fits = self._images <= MOST_IMAGES and self._image_data <= MOST_IMAGE_DATA
+            if fits and (number >= _IMAGES_AT_ONCE or at == len(found) - 1):
+                break
+            self._leave_image(at)
+
+    def _leave_image(self, at: int) -> None:
+        """Put a note in the place of a message's first image."""
+        entry = self._entries[at]
+        new = without_first_image(entry.message)
+        self._images -= 1
+        self._image_data += images_of(new)[1] - images_of(entry.message)[1]
+        self._entries[at], self._messages[at] = replace(entry, message=new), new
+        for projected in self._projected.values():
+            del projected[at:]
+        self._resize(size(new) - size(entry.message))
 
 
 def _text_of(prompt: Sequence[UserContent]) -> str:

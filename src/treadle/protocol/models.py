@@ -28,13 +28,28 @@ def dollars(amount: float) -> str:
     return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
 
 
+class PriceStep(Record, frozen=True, kw_only=True):
+    """What a request costs, all of it, whose input has more than `above` tokens."""
+
+    above: int
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
 class Prices(Record, frozen=True, kw_only=True):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens; `steps` are those of long requests, the shortest first."""
 
     input: float
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    steps: tuple[PriceStep, ...] = ()
+
+    def of(self, input_tokens: int) -> "Prices | PriceStep":
+        """Give what a request with so many tokens of input is billed at, those of the cache included."""
+        return next((step for step in reversed(self.steps) if input_tokens > step.above), self)
 
 
 class Searches(Record, frozen=True, kw_only=True):

@@ -27,6 +27,11 @@ class Usage(Record, frozen=True, kw_only=True):
         )
 
     @property
+    def request_tokens(self) -> int:
+        """Tokens that the request had, those in the provider's cache included."""
+        return self.context_tokens - self.output_tokens
+
+    @property
     def context_tokens(self) -> int:
         """Tokens that the conversation takes after this call."""
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens

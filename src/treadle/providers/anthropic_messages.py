@@ -30,6 +30,10 @@ from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 API = "anthropic_messages"
+LONG = ":1m"
+"""What a model's name ends with where its longer window is asked for."""
+
+_LONG_BETA = "context-1m-2025-08-07"
 _API_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
@@ -98,6 +102,8 @@ class AnthropicMessages:
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
         headers = {"anthropic-version": _API_VERSION, **self._endpoint.key_headers("x-api-key")}
+        if _is_long(request.model):
+            headers["anthropic-beta"] = _LONG_BETA
         for number, text in enumerate((*self._begun.texts, *_join(encoded))):
             parts += [b",", text] if number else [text]
         parts.append(b"]}")
@@ -107,11 +113,11 @@ class AnthropicMessages:
         """The beginning of the body: the model, or what Vertex has in its place."""
         if self._endpoint.quirks.model_in_path:
             return (b'{"anthropic_version":"vertex-2023-10-16"',)
-        return b'{"model":', dump(model)
+        return b'{"model":', dump(_name_of(model))
 
     def _url(self, model: str) -> str:
         if self._endpoint.quirks.model_in_path:
-            return self._endpoint.url(f"/models/{quote(model)}:streamRawPredict")
+            return self._endpoint.url(f"/models/{quote(_name_of(model))}:streamRawPredict")
         return self._endpoint.url("/messages", version="/v1")
 
     def _go_on(self, messages: tuple[Message, ...]) -> "_Begun":
@@ -207,6 +213,15 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools
     ]
     return [*declared, search] if search else declared
+
+
+def _is_long(model: str) -> bool:
+    return model.startswith("claude-") and model.endswith(LONG)
+
+
+def _name_of(model: str) -> str:
+    """Give the name that the API knows: how long its window is to be stands in a header."""
+    return model.removesuffix(LONG) if _is_long(model) else model
 
 
 def thinks_adaptively(model: str) -> bool:

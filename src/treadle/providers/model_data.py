@@ -5,12 +5,22 @@ from pathlib import Path
 
 import msgspec
 
-from treadle.protocol.models import ModelSpec, Prices
+from treadle.protocol.models import ModelSpec, Prices, PriceStep
 from treadle.providers.provider_rows import ProviderRow
 
 DATA = Path(__file__).with_name("models.json")
 TOOLS, IMAGES, THINKING, DOCUMENTS = 1, 2, 4, 8
 """The bits of `ModelFigures.can`."""
+
+
+class StepFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """The prices of a request with more than `above` tokens of input."""
+
+    above: int
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
 
 
 class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -24,6 +34,7 @@ class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
+    steps: tuple[StepFigures, ...] = ()
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -64,7 +75,11 @@ def model_spec(row: ProviderRow, name: str) -> ModelSpec:
     prices = None
     if figures.input is not None and figures.output is not None:
         prices = Prices(
-            input=figures.input, output=figures.output, cache_read=figures.cache_read, cache_write=figures.cache_write
+            input=figures.input,
+            output=figures.output,
+            cache_read=figures.cache_read,
+            cache_write=figures.cache_write,
+            steps=tuple(PriceStep(**msgspec.structs.asdict(step)) for step in figures.steps),
         )
     return ModelSpec(
         provider=row.name,

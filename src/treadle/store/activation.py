@@ -15,6 +15,7 @@ class ActiveKind(StrEnum):
 
     RULES = "rules"
     SKILL = "skill"
+    COMMAND = "command"
     SETTINGS = "settings"
     SERVERS = "servers"
     HOOK = "hook"
@@ -46,12 +47,16 @@ RULE_FOLDERS = {
 }
 """Folders of rules, and the endings of the files in them, at any depth, that are rules."""
 
+COMMAND_FOLDERS = (".treadle/commands", ".claude/commands", ".clinerules/workflows")
+"""Folders of commands: the `.md` files in them at any depth."""
+
 _NO_RULES = (".clinerules/workflows/", ".clinerules/hooks/", ".clinerules/skills/")
 SKILL_FOLDERS = (".agents/skills", ".treadle/skills", ".claude/skills")
 """Folders of skills, each in a folder of its own."""
 
 SKILL_FILE = "SKILL.md"
 _SKILL = regex(rf"(?:{'|'.join(map(re.escape, SKILL_FOLDERS))})/[^/]+/skill\.md")
+_IN_COMMAND_FOLDER = tuple(f"{folder}/" for folder in COMMAND_FOLDERS)
 _RULES = frozenset(RULE_FILES)
 _SERVERS = frozenset({".mcp.json"})
 _GIT = frozenset({".git", ".git/config", ".git/config.worktree", ".git/info/attributes"})
@@ -77,6 +82,8 @@ def active_kind(path: str) -> ActiveKind | None:
         return ActiveKind.RULES
     if _SKILL.fullmatch(name):
         return ActiveKind.SKILL
+    if name.endswith(".md") and name.startswith(_IN_COMMAND_FOLDER):
+        return ActiveKind.COMMAND
     if name in _SERVERS:
         return ActiveKind.SERVERS
     if name.startswith(".treadle/"):

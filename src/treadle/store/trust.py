@@ -260,6 +260,7 @@ def _candidates(workspace: Path) -> Iterator[str]:
                     for one in skills
                     for file in _names(workspace / name / "skills" / one)
                 )
+                yield from _below(workspace / name / "commands", f"{name}/commands")
             case ".git" if not (workspace / name).is_symlink() and (workspace / name).is_dir():
                 known = ("config", "config.worktree", "info/attributes")
                 yield from (f"{name}/{rest}" for rest in known if os.path.lexists(workspace / name / rest))

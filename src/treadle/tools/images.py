@@ -1,14 +1,21 @@
 """Images as models take them: what kind they are, how large, and whether they are whole."""
 
 import base64
+import importlib.util
 import struct
-from pathlib import PurePath
+import subprocess
+import sys
+from pathlib import Path, PurePath
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import Image
+from treadle.protocol.messages import Image, Text
 
 _LARGEST = 3_750_000  # bytes; models take 5 MB, counted in base64
 _LONGEST_SIDE = 8000  # pixels; a larger one makes a provider refuse the request, and every later one that has it
+
+_SCALED_SIDE = 2000  # pixels; with more than 20 images in a request none may be larger, and models see no more of it
+_SCALE_SECONDS = 15.0
+_SCALE = Path(__file__).parents[1] / "workspace" / "scale.py"
 
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _OTHERS = frozenset({".bmp", ".tif", ".tiff", ".ico", ".heic", ".heif", ".avif", ".psd", ".jxl", ".jp2"})
@@ -21,8 +28,59 @@ def is_image(name: str) -> bool:
     return PurePath(name).suffix.lower() in _ENDINGS | _OTHERS
 
 
-def image_of(raw: bytes, name: str) -> Image:
-    """Wrap an image's bytes; their beginning, not the name, tells what it is. Raises `ToolError`."""
+def image_of(raw: bytes, name: str) -> tuple[Image, str]:
+    """Wrap an image's bytes, scaled to what models take, and say so; their beginning tells what kind it is.
+
+    Scaling takes up to some seconds; it needs the extra `images`. Raises `ToolError`.
+    """
+    media_type, width, height = _checked(raw, name)
+    if len(raw) <= _LARGEST and max(width, height) <= _SCALED_SIDE:
+        return _wrapped(media_type, raw), ""
+    made = _scaled(raw)
+    found = _read(made) if made else ("", 0, 0, False)
+    if found[0] and len(made) <= _LARGEST:
+        said = f"{name} is {width:,} by {height:,} pixels and was scaled to {found[1]:,} by {found[2]:,}."
+        return _wrapped(found[0], made), said
+    if len(raw) > _LARGEST:
+        raise ToolError(
+            f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}. Shrink a copy."
+            f"{_how_to_scale()}"
+        )
+    if max(width, height) > _LONGEST_SIDE:
+        raise ToolError(
+            f"{name} is {width:,} by {height:,} pixels; models accept images of at most {_LONGEST_SIDE:,} on each "
+            f"side. Shrink a copy.{_how_to_scale()}"
+        )
+    return _wrapped(media_type, raw), ""
+
+
+def _how_to_scale() -> str:
+    is_there = importlib.util.find_spec("PIL") is not None
+    return "" if is_there else " With `pip install 'treadle[images]'` Treadle scales it by itself."
+
+
+def described(image: tuple[Image, str]) -> tuple[Image | Text, ...]:
+    """Give an image with what is to be said of it."""
+    shown, said = image
+    return (shown, Text(text=f"[{said}]")) if said else (shown,)
+
+
+def _wrapped(media_type: str, raw: bytes) -> Image:
+    return Image(media_type=media_type, data=base64.b64encode(raw).decode("ascii"))
+
+
+def _scaled(raw: bytes) -> bytes:
+    """Scale an image in a process of its own; nothing where that cannot be done."""
+    command = (sys.executable, "-I", str(_SCALE), str(_SCALED_SIDE), str(_LARGEST))
+    try:
+        done = subprocess.run(command, input=raw, capture_output=True, timeout=_SCALE_SECONDS, check=False, env={})
+    except (OSError, subprocess.TimeoutExpired):
+        return b""
+    return done.stdout if done.returncode == 0 else b""
+
+
+def _checked(raw: bytes, name: str) -> tuple[str, int, int]:
+    """Tell the type and the size in pixels of an image that is whole; raises `ToolError`."""
     try:
         media_type, width, height, whole = _read(raw)
     except (struct.error, IndexError):
@@ -36,14 +94,7 @@ def image_of(raw: bytes, name: str) -> Image:
         raise ToolError(f"{name} is not the kind of image that its name says. Use `file` on it to find out what it is.")
     if not whole or not width or not height:
         raise _damaged(name)
-    if len(raw) > _LARGEST:
-        raise ToolError(f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}. Shrink a copy.")
-    if max(width, height) > _LONGEST_SIDE:
-        raise ToolError(
-            f"{name} is {width:,} by {height:,} pixels; models accept images of at most {_LONGEST_SIDE:,} on each "
-            "side. Shrink a copy."
-        )
-    return Image(media_type=media_type, data=base64.b64encode(raw).decode("ascii"))
+    return media_type, width, height
 
 
 def _damaged(name: str) -> ToolError:

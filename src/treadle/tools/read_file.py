@@ -19,7 +19,7 @@ from treadle.protocol.tools import (
     ToolSpec,
 )
 from treadle.tools.declarations import READ_FILE
-from treadle.tools.images import image_of, is_image
+from treadle.tools.images import described, image_of, is_image
 from treadle.workspace.diffs import number_lines
 from treadle.workspace.documents import document_text, is_document, is_text_itself
 from treadle.workspace.files import sha256
@@ -95,7 +95,8 @@ class ReadFile(Struct, frozen=True):
         """Read a page or an image for the model, and remember that it knows the file. Raises `ToolError`."""
         place, name = wanted.place, self.workspace.paths.display(wanted.place.asked)
         if is_image(name):
-            return (image_of(await asyncio.to_thread(self.workspace.files.read_bytes, place, name), name),)
+            raw = await asyncio.to_thread(self.workspace.files.read_bytes, place, name)
+            return described(await asyncio.to_thread(image_of, raw, name))
         lines = _LIMITS.lines if wanted.last is None else min(_LIMITS.lines, wanted.last - wanted.first + 1)
         limits = replace(_LIMITS, lines=lines, size=max(room - _NOTES, _LEAST))
         page, note = None, ""

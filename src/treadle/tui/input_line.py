@@ -89,7 +89,9 @@ class InputLine:
         images = () if self._draft.shell else dragged_images(text, self._live.workspace)
         try:
             found = [
-                Piece(label=f"[image {printable(file.name)}]", text=str(file), block=attach([file])[0])
+                Piece(
+                    label=f"[image {printable(file.name)}]", text=str(file), block=attach([file], self._say_scaled)[0]
+                )
                 for file in images
             ]
         except ConfigError as error:
@@ -103,7 +105,7 @@ class InputLine:
 
     async def _read_clipboard(self) -> None:
         try:
-            block = image_block(await clipboard_image(), "The clipboard's image")
+            block = image_block(await clipboard_image(), "The clipboard's image", self._say_scaled)
         except ConfigError as error:
             self._failed(error)
             return
@@ -112,6 +114,9 @@ class InputLine:
         self._draft.add(self._draft.pieces.add(Piece(label=label, text=label, block=block)))
         self._say_if_unseen()
         self._screen.refresh_now()
+
+    def _say_scaled(self, scaled: str) -> None:
+        self._show(NoticeItem(scaled))
 
     def _say_if_unseen(self) -> None:
         if not self._live.sees_images:

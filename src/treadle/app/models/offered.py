@@ -20,3 +20,11 @@ class OfferedModel(Record, frozen=True, kw_only=True):
     usable: bool = False
     key: str = ""
     thinks: bool = False
+
+
+class NextRequest(Record, frozen=True, kw_only=True):
+    """What a model, `provider/name`, gets next: `cached` tokens are in its provider's cache, `new` ones are not."""
+
+    model: str
+    cached: int
+    new: int

@@ -13,7 +13,7 @@ from treadle.engine.core.history import last_state
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import ContextReady, Event, OfferChanged, ReplyFailed, ReplyFinished
-from treadle.protocol.models import ModelRequest, Prices
+from treadle.protocol.models import ModelRequest, Prices, PriceStep
 from treadle.protocol.sealed import system_text
 from treadle.protocol.usage import Usage
 
@@ -106,13 +106,16 @@ def context_report(sent: SentRequest, prices: Prices | None) -> ContextReport:
     cached = None if usage is None else usage.cache_read_tokens
     priced: list[PricedBlock] = []
     ends = size = 0
-    for block in blocks_of(sent.offer, sent.entries):
+    blocks = tuple(blocks_of(sent.offer, sent.entries))
+    whole = round(_tokens_of(sum(block.size for block in blocks), sent)) if usage is None else usage.request_tokens
+    billed = None if prices is None else prices.of(whole)
+    for block in blocks:
         size += block.size
         tokens = max(0, round(_tokens_of(size, sent)) - ends)
         ends += tokens
         is_cached = None if cached is None else ends <= cached
-        priced.append(_priced(block, tokens, prices, cached=is_cached))
-    reported = None if usage is None else usage.context_tokens - usage.output_tokens
+        priced.append(_priced(block, tokens, billed, cached=is_cached))
+    reported = None if usage is None else whole
     return ContextReport(
         blocks=tuple(priced),
         estimated=ends,
@@ -129,7 +132,7 @@ def _tokens_of(size: int, sent: SentRequest) -> float:
     return min(size, counted) * tokens / counted + max(0, size - counted) / sent.bytes_per_token
 
 
-def _priced(block: ContextBlock, tokens: int, prices: Prices | None, *, cached: bool | None) -> PricedBlock:
+def _priced(block: ContextBlock, tokens: int, prices: Prices | PriceStep | None, *, cached: bool | None) -> PricedBlock:
     price = None
     if prices is not None:
         read = prices.input if prices.cache_read is None else prices.cache_read

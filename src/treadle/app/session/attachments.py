@@ -1,7 +1,7 @@
 """Files that the user sends along with a task: images as images, everything else as text."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,15 +15,21 @@ _LONGEST_PATHS = 20_000
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 
-def attach(files: Sequence[Path]) -> tuple[UserContent, ...]:
-    """Read the files as blocks of a user message; raises `ConfigError` for one that cannot go along."""
-    return tuple(_block(file) for file in files)
+def attach(files: Sequence[Path], tell: Callable[[str], object]) -> tuple[UserContent, ...]:
+    """Read the files as blocks of a user message, one for each; tells what was scaled.
+
+    Raises `ConfigError` for one that cannot go along.
+    """
+    return tuple(_block(file, tell) for file in files)
 
 
-def image_block(raw: bytes, name: str) -> UserContent:
-    """Wrap the bytes of an image; raises `ConfigError` for one that no model takes."""
+def image_block(raw: bytes, name: str, tell: Callable[[str], object]) -> UserContent:
+    """Wrap the bytes of an image, and tell if it was scaled; raises `ConfigError` for one that no model takes."""
     try:
-        return image_of(raw, name)
+        image, scaled = image_of(raw, name)
+        if scaled:
+            tell(scaled)
+        return image
     except ToolError as error:
         raise _refused(name, error) from error
 
@@ -61,11 +67,11 @@ def _refused(name: str, error: ToolError) -> ConfigError:
     return ConfigError("attachment", f"{name} cannot be attached.", why=error.text, fix="Name a text file or an image.")
 
 
-def _block(file: Path) -> UserContent:
+def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
     path, name = str(file.expanduser().absolute()), str(file)
     try:
         if is_image(name):
-            return image_of(read_bytes(path, name), name)
+            return image_block(read_bytes(path, name), name, tell)
         text = read_text(path, name).text
     except ToolError as error:
         raise _refused(name, error) from error

@@ -18,6 +18,8 @@ from treadle.app.slash_commands import slash_names
 from treadle.context.frontmatter import Header, read_header
 from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.patterns import regex
+from treadle.store.activation import COMMAND_FOLDERS
+from treadle.store.trust import read_item
 from treadle.workspace.names import shown_name
 
 _MOST_FILES = 500
@@ -52,13 +54,11 @@ NamedTexts = Callable[[SessionTrust], Iterable[NamedText]]
 
 
 def command_files(trust: SessionTrust) -> Iterator[NamedText]:
-    """Find the commands: the user's, then the folder's. Those of a folder that is not trusted are not to be used."""
+    """Find the commands: the user's, then the folder's, which are to be used only as they were trusted."""
     for place in (config_file().parent / "commands", Path.home().joinpath(*_OF_CLAUDE)):
         yield from _in_place(place, f"{_short(place)}/")
-    unused = "" if trust.trusted else "you do not trust this folder (/trust says how)"
-    for parts in ((".treadle", "commands"), _OF_CLAUDE, (".clinerules", "workflows")):
-        place = trust.workspace.joinpath(*parts)
-        yield from _in_place(place, f"{'/'.join(parts)}/", inside=trust.workspace, unused=unused)
+    for folder in COMMAND_FOLDERS:
+        yield from _in_place(trust.workspace / folder, f"{folder}/", trust)
 
 
 WRITTEN_HERE = frozenset({"init", "newrule"})
@@ -130,12 +130,12 @@ def _words(argument: str) -> Sequence[str]:
         return argument.split()
 
 
-def _in_place(place: Path, origin: str, *, inside: Path | None = None, unused: str = "") -> Iterator[NamedText]:
+def _in_place(place: Path, origin: str, trust: SessionTrust | None = None) -> Iterator[NamedText]:
     first = 0 if place.parent.name == _OF_CLAUDE[0] else 1
     for file in islice(_markdown_files(place), _MOST_FILES):
         below = file.relative_to(place)
         parts = [*below.parts[:-1], below.stem]
-        header = _read(file, inside)
+        header, unused = _read_trusted(file, trust)
         if header is None or not all(map(_NAME.fullmatch, parts)):
             continue
         yield NamedText(
@@ -161,6 +161,21 @@ def _markdown_files(place: Path) -> Iterator[Path]:
         depth = len(Path(folder).relative_to(place).parts)
         folders[:] = sorted(folders)[:_MOST_FILES] if depth < _DEEPEST else []
         yield from (Path(folder, name) for name in sorted(files)[:_MOST_FILES] if name.lower().endswith(".md"))
+
+
+def _read_trusted(file: Path, trust: SessionTrust | None) -> tuple[Header | None, str]:
+    """Read a file, and say why it is not to be used; what is to be used is exactly what was trusted."""
+    header = _read(file, None if trust is None else trust.workspace)
+    if header is None or trust is None:
+        return header, ""
+    if not trust.trusted:
+        return header, "you do not trust this folder (/trust says how)"
+    path = str(file.relative_to(trust.workspace))
+    item = next((item for item in trust.items if item.path == path), None)
+    content = None if item is None else read_item(trust.workspace, item)
+    if content is None:
+        return header, "it is new or changed since you trusted this folder (/trust says how)"
+    return read_header(content.decode(errors="replace")), ""
 
 
 def _read(file: Path, inside: Path | None) -> Header | None:

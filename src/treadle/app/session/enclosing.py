@@ -10,7 +10,7 @@ from treadle.app.session.mention_text import Named
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent
 from treadle.protocol.patterns import regex
-from treadle.tools.images import image_of, is_image
+from treadle.tools.images import described, image_of, is_image
 from treadle.workspace.diffs import number_lines
 from treadle.workspace.documents import document_text, is_document, is_text_itself
 from treadle.workspace.files import MAX_WHOLE, TextFile, read_bytes, read_text
@@ -60,7 +60,8 @@ def head_and_tail(text: str, room: int, hint: str = "") -> str:
 async def read_mentioned(place: JudgedPath, name: str, named: Named, room: int) -> ReadFileText:
     """Read a file that was judged, at most `room` bytes of its text. Raises `ToolError`."""
     if is_image(name):
-        return ReadFileText(content=(image_of(await asyncio.to_thread(read_bytes, place, name), name),))
+        raw = await asyncio.to_thread(read_bytes, place, name)
+        return ReadFileText(content=described(await asyncio.to_thread(image_of, raw, name)))
     if is_document(name):
         raw = await asyncio.to_thread(read_bytes, place, name)
         try:

@@ -1,6 +1,7 @@
 """A session as surfaces see it: post an op, follow the notifications, close."""
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.models.offered import NextRequest
 from treadle.app.security.trusting import SessionTrust
+from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
+from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
@@ -47,16 +51,21 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
     `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
-    None where the modes share one. `offered` lists what there is to choose from, and takes its time.
+    None where the modes share one. `offered` lists what there is to choose from, and takes its time. `cheaper` names a
+    model that takes a costly request for less.
     """
 
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
+    cheaper: Callable[[NextRequest], str] = lambda sent: ""  # noqa: ARG005
 
 
 _BTW = "/btw "
+
+_LEAST_COSTLY = 20_000
+"""Tokens; whether a shorter request is costly is not looked at."""
 
 _SHARED_AFTER = 0.3
 """Seconds; a short run has nobody who attaches to it."""
@@ -104,6 +113,7 @@ class LiveSession:
         self._clean_up = clean_up
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []
+        self._told_costly: set[str] = set()
         self._failure_shown = False
         self._opening: Sequence[Notification] = ()
         self._untouched = False
@@ -200,12 +210,29 @@ class LiveSession:
             if question := _asked_aside(op):
                 self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
             else:
-                await self._engine.post(await self._with_mentions(op), source)
+                op = await self._with_mentions(op)
+                if isinstance(op, Prompt):
+                    self._name_cheaper(op)
+                await self._engine.post(op, source)
             return
         wanted = await self._models.for_mode(op.mode)
         if wanted is not None and wanted != self._engine.state.choice:
             op = SetMode(mode=op.mode, choice=wanted)
         await self._engine.post(op, source)
+
+    def _name_cheaper(self, prompt: Prompt) -> None:
+        """Say once for each model that the next request is costly, and which configured model takes less for it."""
+        reader, ref = self._engine.reader, self._engine.state.choice.model
+        blocks = (*prompt.content, *(block for one in prompt.enclosed for block in one.content))
+        new = reader.transcript.tokens_of(sum(map(size_of_block, blocks)))
+        known = reader.transcript.tokens
+        if ref in self._told_costly or known + new < _LEAST_COSTLY:
+            return
+        warm = time.time() * 1_000 - reader.replied_at < CACHE_SECONDS * 1_000
+        cached = known if warm else 0
+        if said := self._models.cheaper(NextRequest(model=ref, cached=cached, new=known + new - cached)):
+            self._told_costly.add(ref)
+            self._engine.publish(Notice(text=said))
 
     async def asides(self) -> tuple[SideAnswered, ...]:
         """Wait until every question beside the work is answered."""

@@ -14,6 +14,7 @@ from treadle.app.presentation.words import counted, money
 from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
 from treadle.app.reports.doctor import examine
 from treadle.app.reports.jobs import list_jobs
+from treadle.app.reports.left_report import left_lines, left_notes, left_report
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.session_list import listed_sessions
@@ -40,11 +41,15 @@ def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
     return CommandAnswer(text=found)
 
 
-def _context(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+def _context(session: SessionAccess, argument: str) -> CommandAnswer:
     with session_log(session.id) as (row, store):
-        sent = sent_request(list(store.read(row.id, whole=False)))
+        events = list(store.read(row.id, whole=False))
+    if argument == "left":
+        return CommandAnswer(text=visible("\n".join(left_lines(left_report(events)))))
+    sent = sent_request(events)
     report = context_report(sent, model_prices(sent.model))
-    return CommandAnswer(text=visible("\n".join(context_lines(report, sent.model))))
+    lines = [*context_lines(report, sent.model), *left_notes(events, "/context left")]
+    return CommandAnswer(text=visible("\n".join(lines)))
 
 
 def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001

@@ -30,7 +30,7 @@ from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Situation
 from treadle.protocol.tools import Flow, ToolSpec
 
-_CACHE_SECONDS = 300.0
+CACHE_SECONDS = 300.0
 """How long providers keep the beginning of a request at the usual price."""
 
 _COLD = 0.75
@@ -158,7 +158,7 @@ class Assembler:
         """Whether the provider's cache has forgotten the conversation by now: nothing is lost when it changes."""
         begins = state.turn is not None and state.turn.steps == 1
         since = self._ports.clock() - self._session.reader.replied_at
-        return begins and since > _CACHE_SECONDS * 1_000
+        return begins and since > CACHE_SECONDS * 1_000
 
     def _left_out(self) -> Mapping[str, str]:
         return self._ports.left_out(self._session.state.choice.model, situation_of(self._session.state))

@@ -50,7 +50,7 @@ def plan_room(
         return RoomPlan(shortened=repeated, tokens=won)
     dropped = transcript.droppable(1.0) if wanted else _how_many(state, transcript, over, settings)
     tokens = transcript.tokens_of(transcript.size_of(dropped))
-    words = transcript.tokens_of(len(_words(state, transcript, spec, dropped).encode())) if dropped else 0
+    words = _tokens_more(transcript, _words(state, transcript, spec, dropped)) if dropped else 0
     if wanted and tokens + won <= words:
         return RoomPlan()
     missing = 0
@@ -76,8 +76,10 @@ def carried_out(
     words = ""
     if plan.dropped:
         words = _words(state, transcript, spec, plan.dropped, written)
+        if written and _tokens_more(transcript, words) >= plan.tokens:  # it would be longer than what it is about
+            words = left_out_summary(_known(state, transcript, plan.dropped), "", share_of(spec, 6))
     before = state.space.exceeded or transcript.tokens
-    gone = plan.tokens - transcript.tokens_of(len(words.encode()))
+    gone = plan.tokens - (_tokens_more(transcript, words) if words else 0)
     return Compacted(
         step=step,
         through=transcript.through(plan.dropped),
@@ -93,6 +95,11 @@ def carried_out(
 def _words(state: State, transcript: Transcript, spec: ModelSpec, dropped: int, written: str = "") -> str:  # noqa: PLR0917
     """Say what is known of messages that leave, with the newest summary of the model's."""
     return left_out_summary(_known(state, transcript, dropped), written or state.space.summary, share_of(spec, 6))
+
+
+def _tokens_more(transcript: Transcript, words: str) -> int:
+    """Say how many tokens these words take beyond those of an earlier compaction, which they replace."""
+    return transcript.tokens_of(len(words.encode()) - transcript.left_out_size)
 
 
 def asks_model(effect: MakeRoom, plan: RoomPlan, spec: ModelSpec, settings: CompactionSettings) -> bool:

@@ -58,7 +58,7 @@ def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int)
     """Say what the next model call can cost at worst; `new_bytes` are those that no provider has counted yet."""
     spec = ports.model(state.choice.model)
     tokens = transcript.most_tokens + int(new_bytes / LEAST_BYTES_PER_TOKEN)
-    prices = spec.prices
+    prices = None if spec.prices is None else spec.prices.of(tokens)
     return Terms(
         input_tokens=tokens,
         max_output=spec.max_output,
@@ -117,7 +117,7 @@ def situation_of(state: State) -> Situation:
 
 def cost(spec: ModelSpec, usage: Usage) -> float | None:
     """Price a model call in US dollars; None where a price of it is unknown."""
-    prices = spec.prices
+    prices = None if spec.prices is None else spec.prices.of(usage.request_tokens)
     search = 0.0 if not usage.searches else None if spec.searches is None else spec.searches.price
     if prices is None or search is None:
         return None

@@ -16,14 +16,17 @@ _LEAST = 40
 def ask_for_summary(
     request: ModelRequest, pending: tuple[ContentBlock, ...], focus: str, spec: ModelSpec
 ) -> ModelRequest:
-    """Put the question behind the conversation, which stays as the provider's cache has it, and its open results."""
+    """Put the question behind the conversation, which stays as the provider's cache has it, and its open results.
+
+    The web is not searched for it: what the model writes is to come from the conversation.
+    """
     asked = (*pending, Text(text=summary_request(focus)))
     messages = request.messages
     if messages and messages[-1].role is Role.USER:
         asked, messages = (*messages[-1].content, *asked), messages[:-1]
     most = min(_MOST_TOKENS, spec.max_output or _MOST_TOKENS) + (request.thinking_budget or 0)
     last = Message(role=Role.USER, content=asked)
-    return replace(request, id=f"{request.id}-summary", messages=(*messages, last), max_tokens=most)
+    return replace(request, id=f"{request.id}-summary", messages=(*messages, last), max_tokens=most, web_search=False)
 
 
 def written_summary(reply: WholeReply, step: int) -> SummaryWritten:
