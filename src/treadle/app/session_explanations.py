@@ -1,0 +1,133 @@
+"""What the error codes of sessions, their logs and their checkpoints mean, and what to do about them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from treadle.protocol.base import Record
+
+
+class Explanation(Record, frozen=True):
+    """What happened, in general, and what helps."""
+
+    meaning: str
+    remedy: str
+
+
+ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
+    {
+        "resume-id": Explanation(
+            "--resume has no id, and there is no interactive session in which to choose one.",
+            "Name the session: treadle --resume ID. `treadle sessions` lists them.",
+        ),
+        "session-none": Explanation(
+            "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
+        ),
+        "usage-option": Explanation(
+            "Usage was to be summed up by, or since, something that there is not.",
+            "For example `treadle usage --by day --since 7d`, or `/usage project`. docs/usage.md lists what there is.",
+        ),
+        "import-failed": Explanation(
+            "A file of what was to be taken over from another program could not be written.",
+            "Check the permissions and the free space, and run it again: nothing is taken twice.",
+        ),
+        "import-what": Explanation(
+            "`treadle import` does not know what to import, or has nobody to ask before it takes anything.",
+            "Look at the list with `treadle import --from NAME --dry-run`, then run it with --yes.",
+        ),
+        "nothing-left": Explanation(
+            "No message has left this conversation, so there is nothing to show.", "/compact makes room now."
+        ),
+        "step-missing": Explanation(
+            "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
+        ),
+        "session-unknown": Explanation(
+            "No session, or more than one, has this id.", "`treadle sessions` lists the ids."
+        ),
+        "job-unknown": Explanation(
+            "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
+        ),
+        "session-busy": Explanation(
+            "The session is open in another process, and two would disturb each other.",
+            "Join it with `treadle --attach ID`, or close it there.",
+        ),
+        "session-not-live": Explanation(
+            "Nothing answers where the session should be open: it was closed, or began a moment ago.",
+            "Continue it with `treadle --resume ID`.",
+        ),
+        "session-silent": Explanation(
+            "The process in which the session is open does not answer: it may be suspended, or very busy.",
+            "Resume it with `fg` or `kill -CONT`, or end it, and attach again.",
+        ),
+        "session-unclear": Explanation(
+            "Several sessions of this folder are open, and --attach joins one.", "Name it: `treadle --attach ID`."
+        ),
+        "attach-task": Explanation(
+            "--attach joins a session that has a task already.", "Type the next task there, or use --resume ID -p TASK."
+        ),
+        "attach-key": Explanation("The key of an open session did not fit, or was missing.", "Attach once more."),
+        "attach-version": Explanation(
+            "The session runs in another version of Treadle.", "Use the same version in both terminals."
+        ),
+        "session-closed": Explanation(
+            "The session ended before its task was done.", "Continue with `treadle --continue`."
+        ),
+        "event-refused": Explanation(
+            "This is not possible in the session's current state. Nothing was changed.",
+            "Wait until the session is idle, or interrupt it.",
+        ),
+        "log-damaged": Explanation(
+            "The session log is damaged. The disk or another program changed it.",
+            "The file is kept. Restore it from a backup, or move it away to start with an empty one.",
+        ),
+        "event-damaged": Explanation(
+            "A part of a session's log is missing or damaged. Everything before it can be read.",
+            "Resume the session: it continues after its last event before the damage. What is damaged is kept.",
+        ),
+        "log-conflict": Explanation(
+            "Another Treadle wrote this session in the meantime, or converted the log.",
+            "Quit, and resume the session. Nothing that was logged is lost.",
+        ),
+        "log-drift": Explanation(
+            "An event of the session's log does not fit the events before it: one is missing, or was changed.",
+            "`treadle audit ID` says where. `treadle show ID` shows what can be read. Start a new session to go on.",
+        ),
+        "log-unreadable": Explanation("The session log cannot be opened.", "Check the permissions of its folder."),
+        "log-unwritable": Explanation("The session log cannot be written.", "Check free space and permissions."),
+        "log-newer": Explanation("A newer Treadle wrote this session.", "Update Treadle."),
+        "store-in-use": Explanation(
+            "The log has to be converted for this version, but an older Treadle is using it.",
+            "Quit the older one, then start again.",
+        ),
+        "checkpoints-root": Explanation(
+            "This folder cannot have checkpoints: it is or holds the home folder, Treadle's data or a repository's data.",
+            "Start Treadle in the folder of a project.",
+        ),
+        "checkpoints-folder-used": Explanation(
+            "A checkpoint can only be written to an empty folder.", "Choose another folder. Nothing was written."
+        ),
+        "checkpoints-busy": Explanation(
+            "Another process is using the checkpoints of this folder.", "Try again when it is done."
+        ),
+        "checkpoints-damaged": Explanation(
+            "A checkpoint cannot be read: the disk or another program changed it.",
+            "Choose another checkpoint. Your files were not changed.",
+        ),
+        "checkpoints-newer": Explanation("Another version of Treadle wrote the checkpoints.", "Update Treadle."),
+        "checkpoints-unusable": Explanation(
+            "The checkpoints cannot be read or written.", "Check free space and the permissions of their folder."
+        ),
+        "store-newer": Explanation("A newer Treadle wrote the log.", "Update Treadle, or set TREADLE_HOME elsewhere."),
+        "checkpoint-unknown": Explanation(
+            "The session has no checkpoint of this number.", "`treadle checkpoint list` lists them."
+        ),
+        "turn-unknown": Explanation("The session has no turn of this number.", "`treadle show ID` shows its turns."),
+        "restore-refused": Explanation(
+            "Files or the conversation cannot be restored while something else is going on in the session.",
+            "Interrupt the turn or drop the message that waits, then try again.",
+        ),
+        "restore-unasked": Explanation(
+            "Nobody is here to say yes to restoring files.", "Look at it with --preview, then add --yes."
+        ),
+    }
+)
+"""By their codes."""
