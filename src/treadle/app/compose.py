@@ -101,7 +101,7 @@ def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
     store = open_store()
     try:
-        rows = [row for row in store.sessions(str(workspace)) if row.title]
+        rows = [row for row in store.sessions(str(workspace)) if row.title and not row.archived]
     finally:
         store.close()
     if not rows:

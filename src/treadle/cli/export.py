@@ -1,0 +1,44 @@
+"""Export a session as Markdown, HTML or JSON; with --all every session, as JSON that `treadle import` reads."""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("id", nargs="?", default="", help="the session (the beginning of its id is enough)")
+    parser.add_argument(
+        "--all", action="store_true", help="every session of every folder, archived ones too; JSON only"
+    )
+    parser.add_argument("--format", choices=["md", "html", "json"], default="", help="md unless --all is given")
+    parser.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        metavar="PATH",
+        help="write to this file (.gz is compressed), not to standard output",
+    )
+    parser.add_argument("--redact", action="store_true", help="hide secrets in JSON too; md and html always do")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Write it."""
+    from treadle.app.reports.session_export import export_all, export_session, write_export
+    from treadle.protocol.errors import ConfigError
+
+    if bool(arguments.id) is arguments.all:
+        raise ConfigError("export-what", "Which session?", fix="treadle export ID, or --all for every one.")
+    form = arguments.format or ("json" if arguments.all else "md")
+    if arguments.all and form != "json":
+        raise ConfigError("export-what", "All sessions are exported as JSON only.", fix="Add --format json.")
+    if arguments.all:
+        pieces = export_all(redact=arguments.redact)
+    else:
+        pieces = export_session(arguments.id, form, redact=arguments.redact)
+    if arguments.output is None:
+        for piece in pieces:
+            sys.stdout.write(piece.decode())
+    else:
+        write_export(arguments.output.expanduser().absolute(), pieces)
+    return 0

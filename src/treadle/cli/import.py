@@ -1,0 +1,27 @@
+"""Import sessions: files of `treadle export --format json`, transcripts of Claude Code, task folders of Cline."""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("path", nargs="?", type=Path, metavar="PATH", help="a file, or a folder with such files in it")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Import them; the exit code is 1 when something could not be taken."""
+    from treadle.app.wrapping import harmless
+    from treadle.protocol.errors import ConfigError
+
+    if arguments.path is None:
+        raise ConfigError("import-what", "What is to be imported?", fix="treadle import PATH")
+    from treadle.app.reports.session_import import import_sessions
+
+    code = 0
+    for report in import_sessions(arguments.path.expanduser().absolute()):
+        stream = sys.stderr if report.problem else sys.stdout
+        stream.write(f"{harmless(report.text)}\n")
+        code = code or int(report.failed)
+    return code
