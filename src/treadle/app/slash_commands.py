@@ -85,11 +85,16 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         where=_TERMINALS,
         instead="To continue a session: treadle --resume ID (`treadle sessions` lists them).",
     ),
-    SlashCommand(name="rename", arguments="NAME", about="give the session another name (not available yet)"),
+    SlashCommand(name="rename", arguments="NAME", about="give the session another name", takes_time=True),
     SlashCommand(name="fork", about="continue in a copy of the session (not available yet)"),
     SlashCommand(name="rewind", arguments="[N]", about="go back to an earlier message (not available yet)"),
     SlashCommand(name="undo", about="remove the changes of the last turn (not available yet)"),
-    SlashCommand(name="export", arguments="[FILE]", about="write the session to a file (not available yet)"),
+    SlashCommand(
+        name="export",
+        arguments="[FORMAT] [PATH]",
+        about="write the session to a file: md, html or json",
+        takes_time=True,
+    ),
     SlashCommand(name="diff", about="show what is changed in the working tree and not committed", takes_time=True),
     SlashCommand(name="status", about="show session, model, mode, folder and what is going on"),
     SlashCommand(

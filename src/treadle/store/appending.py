@@ -5,9 +5,12 @@ from collections.abc import Sequence
 
 from msgspec import StructMeta
 
-from treadle.protocol.events import SCHEMA_VERSION, EventData
+from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
+
+IMPORT = Source(kind="import")
+"""Where the events of an import come from: a log that has one was imported."""
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 from treadle.protocol.codec import encodable
 from treadle.store import leases
-from treadle.store.anchors import Anchors
+from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, insert_versioned
 from treadle.store.archive import pack
 from treadle.store.chain import LogRow
@@ -97,4 +97,9 @@ def add_session(store: Store, row: SessionRow, name: str, rows: Sequence[tuple[L
         connection.execute("UPDATE sessions SET updated_at = ? WHERE id = ?", (row.updated_at, row.id))
         return head
 
-    return store.write_now(added)
+    head = store.write_now(added)
+    with suppress(OSError, ValueError):
+        anchors = Anchors(store.path)
+        anchors.write(row.id, (Anchor(*head),))
+        anchors.close()
+    return head

@@ -152,9 +152,16 @@ class Store:
 
     def rows(self, session_id: str) -> Iterator[Any]:
         """Read the rows of a session as they are stored: number, time, source, data, version."""
+        return self._rows(session_id, "seq, at, source, data, version")
+
+    def _rows(self, session_id: str, columns: str) -> Iterator[Any]:
         from treadle.store.reading import rows_after
 
-        return rows_after(partial(self._fetch, "seq, at, source, data, version", session_id, _NO_END), 0)
+        return rows_after(partial(self._fetch, columns, session_id, _NO_END), 0)
+
+    def has_source(self, session_id: str, source: bytes) -> bool:
+        """Whether an event of a session came from there; a source as it is encoded."""
+        return any(row[1] == source for row in self._rows(session_id, "seq, source"))
 
     def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
         from treadle.store.reading import AT_ONCE
@@ -165,18 +172,17 @@ class Store:
         )
         if rows:
             return rows
-        packed = [row for row in self._packed(session_id, columns) if after < row[0] < before]
-        return packed[:AT_ONCE]
+        return [row for row in self._packed(session_id, columns) if after < row[0] < before][:AT_ONCE]
 
     def _packed(self, session_id: str, columns: str) -> list[Any]:
         """Read the rows of an archived session; none of any other."""
-        found = self.query("SELECT at, data FROM archived WHERE session_id = ?", (session_id,))
+        found = self.query("SELECT data FROM archived WHERE session_id = ?", (session_id,))
         if not found:
             return []
         from treadle.store.archive import COLUMNS, rows_in
 
         places = [COLUMNS.index(name) for name in columns.split(", ")]
-        return [tuple(row[place] for place in places) for row in rows_in(found[0][1])]
+        return [tuple(row[place] for place in places) for row in rows_in(found[0][0])]
 
     async def set_aside(self, session_id: str, after: int) -> None:
         """Take what comes after an event out of a session's log, which goes on from there; the rows are kept apart.
@@ -210,11 +216,9 @@ class Store:
 
     def verify(self, session_id: str) -> int | None:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
-        from treadle.store.reading import rows_after
-
         last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
-        fetch = partial(self._fetch, "seq, at, source, data, chain", session_id, _NO_END)
-        return first_break(session_id, (LogRow(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)
+        rows = (LogRow(*row) for row in self._rows(session_id, "seq, at, source, data, chain"))
+        return first_break(session_id, rows, last[0][0] if last else 0)
 
     def missing(self, session_id: str) -> tuple[int | None, bool]:
         """Compare a log with what was noted outside of the database.

@@ -22,11 +22,9 @@ from treadle.protocol.permissions import Mode
 _SHOWN = 200
 
 _LATER = {
-    "rename": "Sessions cannot be renamed yet. A session is called by the beginning of its first message.",
     "fork": "Sessions cannot be forked yet. /new starts a new one, and this one is kept.",
     "rewind": "A session cannot be rewound yet. Tell the model what to do differently.",
     "undo": "Changes cannot be taken back yet. In a repository `git diff` shows them, and `git restore FILE` does it.",
-    "export": "A session cannot be exported yet. `treadle show ID` prints it as Markdown.",
 }
 
 
