@@ -1,4 +1,4 @@
-"""Delete a session for good: its log, and everything that was kept with it. What it cost still counts for its days."""
+"""Delete a session for good: its log, and all that was kept with it. Its cost stays in the budgets of its days."""
 
 import argparse
 import sys

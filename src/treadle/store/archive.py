@@ -8,8 +8,8 @@ import msgspec
 
 from treadle.protocol.codec import damaged
 
-COLUMNS = ("seq", "at", "type", "version", "source", "chain", "data")
-_LIST = ", ".join(COLUMNS)
+PACKED_COLUMNS = ("seq", "at", "type", "version", "source", "chain", "data")
+_LIST = ", ".join(PACKED_COLUMNS)
 _rows = msgspec.msgpack.Decoder(list[tuple[int, int, str, int, bytes, bytes, bytes]])
 
 
@@ -36,7 +36,7 @@ def unpack(connection: sqlite3.Connection, session_id: str) -> None:
 
 
 def rows_in(data: bytes) -> list[tuple[Any, ...]]:
-    """Read a blob, its columns in the order of `COLUMNS`; raises `StoreError`."""
+    """Read a blob, its columns in the order of `PACKED_COLUMNS`; raises `StoreError`."""
     try:
         return [*_rows.decode(zlib.decompress(data))]
     except (zlib.error, msgspec.MsgspecError, TypeError, ValueError) as error:

@@ -39,7 +39,7 @@ def archive(store: Store, session_ids: Sequence[str], at: int) -> None:
 def delete(store: Store, session_id: str) -> None:
     """Delete a session that no process has open, with all that the database and its side files hold of it.
 
-    What it cost still counts for its days. Raises `SessionError`, `StoreError`.
+    Its cost stays in the budgets of its days. Raises `SessionError`, `StoreError`.
     """
 
     def gone(connection: sqlite3.Connection) -> None:

@@ -19,7 +19,7 @@ from treadle.protocol.events import CallFinished, CallProposed, EditQueued, Even
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.sealed import ResultMade
 from treadle.store.appending import tag_of
-from treadle.store.archive import COLUMNS, rows_in
+from treadle.store.archive import PACKED_COLUMNS, rows_in
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
@@ -66,7 +66,7 @@ def search_archived(store: Store, text: str, limit: int, session_ids: Iterable[s
 
 
 def _archived_rows(store: Store, session_ids: Iterable[str]) -> Iterator[Any]:
-    places = [COLUMNS.index(name) for name in ("seq", "version", "data", "type")]
+    places = [PACKED_COLUMNS.index(name) for name in ("seq", "version", "data", "type")]
     for session_id in session_ids:
         for (data,) in store.query("SELECT data FROM archived WHERE session_id = ?", (session_id,)):
             for row in reversed(rows_in(data)):

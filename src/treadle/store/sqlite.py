@@ -179,9 +179,9 @@ class Store:
         found = self.query("SELECT data FROM archived WHERE session_id = ?", (session_id,))
         if not found:
             return []
-        from treadle.store.archive import COLUMNS, rows_in
+        from treadle.store.archive import PACKED_COLUMNS, rows_in
 
-        places = [COLUMNS.index(name) for name in columns.split(", ")]
+        places = [PACKED_COLUMNS.index(name) for name in columns.split(", ")]
         return [tuple(row[place] for place in places) for row in rows_in(found[0][0])]
 
     async def set_aside(self, session_id: str, after: int) -> None:

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.reports.foreign_blocks import (
-    blocks_of,
-    call_of,
     numbered_lines,
     parsed,
-    result_of,
     shown_block,
     text_in,
     time_in,
     usage_in,
+    wire_blocks,
+    wire_call,
+    wire_result,
 )
 from treadle.app.reports.imported_log import ForeignMessage, ForeignSession, merged
 from treadle.protocol.messages import Role
@@ -36,9 +36,9 @@ def read_transcript(path: Path) -> ForeignSession:
                 entries.append(entry)
             else:
                 broken.append(number)
-    spoken = [one for one in entries if one.get("type") in _ROLES and one.get("isSidechain") is not True]
+    spoken = [one for one in entries if text_in(one.get("type")) in _ROLES and one.get("isSidechain") is not True]
     kept = _on_last_branch([one for one in spoken if one.get("isMeta") is not True])
-    titles = {kind: text_in(one.get(_TITLES[kind])) for one in entries if (kind := one.get("type")) in _TITLES}
+    titles = {kind: text_in(one.get(_TITLES[kind])) for one in entries if (kind := text_in(one.get("type"))) in _TITLES}
     messages = list(_messages(kept))
     models = [name for one in kept if (name := text_in(_message(one).get("model"))) and not name.startswith("<")]
     numbers = ", ".join(map(str, broken[:_MOST_NAMED])) + (", …" if len(broken) > _MOST_NAMED else "")
@@ -78,14 +78,14 @@ def _on_last_branch(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
 def _is_prompt(entry: Mapping[str, Any]) -> bool:
     if entry.get("type") != "user":
         return False
-    return all(block.get("type") != "tool_result" for block in blocks_of(_message(entry).get("content")))
+    return all(block.get("type") != "tool_result" for block in wire_blocks(_message(entry).get("content")))
 
 
 def _messages(entries: Sequence[Mapping[str, Any]]) -> Iterator[ForeignMessage]:
     counted: set[str] = set()
     for entry in entries:
         message, role = _message(entry), _ROLES[entry["type"]]
-        blocks = blocks_of(message.get("content"))
+        blocks = wire_blocks(message.get("content"))
         calls = [one for one in blocks if role is Role.ASSISTANT and one.get("type") == "tool_use"]
         results = [one for one in blocks if role is Role.USER and one.get("type") == "tool_result"]
         shown = [shown_block(one) for one in blocks if one not in calls and one not in results]
@@ -96,7 +96,7 @@ def _messages(entries: Sequence[Mapping[str, Any]]) -> Iterator[ForeignMessage]:
             role=role,
             at=time_in(entry.get("timestamp")),
             content=tuple(one for one in shown if one is not None),
-            calls=tuple(map(call_of, calls)),
-            results=dict(map(result_of, results)),
+            calls=tuple(map(wire_call, calls)),
+            results=dict(map(wire_result, results)),
             usage=usage,
         )

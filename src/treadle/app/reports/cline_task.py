@@ -8,15 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from treadle.app.reports.foreign_blocks import (
-    blocks_of,
-    call_of,
     count_in,
     json_list,
     parsed,
-    result_of,
     shown_block,
     text_in,
     time_in,
+    wire_blocks,
+    wire_call,
+    wire_result,
 )
 from treadle.app.reports.imported_log import ForeignCall, ForeignMessage, ForeignResult, ForeignSession, merged
 from treadle.protocol.messages import Role, Text
@@ -87,10 +87,10 @@ def _messages(entries: Sequence[Mapping[str, Any]]) -> Iterator[ForeignMessage]:
 def _of_model(entry: Mapping[str, Any], number: int) -> ForeignMessage:
     content: list[Any] = []
     calls: list[ForeignCall] = []
-    for block in blocks_of(entry.get("content")):
+    for block in wire_blocks(entry.get("content")):
         call: ForeignCall | None = None
         if block.get("type") == "tool_use":
-            call = call_of(block)
+            call = wire_call(block)
         elif block.get("type") == "text":
             text, call = _call_in(text_in(block.get("text")), f"{number}-{len(calls)}")
             content += [Text(text=text)] if text.strip() else []
@@ -119,9 +119,9 @@ def _of_user(entry: Mapping[str, Any], calls: Sequence[ForeignCall]) -> ForeignM
     content: list[Any] = []
     results: dict[str, ForeignResult] = {}
     into = ""
-    for block in blocks_of(entry.get("content")):
+    for block in wire_blocks(entry.get("content")):
         if block.get("type") == "tool_result":
-            results.update([result_of(block)])
+            results.update([wire_result(block)])
             continue
         if block.get("type") != "text":
             content.append(shown_block(block))
@@ -176,7 +176,7 @@ def _from_screen(screen: Sequence[Mapping[str, Any]]) -> Iterator[ForeignMessage
 
 def _workspace(entries: Sequence[Mapping[str, Any]]) -> str:
     for entry in entries:
-        for block in blocks_of(entry.get("content")):
+        for block in wire_blocks(entry.get("content")):
             if found := _FOLDER.search(text_in(block.get("text"))):
                 return found[1]
     return ""

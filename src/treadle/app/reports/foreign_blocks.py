@@ -76,7 +76,7 @@ def text_in(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def blocks_of(content: Any) -> list[Mapping[str, Any]]:
+def wire_blocks(content: Any) -> list[Mapping[str, Any]]:
     """Give the blocks of a message, which may be a text alone; what is none of both is kept as text."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -110,16 +110,16 @@ def shown_block(block: Mapping[str, Any]) -> Text | Image | Document | Thinking 
             return Text(text=as_text(dict(block)))
 
 
-def call_of(block: Mapping[str, Any]) -> ForeignCall:
+def wire_call(block: Mapping[str, Any]) -> ForeignCall:
     """Read a block that is a call."""
     given = block.get("input")
     arguments = given if isinstance(given, dict) else {} if given is None else {"input": given}
     return ForeignCall(id=text_in(block.get("id")), name=text_in(block.get("name")), arguments=arguments)
 
 
-def result_of(block: Mapping[str, Any]) -> tuple[str, ForeignResult]:
+def wire_result(block: Mapping[str, Any]) -> tuple[str, ForeignResult]:
     """Read a block that is a result, with the id of its call."""
-    shown = (shown_block(one) for one in blocks_of(block.get("content")))
+    shown = (shown_block(one) for one in wire_blocks(block.get("content")))
     content = tuple(one for one in shown if one is not None and not isinstance(one, Thinking))
     result = ForeignResult(content=content or (Text(text="(no output)"),), is_error=block.get("is_error") is True)
     return text_in(block.get("tool_use_id")), result

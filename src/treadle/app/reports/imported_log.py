@@ -168,7 +168,8 @@ class LogBuilder:
             checklist=old.checklist,
             space=Space(summary=old.space.summary, pins=old.space.pins),
         )
-        self.post(StateSealed(state=written(clean)), at)
+        if clean != old or self.events[-1].source != IMPORT:
+            self.post(StateSealed(state=written(clean)), at)
 
 
 def imported_log(session: ForeignSession, session_id: str) -> list[Event]:

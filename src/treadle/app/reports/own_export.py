@@ -25,6 +25,9 @@ _ID = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What the name of a session may be: it is a part of paths."""
 
 
+_HEADER = regex(rb'\s*\{\s*"treadle_export"')
+
+
 class _Row(Struct, frozen=True):
     seq: int
     at: int
@@ -108,7 +111,7 @@ def read_logs(stream: BinaryIO) -> Iterator[ExportedLog]:
     """Read the sessions of a file one after another."""
     log: ExportedLog | None = None
     for number, line in numbered_lines(stream):
-        if line is not None and line.lstrip().startswith(b'{"treadle_export"'):
+        if line is not None and _HEADER.match(line):
             if log is not None:
                 log.close()
                 yield log
