@@ -230,10 +230,10 @@ def exported(session: str = "s0") -> list[dict[str, Any]]:
         event(session, 2),
         Event(seq=3, at=3, source=ENGINE, data=StateSealed(state=written(state))),
     ]
-    from treadle.app.reports.session_import import _rows
+    from treadle.app.reports.session_import import rows_of
 
     row = SessionRow(id=session, workspace="/w", model="p/m", title="t", created_at=1, updated_at=3, events=0)
-    add_session(store, row, "", _rows(log))
+    add_session(store, row, "", rows_of(log))
     store.close()
     return [json.loads(line) for line in b"".join(export_session(session, "json")).splitlines()]
 
@@ -320,10 +320,10 @@ def test_a_full_or_read_only_store_says_so_and_keeps_what_was_there(tmp_path: Pa
     pages = sqlite3.connect(home / "sessions.db").execute("PRAGMA page_count").fetchone()[0]
     store.write_now(lambda connection: connection.execute(f"PRAGMA max_page_count={pages}"))
     row = SessionRow(id="big", workspace="/w", model="m", title="t", created_at=1, updated_at=1, events=0)
-    from treadle.app.reports.session_import import _rows
+    from treadle.app.reports.session_import import rows_of
 
     with pytest.raises(StoreError) as raised:
-        add_session(store, row, "", _rows([event("big", seq) for seq in range(1, 900)]))
+        add_session(store, row, "", rows_of([event("big", seq) for seq in range(1, 900)]))
     assert raised.value.code == "log-unwritable"
     assert [one.id for one in store.sessions()] == [only().id]
     store.close()

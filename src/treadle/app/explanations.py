@@ -226,6 +226,13 @@ _SESSIONS = {
         "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
     ),
     "session-unknown": Explanation("No session, or more than one, has this id.", "`treadle sessions` lists the ids."),
+    "session-which": Explanation("Which session is meant was not said.", "`treadle sessions` lists the ids."),
+    "session-running": Explanation("A command of the session cannot be ended.", "`treadle jobs` lists it."),
+    "yes-missing": Explanation("This cannot be undone, and there is no terminal to ask on.", "Add --yes."),
+    "export-unwritable": Explanation("The file of an export cannot be written.", "Name another place with -o."),
+    "import-nothing": Explanation("Nothing was found to import.", "docs/sessions.md says what can be imported."),
+    "import-broken": Explanation("The first line of an exported session is broken.", "Export the session again."),
+    "import-newer": Explanation("The file was exported by a newer Treadle.", "Update Treadle."),
     "job-unknown": Explanation(
         "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
     ),

@@ -33,7 +33,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.protocol.errors import ConfigError
 
     if bool(arguments.id) is (arguments.older_than is not None):
-        raise ConfigError("archive-which", "Which sessions?", fix="treadle archive ID, or --older-than DAYS.")
+        raise ConfigError("session-which", "Which sessions?", fix="treadle archive ID, or --older-than DAYS.")
     if arguments.id:
         rows = [find_session(arguments.id)]
     else:

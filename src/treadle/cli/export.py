@@ -28,10 +28,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.protocol.errors import ConfigError
 
     if bool(arguments.id) is arguments.all:
-        raise ConfigError("export-what", "Which session?", fix="treadle export ID, or --all for every one.")
+        raise ConfigError("session-which", "Which session?", fix="treadle export ID, or --all for every one.")
     form = arguments.format or ("json" if arguments.all else "md")
     if arguments.all and form != "json":
-        raise ConfigError("export-what", "All sessions are exported as JSON only.", fix="Add --format json.")
+        raise ConfigError("session-which", "All sessions are exported as JSON only.", fix="Add --format json.")
     if arguments.all:
         pieces = export_all(redact=arguments.redact)
     else:

@@ -16,7 +16,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.protocol.errors import ConfigError
 
     if arguments.path is None:
-        raise ConfigError("import-what", "What is to be imported?", fix="treadle import PATH")
+        raise ConfigError("import-nothing", "What is to be imported?", fix="treadle import PATH")
     from treadle.app.reports.session_import import import_sessions
 
     code = 0

@@ -77,6 +77,11 @@ def _overwritten(work: Callable[[sqlite3.Connection], None]) -> Callable[[sqlite
     return working
 
 
+def require_free(store: Store, session_id: str) -> None:
+    """Raise `SessionError` while a process has the session open."""
+    store.write_now(lambda connection: _alone(connection, session_id))
+
+
 def _alone(connection: sqlite3.Connection, session_id: str) -> None:
     """Refuse while a process has the session open, this one too; raises `SessionError`."""
     leases.acquire(connection, session_id, "")

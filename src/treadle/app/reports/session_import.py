@@ -170,7 +170,7 @@ def _known(store: Store, session_id: str, events: int, chain: bytes) -> str:
 def _kept(store: Store, place: Path, name: str, make: _MakeLog, *, title: str) -> ImportReport:
     """Write the log of another program's conversation, unless it is here already."""
     events = make(name)
-    rows = _rows(events)
+    rows = rows_of(events)
     chain = beginning(name)
     for row, _, _ in rows:
         chain = link(chain, row)
@@ -180,11 +180,12 @@ def _kept(store: Store, place: Path, name: str, make: _MakeLog, *, title: str) -
     if known == "other":
         name = new_session_id(events[0].at)
         events = make(name)
-        rows = _rows(events)
+        rows = rows_of(events)
     return _written(store, name, rows, events, title=title)
 
 
-def _rows(events: list[Event]) -> list[tuple[LogRow, str, int]]:
+def rows_of(events: list[Event]) -> list[tuple[LogRow, str, int]]:
+    """Encode a log as it is stored, each row with its type and version."""
     return [
         (LogRow(one.seq, one.at, encode(one.source), encode(one.data)), tag_of(one.data), SCHEMA_VERSION)
         for one in events

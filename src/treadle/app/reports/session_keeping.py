@@ -1,7 +1,7 @@
 """Sessions that a person names, archives or deletes, with what lies beside the log."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from treadle.app.assembly import clock
@@ -55,14 +55,26 @@ def archive_sessions(rows: list[SessionRow]) -> None:
 def delete_session(row: SessionRow) -> None:
     """Delete a session with everything of it; raises `SessionError` for one that is open, `StoreError`."""
     with _opened() as store:
-        _refuse_jobs(row.id)
+        keeping.require_free(store, row.id)
+        _end_jobs(row.id)
         keeping.delete(store, row.id)
-    shutil.rmtree(outputs() / row.id, ignore_errors=True)
-    remove_checklist(row.id)
-    Address(row.id).remove()
+    for forget in KEPT_BESIDE:
+        forget(row.id)
 
 
-def _refuse_jobs(session_id: str) -> None:
+def _remove_outputs(session_id: str) -> None:
+    shutil.rmtree(outputs() / session_id, ignore_errors=True)
+
+
+def _remove_socket(session_id: str) -> None:
+    Address(session_id).remove()
+
+
+KEPT_BESIDE: tuple[Callable[[str], None], ...] = (_remove_outputs, remove_checklist, _remove_socket)
+"""What forgets a session, given its id, wherever something of it is kept beside the log. None of them raises."""
+
+
+def _end_jobs(session_id: str) -> None:
     """End what the session left running in the background: nobody could find it afterwards. Raises `SessionError`."""
     for job in read_jobs(outputs() / session_id):
         if job.runs and not end_job(job):

@@ -18,7 +18,7 @@ from treadle.app.reports.jobs import list_jobs
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.session_export import export_session, write_export
-from treadle.app.reports.session_keeping import rename_session
+from treadle.app.reports.session_keeping import find_session, rename_session
 from treadle.app.reports.session_list import listed_sessions
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
@@ -91,9 +91,9 @@ def _doctor(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: AR
 def _rename(session: SessionAccess, argument: str) -> CommandAnswer:
     if not argument.strip():
         return wrong("/rename needs a name: /rename NAME")
+    if not find_session(session.id).title:
+        return wrong("This session has no message yet, so it is not kept. Rename it after the first one.")
     row = rename_session(session.id, argument)
-    if not row.title:
-        return wrong("The session has no message yet, and nothing to be called. Rename it after the first one.")
     return CommandAnswer(text=f"This session is called: {visible(row.title)}")
 
 
@@ -101,6 +101,8 @@ _FORMATS = ("md", "html", "json")
 
 
 def _export(session: SessionAccess, argument: str) -> CommandAnswer:
+    if not find_session(session.id).title:
+        return wrong("This session has no message yet. Export it after the first one.")
     first, _, rest = argument.strip().partition(" ")
     form, path = (first, rest.strip()) if first in _FORMATS else ("", argument.strip())
     ending = Path(path).suffix.lstrip(".")
