@@ -8,6 +8,7 @@ NAMES = (
     "engine",
     "context",
     "store",
+    "sessions",
     "parsing",
     "providers",
     "edits",

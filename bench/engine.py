@@ -52,7 +52,8 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.endpoint import Endpoint
-from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.store.session_log import SessionLog
+from treadle.store.sqlite import SessionRow, Store
 
 STEPS = 1_010
 WINDOWS = (5, 50, 300, 1_000)

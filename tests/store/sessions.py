@@ -8,9 +8,13 @@ from treadle.protocol.events import ENGINE, SCHEMA_VERSION, Event, EventData, Pr
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
+from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.schema import STEPS
 from treadle.store.sqlite import SessionRow, Store
+
+_TYPED = 7
+"""The first schema whose rows name the type of their event."""
 
 
 def event(session_id: str, seq: int) -> Event:
@@ -46,7 +50,7 @@ async def fill(path: Path, *, sessions: int = 3, events: int = 12) -> dict[str, 
 
 
 def make_old(path: Path, steps: int, *, sessions: int = 2, events: int = 3, title: str = "t") -> dict[str, list[Event]]:
-    """Make a database as a Treadle wrote it that knew so many steps of the schema, before events had a type."""
+    """Make a database as a Treadle wrote it that knew so many steps of the schema."""
     connection = sqlite3.connect(path, isolation_level=None)
     for work in (work for step in STEPS[:steps] for work in step):
         if isinstance(work, str):
@@ -62,6 +66,8 @@ def make_old(path: Path, steps: int, *, sessions: int = 2, events: int = 3, titl
             row = LogRow(one.seq, one.at, encode(one.source), encode(one.data))
             chain = link(chain, row)
             values = (name, row.seq, row.at, row.source, SCHEMA_VERSION, row.data, *([chain] if steps >= 3 else []))
+            if steps >= _TYPED:
+                values = (None, *values[:3], tag_of(one.data), SCHEMA_VERSION, row.source, chain, row.data)
             connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(values))})", values)
     connection.execute("COMMIT")
     connection.close()

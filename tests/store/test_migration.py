@@ -181,7 +181,7 @@ def test_an_older_program_that_opened_the_file_before_can_overwrite_nothing(tmp_
 
 async def test_a_program_that_a_newer_one_overtook_refuses_to_begin_a_session(tmp_path: Path) -> None:
     store = Store(tmp_path / "db")
-    change(tmp_path / "db", "INSERT INTO sessions VALUES ('s', '/w', 'p/m', 't', 0, 0, 0)")
+    change(tmp_path / "db", "INSERT INTO sessions VALUES ('s', '/w', 'p/m', 't', 0, 0, 0, '')")
     change(tmp_path / "db", f"PRAGMA user_version={len(STEPS) + 1}")
     for refused in (store.acquire("s"), store.append("s", [event("s", 1)], durable=False)):
         with pytest.raises(StoreError, match="newer Treadle"):

@@ -1,5 +1,6 @@
 """Search in past sessions: by words, in any script, whatever became of the index."""
 
+import asyncio
 import shutil
 import sqlite3
 from pathlib import Path
@@ -9,11 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.sessions import change, event, make_old
-from treadle.protocol.events import ENGINE, EditQueued, Event, EventData, Prompt, ReplyFinished
+from treadle.protocol.events import (
+    ENGINE,
+    CallFinished,
+    CallProposed,
+    EditQueued,
+    Event,
+    EventData,
+    Prompt,
+    ReplyFinished,
+)
 from treadle.protocol.messages import OWN_COMMAND, Message, Role, Text, Thinking
 from treadle.protocol.models import ReplyStop
+from treadle.protocol.tools import Outcome, ToolCall, ToolTraits, result_text
 from treadle.protocol.usage import Usage
-from treadle.store.search import SearchHit, search
+from treadle.store.keeping import archive
+from treadle.store.search import SearchHit, search, search_archived
 from treadle.store.sqlite import SessionRow, Store
 
 
@@ -58,9 +70,10 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 async def test_words_are_found_whatever_their_case_and_the_newest_come_first(path: Path) -> None:
     store = await three(path)
-    assert search(store, "MIGRATION table") == [
+    assert search(store, "MIGRATION\nlocks") == [
         SearchHit(session_id="a", seq=3, snippet="The migration locks the table `users`.")
     ]
+    assert search(store, "migration table") == []
     assert places(search(store, "migration")) == [("a", 3), ("a", 2)]
     assert places(search(store, "migration", 1)) == [("a", 3)]
     assert places(search(store, "migr")) == [("a", 3), ("a", 2)]
@@ -129,7 +142,7 @@ async def test_an_index_that_is_damaged_is_made_anew_and_the_log_is_not_suspecte
     (tmp_path / "db-words").write_bytes(content)
     assert len(search(store, "migration")) == 2
     with sqlite3.connect(tmp_path / "db-words") as index:
-        assert index.execute("SELECT count(*) FROM words WHERE words MATCH 'migration'").fetchone() == (2,)
+        assert index.execute("SELECT count(*) FROM grams WHERE grams MATCH 'mig'").fetchone() == (2,)
     index.close()
     assert not (tmp_path / "db-suspect").exists()
     assert (tmp_path / "db-words").stat().st_mode & 0o777 == 0o600
@@ -159,5 +172,47 @@ async def test_the_output_of_own_commands_is_not_searched_and_a_snippet_shows_th
 def test_an_older_database_is_searched(path: Path) -> None:
     make_old(path, 6)
     store = Store(path)
-    assert places(search(store, "s1 word")) == [("s1", 3), ("s1", 2)]
+    assert places(search(store, "s1 3 WORD")) == [("s1", 3)]
+    store.close()
+
+
+def call(**arguments: object) -> EventData:
+    proposed = ToolCall(id="c", name="execute_command", arguments=arguments)
+    return CallProposed(step=1, attempt=1, call=proposed, traits=ToolTraits())
+
+
+async def test_arguments_and_results_are_found_as_they_are_written(path: Path) -> None:
+    store = Store(path)
+    result = CallFinished(call_id="c", result=result_text(Outcome.FAILED, "E   KeyError: 'straße'\n1 failed"))
+    edits = [{"old": 'x = "a"\ny = 1', "count": 12}]
+    await session(store, "a", prompt("go"), call(command="pytest -q", edits=edits), result)
+    assert places(search(store, '"A"\nY')) == [("a", 3)]
+    assert places(search(store, "test -Q")) == [("a", 3)]
+    assert places(search(store, "STRASSE")) == [("a", 4)]
+    assert places(search(store, "12")) == [("a", 3)]
+    assert (search(store, "pytest failed"), search(store, "\\n")) == ([], [])
+    store.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(min_size=1, max_size=60), st.data())
+def test_every_part_of_a_text_is_found(
+    tmp_path_factory: pytest.TempPathFactory, text: str, data: st.DataObject
+) -> None:
+    begin = data.draw(st.integers(0, len(text) - 1))
+    part = text[begin : data.draw(st.integers(begin + 1, len(text)))]
+    path = tmp_path_factory.mktemp("part") / "db"
+    store = Store(path)
+    asyncio.run(session(store, "a", prompt(f"<{text}>")))
+    assert places(search(store, part)) == ([("a", 2)] if part.strip() else [])
+    store.close()
+
+
+async def test_what_is_archived_is_found_where_it_is_asked_for(path: Path) -> None:
+    store = await three(path)
+    archive(store, ["a"], 5)
+    assert search(store, "migration") == []
+    assert places(search_archived(store, "migration", 5, ["a"])) == [("a", 3), ("a", 2)]
+    await store.acquire("a")
+    assert places(search(store, "migration")) == [("a", 3), ("a", 2)]
     store.close()

@@ -51,7 +51,8 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.protocol.usage import Usage
-from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.store.session_log import SessionLog
+from treadle.store.sqlite import SessionRow, Store
 from treadle.store.trust import Trust, TrustState
 
 SESSION = "20260101-000000-abcdef"

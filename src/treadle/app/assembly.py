@@ -42,7 +42,8 @@ from treadle.protocol.events import (
 from treadle.protocol.models import ModelChoice, Spent
 from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
-from treadle.store.sqlite import SessionLog, SessionRow, Store
+from treadle.store.session_log import SessionLog
+from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock

@@ -20,6 +20,7 @@ from treadle.app.session.live import LiveSession
 from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.core.state import State
 from treadle.engine.ports import Tool
+from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     EventData,
@@ -34,6 +35,7 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
+from treadle.store.appending import IMPORT
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.names import logged_path
 
@@ -101,7 +103,7 @@ def last_session(workspace: Path) -> str:
     """Find the session of this workspace that was used last; raises `SessionError`."""
     store = open_store()
     try:
-        rows = [row for row in store.sessions(str(workspace)) if row.title]
+        rows = [row for row in store.sessions(str(workspace)) if row.title and not row.archived]
     finally:
         store.close()
     if not rows:
@@ -177,9 +179,9 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     models = Models(settings, circuits=process_circuits())
     await models.ask_local("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
-    roots = past_roots(
-        workspace, store.read(row.id, before=2), opening.settings.add_dirs if "add_dirs" in opening.given else None
-    )
+    # Whoever made an imported log may name any folder in it.
+    began = () if store.has_source(row.id, encode(IMPORT)) else store.read(row.id, before=2)
+    roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
     first = [*_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:

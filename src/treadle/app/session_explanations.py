@@ -40,6 +40,20 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "step-missing": Explanation(
             "The session sent no such request to a model.", "`treadle context` without --step shows its last request."
         ),
+        "session-which": Explanation("Which session is meant was not said.", "`treadle sessions` lists the ids."),
+        "session-running": Explanation("A command of the session cannot be ended.", "`treadle jobs` lists it."),
+        "yes-missing": Explanation("This cannot be undone, and there is no terminal to ask on.", "Add --yes."),
+        "export-unwritable": Explanation("The file of an export cannot be written.", "Name another place with -o."),
+        "import-nothing": Explanation("Nothing was found to import.", "docs/sessions.md says what can be imported."),
+        "import-broken": Explanation("The first line of an exported session is broken.", "Export the session again."),
+        "import-newer": Explanation("The file was exported by a newer Treadle.", "Update Treadle."),
+        "export-differs": Explanation(
+            "A session cannot be exported as a test: without its secrets its log is another one.",
+            "Export it as it is with `treadle export ID --format json`.",
+        ),
+        "tape-damaged": Explanation(
+            "A tape is not one of Treadle's, or is damaged.", "Export the session as a test again."
+        ),
         "session-unknown": Explanation(
             "No session, or more than one, has this id.", "`treadle sessions` lists the ids."
         ),
@@ -99,7 +113,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Quit the older one, then start again.",
         ),
         "checkpoints-root": Explanation(
-            "This folder cannot have checkpoints: it is or holds the home folder, Treadle's data or a repository's data.",
+            "This folder cannot have checkpoints: it is, or holds, your home folder, Treadle's data or a repository's.",
             "Start Treadle in the folder of a project.",
         ),
         "checkpoints-folder-used": Explanation(

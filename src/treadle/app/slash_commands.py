@@ -85,7 +85,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         where=_TERMINALS,
         instead="To continue a session: treadle --resume ID (`treadle sessions` lists them).",
     ),
-    SlashCommand(name="rename", arguments="NAME", about="give the session another name (not available yet)"),
+    SlashCommand(name="rename", arguments="NAME", about="give the session another name", takes_time=True),
     SlashCommand(
         name="fork",
         arguments="[N]",
@@ -99,7 +99,12 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         takes_time=True,
     ),
     SlashCommand(name="undo", about="take the changes of the last turn back, in the files", takes_time=True),
-    SlashCommand(name="export", arguments="[FILE]", about="write the session to a file (not available yet)"),
+    SlashCommand(
+        name="export",
+        arguments="[FORMAT] [PATH]",
+        about="write the session to a file: md, html or json",
+        takes_time=True,
+    ),
     SlashCommand(name="diff", about="show what is changed in the working tree and not committed", takes_time=True),
     SlashCommand(name="status", about="show session, model, mode, folder and what is going on"),
     SlashCommand(

@@ -1,19 +1,32 @@
-"""Take over rules, MCP servers and permissions of another coding agent. Everything is shown before it is taken."""  # noqa: N999
+"""Import sessions: files of `treadle export --format json`, transcripts of Claude Code, task folders of Cline."""
 
 import argparse
+import sys
+from pathlib import Path
 
 from treadle.cli.take_over import add_program_flags, import_program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
+    parser.add_argument("path", nargs="?", type=Path, metavar="PATH", help="a file, or a folder with such files in it")
     add_program_flags(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Take over what a program has."""
+    """Import them; the exit code is 1 when something could not be taken."""
+    if arguments.program is not None:
+        return import_program(arguments)
+    from treadle.app.wrapping import harmless
     from treadle.protocol.errors import ConfigError
 
-    if arguments.program is None:
-        raise ConfigError("import-what", "What is to be imported?", fix="treadle import --from claude-code --dry-run")
-    return import_program(arguments)
+    if arguments.path is None:
+        raise ConfigError("import-nothing", "What is to be imported?", fix="treadle import PATH")
+    from treadle.app.reports.session_import import import_sessions
+
+    code = 0
+    for report in import_sessions(arguments.path.expanduser().absolute()):
+        stream = sys.stderr if report.problem else sys.stdout
+        stream.write(f"{harmless(report.text)}\n")
+        code = code or int(report.failed)
+    return code

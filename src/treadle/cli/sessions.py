@@ -31,8 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to list")
     parser.add_argument("--all", action="store_true", help="list the sessions of every folder")
     parser.add_argument(
-        "--search", default="", metavar="TEXT", help="find what was asked or answered, the newest first"
+        "--search",
+        default="",
+        metavar="TEXT",
+        help="find TEXT, as it is written, in what was asked, answered, called and printed",
     )
+    parser.add_argument("--archived", action="store_true", help="list the archived sessions, or search in them")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
@@ -43,23 +47,23 @@ def execute(arguments: argparse.Namespace) -> int:
 
     folder = None if arguments.all else arguments.directory.expanduser().resolve()
     if arguments.search:
-        return _search(arguments.search, folder, json=arguments.json)
-    rows = listed_sessions(folder)
+        return _search(arguments.search, folder, json=arguments.json, archived=arguments.archived)
+    rows = listed_sessions(folder, archived=arguments.archived)
     if arguments.json:
         sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
     elif rows:
         _print(rows, folders=arguments.all)
     else:
-        sys.stderr.write("No sessions here yet.\n")
+        sys.stderr.write("No archived sessions here.\n" if arguments.archived else "No sessions here yet.\n")
     return 0
 
 
-def _search(text: str, folder: Path | None, *, json: bool) -> int:
+def _search(text: str, folder: Path | None, *, json: bool, archived: bool) -> int:
     """Print the places that fit, below the session that each is in."""
     from treadle.app.reports.session_search import found_places
     from treadle.protocol.codec import encode
 
-    places = found_places(text, folder, _MOST_FOUND)
+    places = found_places(text, folder, _MOST_FOUND, archived=archived)
     if json:
         sys.stdout.writelines(f"{encode(place).decode()}\n" for place in places)
     elif places:
@@ -80,10 +84,10 @@ def _print_places(places: "list[FoundPlace]", *, folders: bool) -> None:
     for session, found in by_session.items():
         first = found[0]
         lines = [
-            f"{session}  {_minute(first.updated_at)}  {first.title}",
+            f"{session}  {_minute(first.updated_at)}  {first.title}{' (archived)' if first.archived else ''}",
             *([f"  {first.workspace}"] if folders else []),
         ]
-        lines += [f"  {place.event:>5}  {place.snippet}" for place in found]
+        lines += [f"  {place.event:>5}  {place.snippet}" for place in found if place.event]
         for line in map(harmless, lines):
             sys.stdout.write(f"{line if width is None else shortened(line, width)}\n")
 
@@ -97,10 +101,12 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     from treadle.app.wrapping import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
-    states, costs = [_state(row) for row in rows], [_money(row.cost) for row in rows]
-    for row, state, cost in zip(rows, states, costs, strict=True):
+    columns = [(_state(row), _money(row.cost), row.mode or "-", f"+{row.added} -{row.removed}") for row in rows]
+    widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
+    for row, (state, cost, mode, size) in zip(rows, columns, strict=True):
         before = (
-            f"{row.id}  {_minute(row.updated_at)}  {state:<{max(map(len, states))}}  {cost:>{max(map(len, costs))}}  "
+            f"{row.id}  {_minute(row.updated_at)}  {state:<{widths[0]}}  {cost:>{widths[1]}}  {mode:<{widths[2]}}  "
+            f"{size:>{widths[3]}}  "
         )
         title = harmless(row.title)
         if width is not None:

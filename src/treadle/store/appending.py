@@ -5,9 +5,12 @@ from collections.abc import Sequence
 
 from msgspec import StructMeta
 
-from treadle.protocol.events import SCHEMA_VERSION, EventData
+from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
+
+IMPORT = Source(kind="import")
+"""Where the events of an import come from: a log that has one was imported."""
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""
@@ -21,14 +24,21 @@ def tag_of(data: EventData | StructMeta) -> str:
 def insert(
     connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[LogRow, str]], head: Head | None
 ) -> Head:
-    """Append rows with their types, chained to the one before: `head`, unless somebody else wrote since."""
+    """Append rows of the present version, as `insert_versioned` does."""
+    return insert_versioned(connection, session_id, [(row, tag, SCHEMA_VERSION) for row, tag in rows], head)
+
+
+def insert_versioned(
+    connection: sqlite3.Connection, session_id: str, rows: Sequence[tuple[LogRow, str, int]], head: Head | None
+) -> Head:
+    """Append rows with types and versions, chained to the one before: `head`, unless somebody else wrote since."""
     first, last = rows[0][0], rows[-1][0]
     before = first.seq - 1
     seq, chain = head if head is not None and head[0] == before else _read_head(connection, session_id, before)
     values = []
-    for row, tag in rows:
+    for row, tag, version in rows:
         seq, chain = row.seq, link(chain, row)
-        values.append((session_id, seq, row.at, tag, SCHEMA_VERSION, row.source, chain, row.data))
+        values.append((session_id, seq, row.at, tag, version, row.source, chain, row.data))
     connection.executemany(
         "INSERT INTO events (session_id, seq, at, type, version, source, chain, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         values,

@@ -180,6 +180,17 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         # No types: what is damaged has to fit.
         "CREATE TABLE set_aside (session_id, seq, at, type, version, source, chain, data)",
     ),
+    (
+        # What the user calls a session; its title stays what its first prompt made it.
+        "ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+        """
+        CREATE TABLE archived (
+            session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+            at INTEGER NOT NULL,
+            data BLOB NOT NULL
+        ) STRICT
+        """,
+    ),
 )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -32,12 +32,18 @@ _T = TypeVar("_T")
 
 _NO_END = 2**63 - 1
 
+_TITLE = "CASE WHEN title = '' OR name = '' THEN title ELSE name END"
+"""A session without a prompt has no title, whatever it is called: it is not kept."""
+
 Summary = tuple[int, bytes]
 """The number of the last event that a summary covers, and the summary."""
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """A session as it is listed. Times are milliseconds since 1970, UTC. `title` is empty before the first prompt."""
+    """A session as it is listed. Times are milliseconds since 1970, UTC.
+
+    `title` is the name that the user gave it, else what its first prompt made it; empty before the first prompt.
+    """
 
     id: str
     workspace: str
@@ -46,6 +52,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     created_at: int
     updated_at: int
     events: int
+    archived: bool = False
 
 
 class Store:
@@ -155,13 +162,39 @@ class Store:
         without = () if whole else left_behind(self.query, session_id, before)
         return StoredEvents(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on, without=without)
 
+    def rows(self, session_id: str) -> Iterator[Any]:
+        """Read the rows of a session as they are stored: number, time, source, data, version."""
+        return self._rows(session_id, "seq, at, source, data, version")
+
+    def _rows(self, session_id: str, columns: str) -> Iterator[Any]:
+        from treadle.store.reading import rows_after
+
+        return rows_after(partial(self._fetch, columns, session_id, _NO_END), 0)
+
+    def has_source(self, session_id: str, source: bytes) -> bool:
+        """Whether an event of a session came from there; a source as it is encoded."""
+        return any(row[1] == source for row in self._rows(session_id, "seq, source"))
+
     def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
         from treadle.store.reading import AT_ONCE
 
-        return self.query(
+        rows = self.query(
             f"SELECT {columns} FROM events WHERE session_id = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?",  # noqa: S608
             (session_id, after, before, AT_ONCE),
         )
+        if rows:
+            return rows
+        return [row for row in self._packed(session_id, columns) if after < row[0] < before][:AT_ONCE]
+
+    def _packed(self, session_id: str, columns: str) -> list[Any]:
+        """Read the rows of an archived session; none of any other."""
+        found = self.query("SELECT data FROM archived WHERE session_id = ?", (session_id,))
+        if not found:
+            return []
+        from treadle.store.archive import PACKED_COLUMNS, rows_in
+
+        places = [PACKED_COLUMNS.index(name) for name in columns.split(", ")]
+        return [tuple(row[place] for place in places) for row in rows_in(found[0][0])]
 
     async def set_aside(self, session_id: str, after: int) -> None:
         """Take what comes after an event out of a session's log, which goes on from there; the rows are kept apart.
@@ -170,7 +203,7 @@ class Store:
         """
 
         def cut(connection: sqlite3.Connection) -> None:
-            leases.acquire(connection, session_id, self._owner)
+            self._take(connection, session_id)
             connection.execute(
                 "INSERT INTO set_aside (session_id, seq, at, type, version, source, chain, data) SELECT session_id, "
                 "seq, at, type, version, source, chain, data FROM events WHERE session_id = ? AND seq > ?",
@@ -191,15 +224,13 @@ class Store:
     def chains(self, session_id: str) -> list[bytes]:
         """Read the hashes of a session's rows, in the order of `read`."""
         rows = self.query("SELECT chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
-        return [chain for (chain,) in rows]
+        return [chain for (chain,) in rows or self._packed(session_id, "chain")]
 
     def verify(self, session_id: str) -> int | None:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
-        from treadle.store.reading import rows_after
-
         last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
-        fetch = partial(self._fetch, "seq, at, source, data, chain", session_id, _NO_END)
-        return first_break(session_id, (LogRow(*row) for row in rows_after(fetch, 0)), last[0][0] if last else 0)
+        rows = (LogRow(*row) for row in self._rows(session_id, "seq, at, source, data, chain"))
+        return first_break(session_id, rows, last[0][0] if last else 0)
 
     def missing(self, session_id: str) -> tuple[int | None, bool]:
         """Compare a log with what was noted outside of the database.
@@ -210,6 +241,8 @@ class Store:
         anchors = self._anchors.read(session_id) or ()
         try:
             gone = [one.seq for one in anchors if not holds(self._to_read(), session_id, one)]
+            packed = {*self._packed(session_id, "seq, chain")} if gone else set()
+            gone = [one.seq for one in anchors if one.seq in gone and (one.seq, one.chain) not in packed]
         except sqlite3.Error as error:
             raise unread(self.path, error) from error
         return max(gone, default=None), bool(anchors)
@@ -222,29 +255,26 @@ class Store:
         """List sessions, the last used first; of one workspace if given."""
         condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (encodable(workspace),))
         rows = self.query(
-            "SELECT id, workspace, model, title, created_at, updated_at, last_seq FROM sessions"  # noqa: S608
-            f"{condition} ORDER BY updated_at DESC, id DESC",
+            f"SELECT id, workspace, model, {_TITLE}, created_at, updated_at, last_seq, "  # noqa: S608
+            f"EXISTS (SELECT 1 FROM archived WHERE session_id = id) FROM sessions{condition} "
+            "ORDER BY updated_at DESC, id DESC",
             values,
         )
-        return [
-            SessionRow(
-                id=one, workspace=folder, model=model, title=title, created_at=made, updated_at=used, events=events
-            )
-            for one, folder, model, title, made, used, events in rows
-        ]
+        names = SessionRow.__struct_fields__
+        return [SessionRow(**dict(zip(names, (*row[:-1], bool(row[-1])), strict=True))) for row in rows]
 
     def last_used(self, workspace: str, but: str) -> tuple[str, int] | None:
         """Give the title of the session of a workspace that was used last besides `but`, and when (ms since 1970)."""
         rows = self.query(
-            "SELECT title, updated_at FROM sessions WHERE workspace = ? AND id != ? AND title != '' "
-            "ORDER BY updated_at DESC LIMIT 1",
+            f"SELECT {_TITLE}, updated_at FROM sessions WHERE workspace = ? AND id != ? AND title != '' "  # noqa: S608
+            "AND id NOT IN (SELECT session_id FROM archived) ORDER BY updated_at DESC LIMIT 1",
             (encodable(workspace), but),
         )
         return rows[0] if rows else None
 
     def title(self, session_id: str) -> str:
         """Give what a session is called; empty before its first prompt."""
-        rows = self.query("SELECT title FROM sessions WHERE id = ?", (session_id,))
+        rows = self.query(f"SELECT {_TITLE} FROM sessions WHERE id = ?", (session_id,))  # noqa: S608
         return str(rows[0][0]) if rows else ""
 
     def find(self, prefix: str) -> SessionRow:
@@ -324,9 +354,16 @@ class Store:
 
         def take(connection: sqlite3.Connection) -> None:
             self._require_own_schema(connection)
-            leases.acquire(connection, session_id, self._owner)
+            self._take(connection, session_id)
 
         await self.write(take)
+
+    def _take(self, connection: sqlite3.Connection, session_id: str) -> None:
+        """Take the lease; a session that was archived is one to work in again."""
+        from treadle.store.archive import unpack
+
+        leases.acquire(connection, session_id, self._owner)
+        unpack(connection, session_id)
 
     async def heartbeat(self, session_id: str) -> None:
         """Keep the lease."""
@@ -373,15 +410,3 @@ class Store:
         if self._reader is None:
             self._reader = sqlite3.connect(self.path, isolation_level=None, timeout=10.0)
         return self._reader
-
-
-class SessionLog:
-    """The log of one session, as the engine's port wants it."""
-
-    def __init__(self, store: Store, session_id: str) -> None:
-        self._store = store
-        self._session_id = session_id
-
-    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
-        """Commit the events in one transaction; `durable` also survives a power cut."""
-        await self._store.append(self._session_id, events, durable=durable)

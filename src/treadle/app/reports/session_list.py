@@ -45,7 +45,8 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One session. `cost` is in US dollars, None where it is unknown; `ended` is why it stopped, None if it did not.
 
     `open` says that a program has it open now. `steps` is None where its log was not read; `added` and `removed` count
-    lines of files, `first` is the beginning of the first prompt. Times are milliseconds since 1970, UTC.
+    lines of files, `first` is the beginning of the first prompt. `mode` is empty where its log was not
+    read. Times are milliseconds since 1970, UTC.
     """
 
     id: str
@@ -63,16 +64,19 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     added: int
     removed: int
     first: str
+    mode: str = ""
+    archived: bool = False
 
 
 class _Digest(Record, frozen=True, kw_only=True):
     """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; what it used.
 
-    The steps are those of all turns; None stands for a log that was not read. A digest without them is of an older
-    version, and is not used, nor is one without `usage`, which may go further than the rest.
+    The steps are those of all turns; None stands for a log that was not read. A digest without them, or without the
+    mode, is of an older version, and is not used, nor is one without `usage`, which may go further than the rest.
     """
 
     steps: int | None
+    mode: str
     usage: LoggedUsage | None
     active: bool = False
     asking: bool = False
@@ -86,14 +90,16 @@ _FIRST = 400
 """Characters of the first prompt that are kept."""
 
 
-def listed_sessions(workspace: Path | None, *, read: bool = True) -> list[ListedSession]:
+def listed_sessions(workspace: Path | None, *, read: bool = True, archived: bool = False) -> list[ListedSession]:
     """List the sessions that had a prompt, the last used first; of one workspace if given.
 
-    Unless logs are `read`, only what was kept of them is said, which takes a moment.
+    Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said,
+    which takes a moment.
     """
     store = open_store()
     try:
-        rows = [row for row in store.sessions(None if workspace is None else str(workspace)) if row.title]
+        all_rows = store.sessions(None if workspace is None else str(workspace))
+        rows = [row for row in all_rows if row.title and row.archived is archived]
         digests = _digests(store, rows, read=read)
         leased = store.leased()
         return [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
@@ -110,7 +116,7 @@ def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[st
         seq, data = kept.get(row.id, (-1, b""))
         digest = _decoded(data) if seq == row.events else None
         if digest is None and not read:
-            digest = _Digest(steps=None, usage=None)
+            digest = _Digest(steps=None, mode="", usage=None)
         elif digest is None:
             digest = _read(store, row.id)
             if digest.stop not in (UNREADABLE, DAMAGED):  # another version, or a backup, may have more to say
@@ -189,7 +195,7 @@ def _read(store: Store, session_id: str) -> _Digest:
         digest = _followed(log, reader)
         return digest if log.damage is None else replace(digest, active=False, stop=DAMAGED)
     except TreadleError:
-        return _Digest(steps=0, stop=UNREADABLE, usage=reader.logged())
+        return _Digest(steps=0, mode="", stop=UNREADABLE, usage=reader.logged())
 
 
 def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
@@ -211,6 +217,7 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
     changes = [change for turn in turns for change in turn.changes]
     return _Digest(
         steps=sum(turn.steps for turn in turns),
+        mode=str(state.mode),
         active=state.turn is not None,
         asking=bool(state.questions),
         stop=str(ended[-1].stop) if ended else None,
@@ -239,6 +246,8 @@ def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
         added=digest.added,
         removed=digest.removed,
         first=digest.first,
+        mode=digest.mode,
+        archived=row.archived,
     )
 
 

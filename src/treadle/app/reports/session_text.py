@@ -19,8 +19,11 @@ from treadle.protocol.notifications import (
     RetryScheduled,
     TurnEnded,
 )
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult
 from treadle.store.sqlite import SessionRow
+
+_TICKS = regex("`{3,}")
 
 
 def session_lines(row: SessionRow, events: Iterable[Event]) -> Iterator[str]:
@@ -52,7 +55,7 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
         case ContextCompacted(summary=summary) as made:
             yield f"- {room_made(made)}"
             if summary:
-                yield f"\n```\n{summary}\n```"
+                yield from ("", *_fenced(summary))
         case ModeChanged(mode=mode):
             yield f"- mode {mode}"
         case ModelChanged(model=model, why=why):
@@ -72,11 +75,17 @@ def _call(changed: CallChanged, result: CallResult) -> Iterator[str]:
     verdict = changed.decision.verdict if changed.decision is not None else "not checked"
     yield from ("", f"### {changed.call.name}: {title} [{verdict}, {result.outcome}]", "")
     if changed.preview is not None and changed.preview.text:
-        language = "diff" if changed.preview.is_diff else ""
-        yield from (f"```{language}", changed.preview.text.rstrip(), "```")
+        yield from _fenced(changed.preview.text.rstrip(), "diff" if changed.preview.is_diff else "")
     text = _text(result.content)
     if text.strip():
-        yield from ("```", text.rstrip(), "```")
+        yield from _fenced(text.rstrip())
+
+
+def _fenced(text: str, language: str = "") -> Iterator[str]:
+    """Put a text between fences that are longer than any in it."""
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}{language}", text, fence)
 
 
 def _text(content: Sequence[UserContent]) -> str:

@@ -22,6 +22,14 @@ def checklist_file(session_id: str) -> Path:
     return data_directory() / "checklists" / f"{session_id}.md"
 
 
+def remove_checklist(session_id: str) -> None:
+    """Delete the file of a session's checklist; one that cannot be deleted stays."""
+    file = checklist_file(session_id)
+    for one in (file, _mark(file)):
+        with suppress(OSError):
+            one.unlink()
+
+
 class ChecklistFile(Struct, frozen=True, kw_only=True):
     """The file of a session's checklist, kept in step with it. `checklist` gives the one that is in force.
 

@@ -21,10 +21,7 @@ from treadle.protocol.permissions import Mode
 
 _SHOWN = 200
 
-_LATER = {
-    "rename": "Sessions cannot be renamed yet. A session is called by the beginning of its first message.",
-    "export": "A session cannot be exported yet. `treadle show ID` prints it as Markdown.",
-}
+_LATER = {}
 
 
 class CommandAnswer(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
@@ -17,6 +18,8 @@ from treadle.app.reports.jobs import list_jobs
 from treadle.app.reports.left_report import left_lines, left_notes, left_report
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
+from treadle.app.reports.session_export import export_session, write_export
+from treadle.app.reports.session_keeping import find_session, rename_session
 from treadle.app.reports.session_list import listed_sessions
 from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy
@@ -96,6 +99,34 @@ def _doctor(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: AR
     return CommandAnswer(text="\n".join(map(visible, asyncio.run(checks()))))
 
 
+def _rename(session: SessionAccess, argument: str) -> CommandAnswer:
+    if not argument.strip():
+        return wrong("/rename needs a name: /rename NAME")
+    if not find_session(session.id).title:
+        return wrong("This session has no message yet, so it is not kept. Rename it after the first one.")
+    row = rename_session(session.id, argument)
+    return CommandAnswer(text=f"This session is called: {visible(row.title)}")
+
+
+_FORMATS = ("md", "html", "json")
+
+
+def _export(session: SessionAccess, argument: str) -> CommandAnswer:
+    if not find_session(session.id).title:
+        return wrong("This session has no message yet. Export it after the first one.")
+    first, _, rest = argument.strip().partition(" ")
+    form, path = (first, rest.strip()) if first in _FORMATS else ("", argument.strip())
+    ending = Path(path).suffix.lstrip(".")
+    form = form or (ending if ending in _FORMATS else "md")
+    file = session.workspace / Path(path or f"treadle-{session.id}.{form}").expanduser()
+    if file.is_dir():
+        file /= f"treadle-{session.id}.{form}"
+    if file.exists():
+        return wrong(f"{visible(str(file))} exists already. Name another file: /export {form} PATH")
+    write_export(file, export_session(session.id, form))
+    return CommandAnswer(text=f"The session is in {visible(str(file))}")
+
+
 REPORTS: Mapping[str, Handler] = MappingProxyType(
     {
         "diff": _diff,
@@ -110,6 +141,8 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "rewind": rewind,
         "fork": fork,
         "rules": lambda session, argument: CommandAnswer(text=rules_command(session.trust, argument)),
+        "rename": _rename,
+        "export": _export,
         "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
     }
 )

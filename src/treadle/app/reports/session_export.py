@@ -1,0 +1,163 @@
+"""Exporting sessions: Markdown and HTML for people, JSON lines that hold every row as it is stored."""
+
+import gzip
+import os
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from treadle.app.compose import open_store
+from treadle.app.config.settings import load_settings
+from treadle.app.reports.session_text import session_lines
+from treadle.app.session.known_values import session_redactor
+from treadle.protocol.base import Record
+from treadle.protocol.codec import encode
+from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.store.sqlite import SessionRow, Store
+from treadle.workspace.text import visible
+
+EXPORT_VERSION = 1
+"""Of the JSON lines."""
+
+Redact = Callable[[str], str]
+
+
+class ExportedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What the list of sessions says of one. Times are milliseconds since 1970, UTC; `events` counts its rows."""
+
+    id: str
+    workspace: str
+    model: str
+    title: str
+    created_at: int
+    updated_at: int
+    events: int
+    archived: bool = False
+
+
+class ExportHeader(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The line before the rows of a session. `chain` is the hash of its last row, empty where secrets were hidden."""
+
+    treadle_export: int
+    session: ExportedSession
+    chain: str = ""
+    redacted: bool = False
+
+
+def export_session(prefix: str, form: str, *, redact: bool = False) -> Iterator[bytes]:
+    """Give a session in a form, piece by piece; raises `SessionError`, and at the end `StoreError` for damage."""
+    store = open_store()
+    try:
+        row = store.find(prefix)
+        hide = _redactor(row, store)
+        if form == "json":
+            yield from _json(store, row, hide if redact else None)
+            return
+        log = store.read(row.id)
+        if form == "html":
+            from treadle.app.reports.session_html import session_page
+
+            yield from (piece.encode() for piece in session_page(row, log, lambda text: visible(hide(text))))
+        else:
+            for piece in session_lines(row, log):
+                yield f"{visible(hide(piece))}\n".encode()
+        if log.damage is not None:
+            raise log.damage.error()
+    finally:
+        store.close()
+
+
+def export_all(*, redact: bool = False) -> Iterator[bytes]:
+    """Give every session as JSON lines, the oldest first; raises `StoreError`."""
+    store = open_store()
+    try:
+        for row in reversed(store.sessions()):
+            if row.title:
+                yield from _json(store, row, _redactor(row, store) if redact else None)
+    finally:
+        store.close()
+
+
+def _redactor(row: SessionRow, store: Store) -> Redact:
+    """Hide what a session in its folder hides."""
+    try:
+        settings = load_settings({})
+    except (
+        TreadleError
+    ):  # broken settings keep nobody from their sessions; keys of their own providers are then unknown
+        from treadle.app.config.settings import Settings
+
+        settings = Settings()
+    started = next(iter(store.read(row.id, before=2)), None)
+    roots = getattr(started.data, "roots", ()) if started is not None else ()
+    return session_redactor(row.workspace, settings, roots=roots).redact
+
+
+def _json(store: Store, row: SessionRow, hide: Redact | None) -> Iterator[bytes]:
+    chains = store.chains(row.id)
+    session = msgspec.convert(msgspec.to_builtins(row), ExportedSession)
+    header = ExportHeader(
+        treadle_export=EXPORT_VERSION,
+        session=session,
+        chain=chains[-1].hex() if chains and hide is None else "",
+        redacted=hide is not None,
+    )
+    yield encode(header if hide is None else _hidden(msgspec.to_builtins(header), hide)) + b"\n"
+    for seq, at, source, data, version in store.rows(row.id):
+        parts = [_part("source", source, hide), _part("data", data, hide)]
+        yield b'{"seq":%d,"at":%d,%b,"version":%d,%b}\n' % (seq, at, parts[0], version, parts[1])
+
+
+def _part(name: str, raw: bytes, hide: Redact | None) -> bytes:
+    """Write a column as it is stored; what is damaged, so that it is no JSON on one line, as Base64."""
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        value, whole = None, False
+    else:
+        whole = b"\n" not in raw
+    if hide is not None:
+        return b'"%b":%b' % (name.encode(), encode(_hidden(value, hide)))
+    return b'"%b":%b' % (name.encode(), raw) if whole else b'"%b64":"%b"' % (name.encode(), b64encode(raw))
+
+
+def _hidden(value: Any, hide: Redact) -> Any:
+    match value:
+        case str():
+            return hide(value)
+        case dict():
+            return {key: _hidden(one, hide) for key, one in value.items()}
+        case list():
+            return [_hidden(one, hide) for one in value]
+        case _:
+            return value
+
+
+def write_export(file: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file for the user alone, all of it or nothing; one named `.gz` is compressed. Raises `ConfigError`."""
+    draft = file.with_name(f".{file.name}.{os.urandom(4).hex()}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as raw:
+            if file.suffix == ".gz":
+                with gzip.GzipFile("", "wb", fileobj=raw) as packed:
+                    packed.writelines(pieces)
+            else:
+                raw.writelines(pieces)
+            raw.flush()
+            os.fsync(raw.fileno())
+        draft.replace(file)
+    except OSError as error:
+        raise ConfigError(
+            "export-unwritable",
+            f"{file} cannot be written.",
+            why=str(error.strerror or error),
+            fix="Name another place with -o. Nothing was written.",
+        ) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()

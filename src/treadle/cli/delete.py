@@ -1,0 +1,24 @@
+"""Delete a session for good: its log, and all that was kept with it. Its cost stays in the budgets of its days."""
+
+import argparse
+import sys
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Delete it."""
+    from treadle.app.reports.session_keeping import delete_session, find_session
+    from treadle.app.wrapping import harmless
+    from treadle.cli.agreeing import agreed
+
+    row = find_session(arguments.id)
+    if not agreed(f"Delete {row.id}, {harmless(row.title)!r}, for good?", yes=arguments.yes):
+        return 1
+    delete_session(row)
+    sys.stdout.write(f"Deleted {row.id}.\n")
+    return 0

@@ -1,0 +1,20 @@
+"""Give a session another name: treadle rename ID NEW NAME."""
+
+import argparse
+import sys
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    parser.add_argument("name", nargs="+", help='the new name; "" gives it the beginning of its first prompt again')
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Rename it."""
+    from treadle.app.reports.session_keeping import rename_session
+    from treadle.app.wrapping import harmless
+
+    row = rename_session(arguments.id, " ".join(arguments.name))
+    sys.stdout.write(f"{row.id}  {harmless(row.title)}\n")
+    return 0

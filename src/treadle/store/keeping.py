@@ -1,0 +1,110 @@
+"""What a person does with whole sessions: give them a name, archive, delete and add them."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+
+from treadle.protocol.codec import encodable
+from treadle.store import leases
+from treadle.store.anchors import Anchor, Anchors
+from treadle.store.appending import Head, insert_versioned
+from treadle.store.archive import pack
+from treadle.store.chain import LogRow
+from treadle.store.search import index_of
+from treadle.store.sqlite import SessionRow, Store
+
+LONGEST_NAME = 200
+"""Characters of a name."""
+
+
+def rename(store: Store, session_id: str, name: str) -> None:
+    """Call a session by this name; an empty one gives it back its title. Raises `StoreError`."""
+    name = encodable(" ".join(name.split())[:LONGEST_NAME])
+    store.write_now(
+        lambda connection: connection.execute("UPDATE sessions SET name = ? WHERE id = ?", (name, session_id))
+    )
+
+
+def archive(store: Store, session_ids: Sequence[str], at: int) -> None:
+    """Pack sessions that no process has open, all or none; raises `SessionError`, `StoreError`."""
+
+    def packed(connection: sqlite3.Connection) -> None:
+        for session_id in session_ids:
+            _alone(connection, session_id)
+            pack(connection, session_id, at)
+
+    store.write_now(packed)
+
+
+def delete(store: Store, session_id: str) -> None:
+    """Delete a session that no process has open, with all that the database and its side files hold of it.
+
+    Its cost stays in the budgets of its days. Raises `SessionError`, `StoreError`.
+    """
+
+    def gone(connection: sqlite3.Connection) -> None:
+        _alone(connection, session_id)
+        connection.execute(
+            "INSERT INTO spending (session_id, day, cost, tokens) SELECT '', day, cost, tokens FROM spending "
+            "WHERE session_id = ? ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, "
+            "tokens = tokens + excluded.tokens",
+            (session_id,),
+        )
+        for table in ("spending", "reservations", "set_aside", "archived", "summaries", "leases", "events"):
+            connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
+        connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        # Its words are in the index too, and only a new index has none of them. Before the commit: once the session
+        # is gone nobody would come back for them.
+        for file in index_of(store.path):
+            file.unlink(missing_ok=True)
+
+    store.write_now(_overwritten(gone))
+    with suppress(sqlite3.Error), closing(sqlite3.connect(store.path, timeout=1.0)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the journal still has the rows
+    Anchors(store.path).discard(session_id)
+
+
+def _overwritten(work: Callable[[sqlite3.Connection], None]) -> Callable[[sqlite3.Connection], None]:
+    """Have SQLite write zeros over what the work deletes."""
+
+    def working(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA secure_delete=ON")
+        try:
+            work(connection)
+        finally:
+            connection.execute("PRAGMA secure_delete=OFF")
+
+    return working
+
+
+def require_free(store: Store, session_id: str) -> None:
+    """Raise `SessionError` while a process has the session open."""
+    store.write_now(lambda connection: _alone(connection, session_id))
+
+
+def _alone(connection: sqlite3.Connection, session_id: str) -> None:
+    """Refuse while a process has the session open, this one too; raises `SessionError`."""
+    leases.acquire(connection, session_id, "")
+    connection.execute("DELETE FROM leases WHERE session_id = ?", (session_id,))
+
+
+def add_session(store: Store, row: SessionRow, name: str, rows: Sequence[tuple[LogRow, str, int]]) -> Head:
+    """Write a whole session, chained anew: each row with its type and the version of its data. Raises `StoreError`."""
+    row = encodable(row)
+
+    def added(connection: sqlite3.Connection) -> Head:
+        connection.execute(
+            "INSERT INTO sessions (id, workspace, model, title, name, created_at, updated_at, last_seq) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            (row.id, row.workspace, row.model, row.title, encodable(name), row.created_at, row.updated_at),
+        )
+        head = insert_versioned(connection, row.id, rows, None)
+        connection.execute("UPDATE sessions SET updated_at = ? WHERE id = ?", (row.updated_at, row.id))
+        return head
+
+    head = store.write_now(added)
+    with suppress(OSError, ValueError):
+        anchors = Anchors(store.path)
+        anchors.write(row.id, (Anchor(*head),))
+        anchors.close()
+    return head
