@@ -173,7 +173,8 @@ class Store:
 
     def has_source(self, session_id: str, source: bytes) -> bool:
         """Whether an event of a session came from there; a source as it is encoded."""
-        return any(row[1] == source for row in self._rows(session_id, "seq, source"))
+        found = self.query("SELECT 1 FROM events WHERE session_id = ? AND source = ? LIMIT 1", (session_id, source))
+        return bool(found) or (source,) in self._packed(session_id, "source")
 
     def _fetch(self, columns: str, session_id: str, before: int, after: int) -> list[Any]:
         from treadle.store.reading import AT_ONCE
@@ -184,12 +185,11 @@ class Store:
         )
         if rows:
             return rows
-        return [row for row in self._packed(session_id, columns) if after < row[0] < before][:AT_ONCE]
+        return [row for row in self._packed(session_id, columns) if after < row[0] < before]
 
     def _packed(self, session_id: str, columns: str) -> list[Any]:
         """Read the rows of an archived session; none of any other."""
-        found = self.query("SELECT data FROM archived WHERE session_id = ?", (session_id,))
-        if not found:
+        if not (found := self.query("SELECT data FROM archived WHERE session_id = ?", (session_id,))):
             return []
         from treadle.store.archive import PACKED_COLUMNS, rows_in
 
@@ -399,7 +399,7 @@ class Store:
         with suppress(sqlite3.Error):
             self._connection.close()
 
-    def query(self, statement: str, values: Sequence[str | int] = ()) -> list[Any]:
+    def query(self, statement: str, values: Sequence[str | int | bytes] = ()) -> list[Any]:
         """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
         try:
             return self._to_read().execute(statement, values).fetchall()

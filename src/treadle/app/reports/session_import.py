@@ -121,8 +121,7 @@ def _import_foreign(store: Store, place: Path, session: ForeignSession) -> Itera
     problems = [ImportReport(text=f"{place}: {problem}", problem=True) for problem in session.problems]
     yield from problems
     if not session.messages:
-        if session.problems or place.is_dir():
-            yield ImportReport(text=f"{place}: no conversation was found in it.", problem=True, failed=True)
+        yield ImportReport(text=f"{place}: no conversation was found in it.", problem=True, failed=True)
         return
     now = clock()
     messages = [one if one.at <= now else replace(one, at=now) for one in session.messages]
