@@ -17,6 +17,7 @@ NAMES = (
     "tree",
     "terminal",
     "mentions",
+    "checkpoints",
 )
 
 

@@ -83,21 +83,33 @@ _WAS_IGNORED = "It was ignored then, and may have been there."
 
 
 def plan_the_restore(
-    target: str, now: str, history: Sequence[Interval], readers: tuple[TreeReader, BlobReader]
+    target: str,
+    now: str,
+    history: Sequence[Interval],
+    readers: tuple[TreeReader, BlobReader],
+    *,
+    covers_ignored: bool = False,
 ) -> RestorePlan:
     """Plan how to get from `now` to `target` when only what the session did in `history` is to be taken back.
 
-    `history` leads from the target to now; what lies between its intervals was somebody else.
+    `history` leads from the target to now; what lies between its intervals was somebody else. Unless `covers_ignored`,
+    what is not in the target and was ignored then is not removed.
     """
-    return _Planner(target, now, history, readers).plan()
+    return _Planner(target, now, history, readers, covers_ignored=covers_ignored).plan()
 
 
 class _Planner:
     def __init__(
-        self, target: str, now: str, history: Sequence[Interval], readers: tuple[TreeReader, BlobReader]
+        self,
+        target: str,
+        now: str,
+        history: Sequence[Interval],
+        readers: tuple[TreeReader, BlobReader],
+        *,
+        covers_ignored: bool,
     ) -> None:
+        self._covers_ignored = covers_ignored
         self._read, self._blob = readers
-        self._target = target
         self._then = flat_tree(target, self._read)
         self._now = flat_tree(now, self._read)
         self._changes = [
@@ -153,7 +165,11 @@ class _Planner:
             return _OTHERS
         if False not in touched:
             entry = self._then.get(path)
-            return _WAS_IGNORED if entry is None and self._was_ignored(path) else _Desired(entry)
+            return (
+                _WAS_IGNORED
+                if entry is None and not self._covers_ignored and self._was_ignored(path)
+                else _Desired(entry)
+            )
         wanted = _Desired(self._now.get(path))
         for by_session, changes in reversed(self._changes):
             if by_session and path in changes:

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from treadle.protocol.errors import StoreError
 from treadle.workspace.checkpoints.planning import PlannedRemoval, PlannedWrite, RestoreConflict, RestorePlan
 from treadle.workspace.checkpoints.scanning import LOOK, READ, RIGHTS, read_all
 from treadle.workspace.checkpoints.trees import BlobReader, FileKind, TreeEntry, folders_above
@@ -83,6 +84,8 @@ class Restorer:
             yield
         except _StaleError:
             self._conflicts.append(RestoreConflict(path=each.path, why=_CHANGED, target=target, now=each.now))
+        except StoreError as error:
+            self._failed.append(RestoreFailure(each.path, error.why))
         except OSError as error:
             if error.errno in _STALE:
                 self._conflicts.append(RestoreConflict(path=each.path, why=_CHANGED, target=target, now=each.now))

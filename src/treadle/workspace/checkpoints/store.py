@@ -134,7 +134,8 @@ class CheckpointStore:
         """Plan how to take back what the session did since `target`; see `planning.plan_the_restore`."""
         with self._using():
             objects = self._open()
-            return plan_the_restore(target, now, history, (objects.listing, objects.blob))
+            readers = (objects.listing, objects.blob)
+            return plan_the_restore(target, now, history, readers, covers_ignored=self._covers_ignored)
 
     def apply(self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED) -> Restored:
         """Do what a plan says, but for what changed since; the rest of it is done whatever fails."""
@@ -143,6 +144,7 @@ class CheckpointStore:
 
     def extract(self, tree: str, folder: Path) -> Restored:
         """Write a whole tree into an empty folder. Raises `ConfigError` where something is in it."""
+        folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise ConfigError(
                 "checkpoints-folder-used", f"{folder} is not empty.", fix="Choose another folder; nothing was written."
@@ -180,13 +182,9 @@ class CheckpointStore:
         """Remove the oldest until the rest takes at most so many bytes, the newest excepted; gives their names."""
         with self._using():
             objects = self._open()
-            refs = objects.refs()
-            kept = objects.keep_only(dict.fromkeys(tree for _, tree, _ in refs), most_bytes)
-            gone = [name for name, tree, _ in refs if tree not in kept]
-            with objects.transaction():
-                objects.connection.executemany("DELETE FROM refs WHERE name = ?", ((name,) for name in gone))
+            gone = objects.keep_newest(most_bytes)
             objects.compact()
-            return tuple(gone)
+            return gone
 
     def size(self) -> int:
         """Give the bytes that the store takes on the disk, with what was set aside."""
