@@ -283,20 +283,14 @@ _SESSIONS = {
         "This folder cannot have checkpoints: it is or holds the home folder, Treadle's data or a repository's data.",
         "Start Treadle in the folder of a project.",
     ),
-    "checkpoints-folder-used": Explanation(
-        "A checkpoint can only be written to an empty folder.", "Choose another folder. Nothing was written."
-    ),
-    "checkpoints-busy": Explanation(
-        "Another process is using the checkpoints of this folder.", "Try again when it is done."
-    ),
+    "checkpoints-folder-used": Explanation("A checkpoint needs an empty folder.", "Choose another folder."),
+    "checkpoints-busy": Explanation("Another process uses the checkpoints.", "Try again when it is done."),
     "checkpoints-damaged": Explanation(
         "A checkpoint cannot be read: the disk or another program changed it.",
         "Choose another checkpoint. Your files were not changed.",
     ),
-    "checkpoints-newer": Explanation("Another version of Treadle wrote the checkpoints.", "Update Treadle."),
-    "checkpoints-unusable": Explanation(
-        "The checkpoints cannot be read or written.", "Check free space and the permissions of their folder."
-    ),
+    "checkpoints-newer": Explanation("A newer Treadle wrote the checkpoints.", "Update Treadle."),
+    "checkpoints-unusable": Explanation("The checkpoints cannot be used.", "Check free space and permissions."),
     "store-newer": Explanation("A newer Treadle wrote the log.", "Update Treadle, or set TREADLE_HOME elsewhere."),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.errors import StoreError
-from treadle.workspace.checkpoints.trees import NO_TREE, FileKind, TreeEntry, pack_listing, unpack_listing
+from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind, pack_listing, unpack_listing
 
 _SCHEMA = """
     CREATE TABLE objects (id BLOB PRIMARY KEY, base BLOB, depth INTEGER, size INTEGER, data BLOB);
@@ -199,9 +199,9 @@ class Objects:
             if is_tree and at not in self._walked:
                 self._walked.add(at)
                 waiting += [
-                    (entry.what, entry.kind is FileKind.FOLDER)
+                    (entry.what, entry.kind is TreeKind.FOLDER)
                     for entry in self.listing(what).values()
-                    if entry.kind is not FileKind.NOT_COVERED
+                    if entry.kind is not TreeKind.NOT_COVERED
                 ]
             while at is not None and at not in held and at not in new:
                 row = self.connection.execute("SELECT base, length(data) FROM objects WHERE id = ?", (at,)).fetchone()

@@ -1,14 +1,15 @@
 """What a restore will do: the session's changes since a tree are taken back, and everybody else's stay."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 
 from msgspec import Struct, structs
 
 from treadle.workspace.checkpoints.merging import merge_lines
 from treadle.workspace.checkpoints.trees import (
     BlobReader,
-    FileKind,
     TreeEntry,
+    TreeKind,
     TreeReader,
     flat_tree,
     folders_above,
@@ -120,7 +121,7 @@ class _Planner:
             path
             for files in (self._then, self._now)
             for path, entry in files.items()
-            if entry.kind is FileKind.NOT_COVERED
+            if entry.kind is TreeKind.NOT_COVERED
         }
         self._ignoring: dict[bytes, Patterns] = {}
 
@@ -184,7 +185,7 @@ class _Planner:
         if ours.entry == theirs:
             return ours
         sides = (base, ours.entry, theirs)
-        files = [side for side in sides if side is not None and side.kind is FileKind.FILE]
+        files = [side for side in sides if side is not None and side.kind is TreeKind.FILE]
         if len(files) < len(sides):
             raise _ClashError
         was, mine, other = files
@@ -200,7 +201,7 @@ class _Planner:
         merged = merge_lines(self._blob(was.what), present, self._blob(other.what))
         if merged is None:
             raise _ClashError
-        return _Desired(TreeEntry(FileKind.FILE, mode, len(merged), _digest(merged)), merged)
+        return _Desired(TreeEntry(TreeKind.FILE, mode, len(merged), _digest(merged)), merged)
 
     def _blocked(self, desired: dict[bytes, _Desired]) -> list[bytes]:
         """Take out what cannot be written for what stays; that stays too then, and may be in the way of more."""
@@ -238,14 +239,12 @@ class _Planner:
     def _patterns(self, folder: bytes) -> Patterns:
         if folder not in self._ignoring:
             entry = self._then.get(folder + b"/.gitignore" if folder else b".gitignore")
-            data = self._blob(entry.what) if entry is not None and entry.kind is FileKind.FILE else b""
+            data = self._blob(entry.what) if entry is not None and entry.kind is TreeKind.FILE else b""
             self._ignoring[folder] = Patterns(data.decode(errors="surrogateescape").split("\n"))
         return self._ignoring[folder]
 
 
 def _digest(data: bytes) -> str:
-    from hashlib import sha256
-
     return sha256(data).hexdigest()
 
 

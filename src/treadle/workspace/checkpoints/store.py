@@ -17,7 +17,7 @@ from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore
 from treadle.workspace.checkpoints.restoring import Restored, Restorer
 from treadle.workspace.checkpoints.scanning import FolderMemory, NotCovered, Scanner
-from treadle.workspace.checkpoints.trees import FileKind, flat_tree
+from treadle.workspace.checkpoints.trees import TreeKind, flat_tree
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.temporary_files import TemporaryFiles
 
@@ -154,7 +154,7 @@ class CheckpointStore:
             writes = tuple(
                 PlannedWrite(path=path, entry=entry, now=None)
                 for path, entry in files.items()
-                if entry.kind is not FileKind.NOT_COVERED
+                if entry.kind is not TreeKind.NOT_COVERED
             )
             return Restorer(str(folder), self._open().blob, _NOTED).carry_out(RestorePlan(writes=writes))
 
@@ -256,5 +256,5 @@ def _explained(error: sqlite3.Error | OSError, folder: Path) -> StoreError:
         "checkpoints-unusable",
         "The checkpoints cannot be used.",
         why=f"{folder}: {error.strerror if isinstance(error, OSError) else error}.",
-        fix="Make room on the disk, and make sure that the folder can be written. Your files were not changed.",
+        fix="Free space on the disk, and make sure that the folder can be written. Your files were not changed.",
     )
