@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,9 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MODE_BITS = 0o777
 _GIT = ".git"
+_GIT_NAMES = frozenset((".git", ".Git", ".GIT") if sys.platform == "darwin" else (".git",))
+"""Where case does not matter, each of these is the same folder."""
+
 _GIT_DATA = frozenset(("HEAD", "objects", "refs"))
 _IGNORES = ((".git/info/exclude", ".gitignore"),)
 _TEMPORARY = regex(r"\.treadle-[0-9a-f]{16}\.tmp")
@@ -135,7 +139,7 @@ class Scanner:
         trusted = last is not None and last.ignores == ignores
         names: dict[bytes, _Known] = {}
         for entry in entries:
-            if entry.name == _GIT or (entry.name[0] == "." and _TEMPORARY.fullmatch(entry.name)):
+            if entry.name in _GIT_NAMES or (entry.name[0] == "." and _TEMPORARY.fullmatch(entry.name)):
                 continue
             name = os.fsencode(entry.name)
             try:
