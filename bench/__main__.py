@@ -18,6 +18,7 @@ NAMES = (
     "tree",
     "terminal",
     "mentions",
+    "checkpoints",
 )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from treadle.__main__ import main
 from treadle.protocol.events import Event
-from treadle.store.session_log import SessionLog
+from treadle.store.appending import SessionLog
 
 
 def drive(when: str, target: int, arguments: list[str]) -> int:

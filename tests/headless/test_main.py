@@ -19,6 +19,7 @@ from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
+from treadle.store.summaries import keep_summaries
 
 ANSWER = "The answer is **42**."
 LOOK = MakeCall(name="list_files", arguments={"path": "."})
@@ -192,7 +193,7 @@ async def test_figures_that_were_not_kept_are_not_read_for_a_quick_list(place: P
     store = Store(database())
     try:
         for old in ({}, {place.session: (10**6, b'{"steps": 9}')}, {place.session: (_events(store), b'{"cost": 1.0}')}):
-            store.keep_summaries(old)  # none, of another state of the log, and of an older version
+            keep_summaries(store, old)  # none, of another state of the log, and of an older version
             assert figures(read=False) == (None, "", False)
         assert figures(read=True) == (2, "First of all", False)
         assert figures(read=False) == (2, "First of all", False)

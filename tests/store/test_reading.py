@@ -14,6 +14,7 @@ from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event
 from treadle.store.reading import AT_ONCE, Damage
 from treadle.store.sqlite import SessionRow, Store
+from treadle.store.summaries import keep_summaries, kept_summaries
 
 EVENTS = 9
 
@@ -146,7 +147,7 @@ async def test_a_session_goes_on_before_the_damage_and_what_is_set_aside_is_kept
     written = (await fill(path, sessions=2, events=8))["s0"]
     change(path, "UPDATE events SET data = x'7b' WHERE session_id = 's0' AND seq = 5")
     store, other = Store(path), Store(path)
-    store.keep_summaries({"s0": (8, b"old")})
+    keep_summaries(store, {"s0": (8, b"old")})
     await other.acquire("s0")
     with pytest.raises(SessionError):
         await store.set_aside("s0", 4)
@@ -154,7 +155,7 @@ async def test_a_session_goes_on_before_the_damage_and_what_is_set_aside_is_kept
     await store.set_aside("s0", 4)
     log = store.read("s0")
     assert (list(log), log.damage, store.verify("s0")) == (written[:4], None, None)
-    assert (store.count_set_aside("s0"), store.count_set_aside("s1"), store.summaries()) == (4, 0, {})
+    assert (store.count_set_aside("s0"), store.count_set_aside("s1"), kept_summaries(store)) == (4, 0, {})
     assert (store.find("s0").events, len(list(store.read("s1")))) == (4, 8)
     await store.append("s0", [event("s0", 5)], durable=True)
     assert (list(store.read("s0")), store.verify("s0")) == ([*written[:4], event("s0", 5)], None)

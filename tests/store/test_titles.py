@@ -9,6 +9,7 @@ from tests.store.sessions import add, change, event, make_old
 from treadle.protocol.events import ENGINE, Event, Prompt
 from treadle.protocol.messages import Text
 from treadle.store.sqlite import SessionRow, Store
+from treadle.store.summaries import keep_summaries, kept_summaries
 from treadle.store.titles import title_of
 
 
@@ -66,7 +67,7 @@ def test_the_sessions_of_an_older_file_are_named_and_the_empty_ones_stay_without
 async def test_summaries_are_kept_for_sessions_that_exist(tmp_path: Path) -> None:
     store = Store(tmp_path / "db")
     await add(store, "s", 2)
-    store.keep_summaries({"s": (2, b"a"), "gone": (1, b"b")})
-    store.keep_summaries({"s": (3, b"c")})
-    assert store.summaries() == {"s": (3, b"c")}
+    keep_summaries(store, {"s": (2, b"a"), "gone": (1, b"b")})
+    keep_summaries(store, {"s": (3, b"c")})
+    assert kept_summaries(store) == {"s": (3, b"c")}
     store.close()

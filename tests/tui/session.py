@@ -51,7 +51,7 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.protocol.usage import Usage
-from treadle.store.session_log import SessionLog
+from treadle.store.appending import SessionLog
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.trust import Trust, TrustState
 

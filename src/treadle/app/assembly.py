@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.models.choosing import Models
-from treadle.app.models.offered import NextRequest
 from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles, usual_places
@@ -21,7 +20,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.checkpointing import conversation_at, session_files
-from treadle.app.session.confined_commands import ConfinedCommands
+from treadle.app.session.confined_commands import ConfinedCommands, recover_changes
 from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession, ModelFinder
@@ -42,7 +41,7 @@ from treadle.protocol.events import (
 from treadle.protocol.models import ModelChoice, Spent
 from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
-from treadle.store.session_log import SessionLog
+from treadle.store.appending import SessionLog
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
@@ -51,7 +50,7 @@ from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from treadle.app.models.offered import OfferedModel
+    from treadle.app.models.offered import NextRequest, OfferedModel
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
     from treadle.app.session.recall import Recalled
@@ -127,7 +126,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
     if (data_directory() / "saving").is_dir():
         _temporary_files().sweep()
-    taken_back = _take_back()
+    taken_back = recover_changes()
     workspace = open_workspace(
         parts.trust.workspace,
         roots=parts.roots.folders,
@@ -276,16 +275,6 @@ def _tidy_sockets(leased: Collection[str]) -> None:
         remove_stale_sockets(leased)
 
 
-def _take_back() -> list[str]:
-    """Finish with the throw-away copies that killed processes left; gives what a person should know of it."""
-    data = data_directory()
-    if not (data / "copies").is_dir():
-        return []
-    from treadle.workspace.copies import recover_copies
-
-    return [one.text for one in recover_copies(data)]
-
-
 def model_finder(models: Models, settings: Settings) -> ModelFinder:
     """Give a session what it asks about models."""
     return ModelFinder(
@@ -297,7 +286,7 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
     )
 
 
-def _cheaper(models: Models, settings: Settings, sent: NextRequest) -> str:
+def _cheaper(models: Models, settings: Settings, sent: "NextRequest") -> str:
     from treadle.app.models.cheaper import cheaper_model
 
     return cheaper_model(models, settings, sent)

@@ -3,14 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from treadle.context.media import images_of
+from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES
 from treadle.protocol.messages import Message, Role, Text, ToolResult, ToolUse
-
-MOST_IMAGES = 100
-"""Images that a request may have: more are refused by usual providers."""
-
-MOST_IMAGE_DATA = 24_000_000
-"""Characters of base64 that they may have together: usual providers take a request of up to 32 MB."""
-
 
 def roles_take_turns(messages: Sequence[Message]) -> bool:
     """Whether the user begins, and nobody speaks twice in a row."""

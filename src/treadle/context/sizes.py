@@ -2,6 +2,12 @@
 
 from treadle.protocol.messages import ContentBlock, Message, Text, Thinking, ToolResult, ToolUse
 
+MOST_IMAGES = 100
+"""Images that a request may have: more are refused by usual providers."""
+
+MOST_IMAGE_DATA = 24_000_000
+"""Characters of base64 that they may have together: usual providers take a request of up to 32 MB."""
+
 _MEDIA_BYTES = 6_000
 """What an image or a document counts as."""
 

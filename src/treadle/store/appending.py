@@ -2,12 +2,16 @@
 
 import sqlite3
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import StructMeta
 
 from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
+
+if TYPE_CHECKING:
+    from treadle.store.sqlite import Store
 
 IMPORT = Source(kind="import")
 """Where the events of an import come from: a log that has one was imported."""
@@ -60,3 +64,15 @@ def holds(connection: sqlite3.Connection, session_id: str, anchor: Anchor) -> bo
         (session_id, anchor.seq, anchor.chain),
     ).fetchone()
     return row is not None
+
+
+class SessionLog:
+    """The log of one session, as the engine's port wants it."""
+
+    def __init__(self, store: "Store", session_id: str) -> None:
+        self._store = store
+        self._session_id = session_id
+
+    async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Commit the events in one transaction; `durable` also survives a power cut."""
+        await self._store.append(self._session_id, events, durable=durable)

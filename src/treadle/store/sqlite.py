@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -34,9 +34,6 @@ _NO_END = 2**63 - 1
 
 _TITLE = "CASE WHEN title = '' OR name = '' THEN title ELSE name END"
 """A session without a prompt has no title, whatever it is called: it is not kept."""
-
-Summary = tuple[int, bytes]
-"""The number of the last event that a summary covers, and the summary."""
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
@@ -312,25 +309,6 @@ class Store:
 
         await self.write(discard)
 
-    def summaries(self) -> dict[str, Summary]:
-        """Read what was kept of sessions by `keep_summaries`, by their ids."""
-        rows = self.query("SELECT session_id, seq, data FROM summaries")
-        return {session_id: (seq, data) for session_id, seq, data in rows}
-
-    def keep_summaries(self, summaries: Mapping[str, Summary]) -> None:
-        """Keep what the logs of sessions say in short, up to an event: reading a log anew takes longer."""
-        rows = [(session_id, seq, data) for session_id, (seq, data) in summaries.items()]
-
-        def keep(connection: sqlite3.Connection) -> None:
-            connection.executemany(
-                "INSERT INTO summaries (session_id, seq, data) SELECT ?1, ?2, ?3 WHERE EXISTS "
-                "(SELECT 1 FROM sessions WHERE id = ?1) ON CONFLICT DO UPDATE SET seq = excluded.seq, "
-                "data = excluded.data",
-                rows,
-            )
-
-        self.write_now(keep)
-
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
         await self.write(lambda connection: edits.add_edits(connection, counts))
@@ -360,10 +338,11 @@ class Store:
 
     def _take(self, connection: sqlite3.Connection, session_id: str) -> None:
         """Take the lease; a session that was archived is one to work in again."""
-        from treadle.store.archive import unpack
-
         leases.acquire(connection, session_id, self._owner)
-        unpack(connection, session_id)
+        if connection.execute("SELECT 1 FROM archived WHERE session_id = ?", (session_id,)).fetchone():
+            from treadle.store.archive import unpack
+
+            unpack(connection, session_id)
 
     async def heartbeat(self, session_id: str) -> None:
         """Keep the lease."""

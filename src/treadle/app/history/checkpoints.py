@@ -11,6 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.history.points import Points, chain
+from treadle.app.places import data_directory
+from treadle.app.report import print_notice
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
@@ -19,6 +21,7 @@ from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.planning import Interval, RestorePlan
 from treadle.workspace.checkpoints.store import CheckpointStore, open_checkpoints
 from treadle.workspace.names import logged_path, shown_name
+from treadle.workspace.temporary_files import TemporaryFiles
 
 _NAMED = 50
 """Paths that are not covered which a checkpoint names."""
@@ -56,6 +59,8 @@ class FileCheckpoints:
     def take_now(self, n: int, last: Sequence[str]) -> CheckpointTaken:
         """Do what `take` does; to be called in a thread."""
         taken = [root.kept.take(f"{self._id}/{n}") for root in self._roots]
+        for notice in filter(None, (one.notice for one in taken)):
+            print_notice(notice)
         trees = tuple(one.tree for one in taken)
         changes = list(self.changes(last, trees)) if len(last) == len(trees) else []
         missing = [
@@ -97,7 +102,7 @@ class FileCheckpoints:
         conflicts: list[UnrestoredPath] = []
         troubles: list[str] = []
         for root, plan in self._plans(since, since[-1].trees):
-            done = root.kept.apply(plan)
+            done = root.kept.apply(plan, temporary_files=TemporaryFiles(str(data_directory() / "saving")))
             written_ += map(root.shown, done.written)
             removed += map(root.shown, done.removed)
             unrestored = (*plan.conflicts, *done.conflicts)

@@ -20,6 +20,7 @@ from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.sealed import TurnSettled
 from treadle.store.sqlite import SessionRow, Store
+from treadle.store.summaries import keep_summaries, kept_summaries
 
 
 class SessionState(StrEnum):
@@ -109,7 +110,7 @@ def listed_sessions(workspace: Path | None, *, read: bool = True, archived: bool
 
 def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[str, _Digest]:
     """Give what the logs say; what was read once is kept until the log goes on."""
-    kept = store.summaries()
+    kept = kept_summaries(store)
     found: dict[str, _Digest] = {}
     new: dict[str, tuple[int, bytes]] = {}
     for row in rows:
@@ -140,7 +141,7 @@ def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
     store = open_store()
     try:
         rows = store.sessions(None if workspace is None else str(workspace))
-        kept = store.summaries()
+        kept = kept_summaries(store)
         new: dict[str, tuple[int, bytes]] = {}
         found = []
         for row in rows:
@@ -177,7 +178,7 @@ def _read_on(store: Store, session_id: str, digest: _Digest | None) -> _Digest:
 def _keep(store: Store, digests: dict[str, tuple[int, bytes]]) -> None:
     if digests:
         with suppress(StoreError):  # a full disk keeps nobody from reading the list
-            store.keep_summaries(digests)
+            keep_summaries(store, digests)
 
 
 def _decoded(data: bytes) -> _Digest | None:

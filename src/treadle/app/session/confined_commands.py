@@ -63,3 +63,13 @@ class ConfinedCommands:
         """Throw away what waits for an answer that will not come."""
         if "_place" in self.__dict__:
             await asyncio.to_thread(self._place.known.copies.throw_away)
+
+
+def recover_changes() -> list[str]:
+    """Finish with the throw-away copies that killed processes left; gives what a person should know of it."""
+    data = data_directory()
+    if not (data / "copies").is_dir():
+        return []
+    from treadle.workspace.copies import recover_copies
+
+    return [one.text for one in recover_copies(data)]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.models.offered import NextRequest
 from treadle.app.security.trusting import SessionTrust
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import phase
@@ -42,7 +41,7 @@ from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
-    from treadle.app.models.offered import OfferedModel
+    from treadle.app.models.offered import NextRequest, OfferedModel
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
 
@@ -59,7 +58,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
-    cheaper: Callable[[NextRequest], str] = lambda sent: ""  # noqa: ARG005
+    cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
 
 
 _BTW = "/btw "
@@ -230,6 +229,8 @@ class LiveSession:
             return
         warm = time.time() * 1_000 - reader.replied_at < CACHE_SECONDS * 1_000
         cached = known if warm else 0
+        from treadle.app.models.offered import NextRequest
+
         if said := self._models.cheaper(NextRequest(model=ref, cached=cached, new=known + new - cached)):
             self._told_costly.add(ref)
             self._engine.publish(Notice(text=said))

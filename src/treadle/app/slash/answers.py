@@ -21,7 +21,7 @@ from treadle.protocol.permissions import Mode
 
 _SHOWN = 200
 
-_LATER = {}
+_LATER: dict[str, str] = {}
 
 
 class CommandAnswer(Struct, frozen=True, kw_only=True):

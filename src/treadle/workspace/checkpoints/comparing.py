@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from treadle.workspace.checkpoints.merging import is_binary, line_changes, split_lines
-from treadle.workspace.checkpoints.trees import BlobReader, FileKind, TreeEntry, TreeReader, tree_differences
+from treadle.workspace.checkpoints.merging import is_binary, line_edits, split_lines
+from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, TreeReader, tree_differences
 from treadle.workspace.diffs import Diff, DiffHunk
 from treadle.workspace.names import shown_name
 
@@ -38,7 +38,7 @@ class _Sides(Struct, frozen=True):
         if is_binary(self.old) or is_binary(self.new):
             return None
         old, new = split_lines(self.old), split_lines(self.new)
-        hunks = tuple(DiffHunk(*change) for change in line_changes(old, new))
+        hunks = tuple(DiffHunk(*change) for change in line_edits(old, new))
         return Diff([_shown(line) for line in old], [_shown(line) for line in new], hunks)
 
 
@@ -49,7 +49,7 @@ def _shown(line: bytes) -> str:
 
 def _differing(old: str, new: str, read: TreeReader, blob: BlobReader) -> Iterator[_Sides]:
     for path, before, after in tree_differences(old, new, read):
-        if FileKind.NOT_COVERED not in (_kind(before), _kind(after)):
+        if TreeKind.NOT_COVERED not in (_kind(before), _kind(after)):
             name = path.decode(errors="surrogateescape")
             same = before is not None and after is not None and before.what == after.what
             was = b"" if same or before is None else blob(before.what)
@@ -57,7 +57,7 @@ def _differing(old: str, new: str, read: TreeReader, blob: BlobReader) -> Iterat
             yield _Sides(name, before, after, was, now)
 
 
-def _kind(entry: TreeEntry | None) -> FileKind | None:
+def _kind(entry: TreeEntry | None) -> TreeKind | None:
     return None if entry is None else entry.kind
 
 
@@ -92,7 +92,7 @@ def _described(entry: TreeEntry | None) -> str:
     match entry:
         case None:
             return "nothing"
-        case TreeEntry(kind=FileKind.LINK):
+        case TreeEntry(kind=TreeKind.LINK):
             return "link"
         case _:
             return f"mode {entry.mode:o}"

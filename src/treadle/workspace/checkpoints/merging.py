@@ -32,7 +32,7 @@ def split_lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def line_changes(old: Sequence[bytes], new: Sequence[bytes]) -> list[LineChange]:
+def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> list[LineChange]:
     """Give the changes that lead from one text to another, in order; no two of them touch."""
     start, most = 0, min(len(old), len(new))
     while start < most and old[start] == new[start]:
@@ -71,7 +71,7 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     if is_binary(base) or is_binary(ours) or is_binary(theirs):
         return None
     lines, mine, other = split_lines(base), split_lines(ours), split_lines(theirs)
-    sides = [(line_changes(lines, mine), mine), (line_changes(lines, other), other)]
+    sides = [(line_edits(lines, mine), mine), (line_edits(lines, other), other)]
     changes = sorted(
         (change.start, change.end, tuple(text[change.new_start : change.new_end]))
         for found, text in sides

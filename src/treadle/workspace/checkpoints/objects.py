@@ -3,7 +3,7 @@
 import contextlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.errors import StoreError
-from treadle.workspace.checkpoints.trees import NO_TREE, FileKind, TreeEntry, pack_listing, unpack_listing
+from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind, pack_listing, unpack_listing
 
 _SCHEMA = """
     CREATE TABLE objects (id BLOB PRIMARY KEY, base BLOB, depth INTEGER, size INTEGER, data BLOB);
@@ -153,16 +153,17 @@ class Objects:
         """Count how often something was removed: what is remembered of the contents holds only since then."""
         return int(self.connection.execute("SELECT pruned FROM state").fetchone()[0])
 
-    def keep_only(self, trees: Iterable[str], most_bytes: int) -> set[str]:
-        """Remove the contents that none of the trees needs; of these, as many as fit are kept, but always the first.
+    def keep_newest(self, most_bytes: int) -> tuple[str, ...]:
+        """Keep of the named trees, the newest first, as many as fit, at least one; gives the names that went.
 
-        Gives the trees that are kept.
+        All contents that none of these needs go, too.
         """
+        refs = self.refs()
         held: set[bytes] = set()
         kept: set[str] = set()
         self._walked.clear()
         total = 0
-        for tree in trees:
+        for tree in dict.fromkeys(tree for _, tree, _ in refs):
             new: dict[bytes, int] = {}
             self._mark(tree, held, new)
             if kept and total + sum(new.values()) > most_bytes:
@@ -170,9 +171,11 @@ class Objects:
             total += sum(new.values())
             held.update(new)
             kept.add(tree)
+        gone_names = tuple(name for name, tree, _ in refs if tree not in kept)
         self.connection.execute("CREATE TEMP TABLE held (id BLOB PRIMARY KEY)")
         try:
             with self.transaction():
+                self.connection.executemany("DELETE FROM refs WHERE name = ?", ((name,) for name in gone_names))
                 self.connection.executemany("INSERT INTO held VALUES (?)", ((key,) for key in held))
                 gone = self.connection.execute("DELETE FROM objects WHERE id NOT IN (SELECT id FROM held)").rowcount
                 if gone:
@@ -180,11 +183,11 @@ class Objects:
                     self.connection.execute("UPDATE state SET pruned = pruned + 1")
         finally:
             self.connection.execute("DROP TABLE held")
-        return kept
+        return gone_names
 
     def compact(self) -> None:
         """Give the space of what was removed back to the disk."""
-        self.connection.execute("PRAGMA incremental_vacuum").fetchall()
+        self.connection.executescript("PRAGMA incremental_vacuum")  # a plain `execute` ends with its first page
         self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _mark(self, tree: str, held: set[bytes], new: dict[bytes, int]) -> None:
@@ -196,9 +199,9 @@ class Objects:
             if is_tree and at not in self._walked:
                 self._walked.add(at)
                 waiting += [
-                    (entry.what, entry.kind is FileKind.FOLDER)
+                    (entry.what, entry.kind is TreeKind.FOLDER)
                     for entry in self.listing(what).values()
-                    if entry.kind is not FileKind.NOT_COVERED
+                    if entry.kind is not TreeKind.NOT_COVERED
                 ]
             while at is not None and at not in held and at not in new:
                 row = self.connection.execute("SELECT base, length(data) FROM objects WHERE id = ?", (at,)).fetchone()

@@ -1,14 +1,15 @@
 """What a restore will do: the session's changes since a tree are taken back, and everybody else's stay."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 
 from msgspec import Struct, structs
 
 from treadle.workspace.checkpoints.merging import merge_lines
 from treadle.workspace.checkpoints.trees import (
     BlobReader,
-    FileKind,
     TreeEntry,
+    TreeKind,
     TreeReader,
     flat_tree,
     folders_above,
@@ -83,21 +84,33 @@ _WAS_IGNORED = "It was ignored then, and may have been there."
 
 
 def plan_the_restore(
-    target: str, now: str, history: Sequence[Interval], readers: tuple[TreeReader, BlobReader]
+    target: str,
+    now: str,
+    history: Sequence[Interval],
+    readers: tuple[TreeReader, BlobReader],
+    *,
+    covers_ignored: bool = False,
 ) -> RestorePlan:
     """Plan how to get from `now` to `target` when only what the session did in `history` is to be taken back.
 
-    `history` leads from the target to now; what lies between its intervals was somebody else.
+    `history` leads from the target to now; what lies between its intervals was somebody else. Unless `covers_ignored`,
+    what is not in the target and was ignored then is not removed.
     """
-    return _Planner(target, now, history, readers).plan()
+    return _Planner(target, now, history, readers, covers_ignored=covers_ignored).plan()
 
 
 class _Planner:
     def __init__(
-        self, target: str, now: str, history: Sequence[Interval], readers: tuple[TreeReader, BlobReader]
+        self,
+        target: str,
+        now: str,
+        history: Sequence[Interval],
+        readers: tuple[TreeReader, BlobReader],
+        *,
+        covers_ignored: bool,
     ) -> None:
+        self._covers_ignored = covers_ignored
         self._read, self._blob = readers
-        self._target = target
         self._then = flat_tree(target, self._read)
         self._now = flat_tree(now, self._read)
         self._changes = [
@@ -108,7 +121,7 @@ class _Planner:
             path
             for files in (self._then, self._now)
             for path, entry in files.items()
-            if entry.kind is FileKind.NOT_COVERED
+            if entry.kind is TreeKind.NOT_COVERED
         }
         self._ignoring: dict[bytes, Patterns] = {}
 
@@ -153,7 +166,11 @@ class _Planner:
             return _OTHERS
         if False not in touched:
             entry = self._then.get(path)
-            return _WAS_IGNORED if entry is None and self._was_ignored(path) else _Desired(entry)
+            return (
+                _WAS_IGNORED
+                if entry is None and not self._covers_ignored and self._was_ignored(path)
+                else _Desired(entry)
+            )
         wanted = _Desired(self._now.get(path))
         for by_session, changes in reversed(self._changes):
             if by_session and path in changes:
@@ -168,7 +185,7 @@ class _Planner:
         if ours.entry == theirs:
             return ours
         sides = (base, ours.entry, theirs)
-        files = [side for side in sides if side is not None and side.kind is FileKind.FILE]
+        files = [side for side in sides if side is not None and side.kind is TreeKind.FILE]
         if len(files) < len(sides):
             raise _ClashError
         was, mine, other = files
@@ -184,7 +201,7 @@ class _Planner:
         merged = merge_lines(self._blob(was.what), present, self._blob(other.what))
         if merged is None:
             raise _ClashError
-        return _Desired(TreeEntry(FileKind.FILE, mode, len(merged), _digest(merged)), merged)
+        return _Desired(TreeEntry(TreeKind.FILE, mode, len(merged), _digest(merged)), merged)
 
     def _blocked(self, desired: dict[bytes, _Desired]) -> list[bytes]:
         """Take out what cannot be written for what stays; that stays too then, and may be in the way of more."""
@@ -222,14 +239,12 @@ class _Planner:
     def _patterns(self, folder: bytes) -> Patterns:
         if folder not in self._ignoring:
             entry = self._then.get(folder + b"/.gitignore" if folder else b".gitignore")
-            data = self._blob(entry.what) if entry is not None and entry.kind is FileKind.FILE else b""
+            data = self._blob(entry.what) if entry is not None and entry.kind is TreeKind.FILE else b""
             self._ignoring[folder] = Patterns(data.decode(errors="surrogateescape").split("\n"))
         return self._ignoring[folder]
 
 
 def _digest(data: bytes) -> str:
-    from hashlib import sha256
-
     return sha256(data).hexdigest()
 
 

@@ -10,9 +10,10 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from treadle.protocol.errors import StoreError
 from treadle.workspace.checkpoints.planning import PlannedRemoval, PlannedWrite, RestoreConflict, RestorePlan
-from treadle.workspace.checkpoints.scanning import LOOK, READ, RIGHTS, read_all
-from treadle.workspace.checkpoints.trees import BlobReader, FileKind, TreeEntry, folders_above
+from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ_FLAGS, read_all
+from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, folders_above
 from treadle.workspace.saving import copy_facts
 from treadle.workspace.temporary_files import TemporaryFiles, temporary_name
 
@@ -56,7 +57,7 @@ class Restorer:
 
     def carry_out(self, plan: RestorePlan) -> RestoreReport:
         """Remove, the innermost first, then write; what fails is told, and the rest goes on. Raises `OSError`."""
-        self._fd = os.open(self._root, LOOK & ~os.O_NOFOLLOW)
+        self._fd = os.open(self._root, FOLDER_FLAGS & ~os.O_NOFOLLOW)
         self._synced = len(plan.writes) <= _MOST_SYNCED
         try:
             for removal in sorted(plan.removals, key=lambda each: each.path, reverse=True):
@@ -83,6 +84,8 @@ class Restorer:
             yield
         except _StaleError:
             self._conflicts.append(RestoreConflict(path=each.path, why=_CHANGED, target=target, now=each.now))
+        except StoreError as error:
+            self._failed.append(RestoreFailure(each.path, error.why))
         except OSError as error:
             if error.errno in _STALE:
                 self._conflicts.append(RestoreConflict(path=each.path, why=_CHANGED, target=target, now=each.now))
@@ -99,7 +102,7 @@ class Restorer:
                 if create:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(part, dir_fd=fd)
-                below = os.open(part, LOOK, dir_fd=fd)
+                below = os.open(part, FOLDER_FLAGS, dir_fd=fd)
                 os.close(fd)
                 fd = below
             yield fd, name
@@ -129,7 +132,7 @@ class Restorer:
             with self._temporary_files.noted(str(path.parent / os.fsdecode(temporary))):
                 self._temporary_files.saved(str(path))
                 try:
-                    if entry.kind is FileKind.LINK:
+                    if entry.kind is TreeKind.LINK:
                         os.symlink(content, temporary, dir_fd=fd)
                     else:
                         self._new_file((fd, temporary), content, entry, os.fsdecode(name) if before else "")
@@ -174,14 +177,14 @@ def _expect(fd: int, name: bytes, now: TreeEntry | None) -> bool:
         os.rmdir(name, dir_fd=fd)
         return False
     if stat.S_ISLNK(status.st_mode):
-        if now.kind is not FileKind.LINK or sha256(os.readlink(name, dir_fd=fd)).hexdigest() != now.what:
+        if now.kind is not TreeKind.LINK or sha256(os.readlink(name, dir_fd=fd)).hexdigest() != now.what:
             raise _StaleError
         return False
-    if not stat.S_ISREG(status.st_mode) or now.kind is not FileKind.FILE:
+    if not stat.S_ISREG(status.st_mode) or now.kind is not TreeKind.FILE:
         raise _StaleError
-    if status.st_size != now.size or status.st_mode & RIGHTS != now.mode:
+    if status.st_size != now.size or status.st_mode & MODE_BITS != now.mode:
         raise _StaleError
-    file = os.open(name, READ, dir_fd=fd)
+    file = os.open(name, READ_FLAGS, dir_fd=fd)
     try:
         data = read_all(file, status.st_size, now.size)
     finally:

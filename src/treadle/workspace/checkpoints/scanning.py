@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -11,14 +12,17 @@ from msgspec import Struct
 
 from treadle.protocol.patterns import regex
 from treadle.workspace.checkpoints.objects import Objects
-from treadle.workspace.checkpoints.trees import NO_TREE, FileKind, TreeEntry
+from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind
 from treadle.workspace.copies.git_index import checkout_of, read_index, read_plain
 from treadle.workspace.ignoring import Ignoring
 
-LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-RIGHTS = 0o777
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+MODE_BITS = 0o777
 _GIT = ".git"
+_GIT_NAMES = frozenset((".git", ".Git", ".GIT") if sys.platform == "darwin" else (".git",))
+"""Where case does not matter, each of these is the same folder."""
+
 _GIT_DATA = frozenset(("HEAD", "objects", "refs"))
 _IGNORES = ((".git/info/exclude", ".gitignore"),)
 _TEMPORARY = regex(r"\.treadle-[0-9a-f]{16}\.tmp")
@@ -28,7 +32,7 @@ _TICK = 50_000_000
 _WHOLE_SECONDS = 2_000_000_000
 
 TOO_DEEP = "It is too deep in folders."
-UNREADABLE = "It cannot be read."
+_UNREADABLE = "It cannot be read."
 GIT_DATA = "It is the data of a git repository."
 SPECIAL = "It is a pipe, a socket or a device."
 
@@ -104,7 +108,7 @@ class Scanner:
 
     def scan(self) -> str:
         """Store what changed, and give the tree. Raises `OSError` when the root cannot be read."""
-        fd = os.open(self._root, LOOK & ~os.O_NOFOLLOW)
+        fd = os.open(self._root, FOLDER_FLAGS & ~os.O_NOFOLLOW)
         try:
             return self._folder(fd, "", self._ignores_above(), 0)
         finally:
@@ -135,7 +139,7 @@ class Scanner:
         trusted = last is not None and last.ignores == ignores
         names: dict[bytes, _Known] = {}
         for entry in entries:
-            if entry.name == _GIT or (entry.name[0] == "." and _TEMPORARY.fullmatch(entry.name)):
+            if entry.name in _GIT_NAMES or (entry.name[0] == "." and _TEMPORARY.fullmatch(entry.name)):
                 continue
             name = os.fsencode(entry.name)
             try:
@@ -178,7 +182,7 @@ class Scanner:
         ):
             return known
         stored, status = self._store(fd, entry.name, status, known)
-        if stored.kind is FileKind.NOT_COVERED:
+        if stored.kind is TreeKind.NOT_COVERED:
             self.not_covered.append(NotCovered(os.fsencode(path), stored.what))
             return _Known(0, 0, 0, False, stored)
         since = _TICK if status.st_ctime_ns % 1_000_000_000 else _WHOLE_SECONDS
@@ -190,16 +194,16 @@ class Scanner:
         try:
             if depth >= _DEEPEST:
                 raise _UncoveredError(TOO_DEEP)
-            below = os.open(name, LOOK, dir_fd=fd)
+            below = os.open(name, FOLDER_FLAGS, dir_fd=fd)
             try:
                 tree = self._folder(below, f"{path}{name}/", ignores, depth + 1)
             finally:
                 os.close(below)
         except (_UncoveredError, PermissionError) as error:
-            why = error.why if isinstance(error, _UncoveredError) else UNREADABLE
+            why = error.why if isinstance(error, _UncoveredError) else _UNREADABLE
             self.not_covered.append(NotCovered(os.fsencode(path + name), why))
-            return _Known(0, 0, 0, True, TreeEntry(FileKind.NOT_COVERED, what=why))
-        return _Known(0, 0, 0, True, TreeEntry(FileKind.FOLDER, what=tree)) if tree != NO_TREE else None
+            return _Known(0, 0, 0, True, TreeEntry(TreeKind.NOT_COVERED, what=why))
+        return _Known(0, 0, 0, True, TreeEntry(TreeKind.FOLDER, what=tree)) if tree != NO_TREE else None
 
     def _store(
         self, fd: int, name: str, status: os.stat_result, known: _Known | None
@@ -208,28 +212,28 @@ class Scanner:
         like = known.entry.what if known is not None and known.entry is not None and not known.is_folder else ""
         if stat.S_ISLNK(status.st_mode):
             target = os.fsencode(os.readlink(name, dir_fd=fd))
-            return TreeEntry(FileKind.LINK, 0, len(target), self._objects.add(target)), status
+            return TreeEntry(TreeKind.LINK, 0, len(target), self._objects.add(target)), status
         if not stat.S_ISREG(status.st_mode):
-            return TreeEntry(FileKind.NOT_COVERED, what=SPECIAL), status
+            return TreeEntry(TreeKind.NOT_COVERED, what=SPECIAL), status
         try:
-            file = os.open(name, READ, dir_fd=fd)
+            file = os.open(name, READ_FLAGS, dir_fd=fd)
         except FileNotFoundError:
             raise
         except OSError:
-            return TreeEntry(FileKind.NOT_COVERED, what=UNREADABLE), status
+            return TreeEntry(TreeKind.NOT_COVERED, what=_UNREADABLE), status
         try:
             before = os.fstat(file)
             if not stat.S_ISREG(before.st_mode):
-                return TreeEntry(FileKind.NOT_COVERED, what=SPECIAL), status
+                return TreeEntry(TreeKind.NOT_COVERED, what=SPECIAL), status
             data = read_all(file, before.st_size, self._largest)
             if data is None:
-                return TreeEntry(FileKind.NOT_COVERED, what=f"It is larger than {self._largest:,} bytes."), status
+                return TreeEntry(TreeKind.NOT_COVERED, what=f"It is larger than {self._largest:,} bytes."), status
         except OSError:
-            return TreeEntry(FileKind.NOT_COVERED, what=UNREADABLE), status
+            return TreeEntry(TreeKind.NOT_COVERED, what=_UNREADABLE), status
         finally:
             os.close(file)
         what = self._objects.add(data, like=like if len(like) == sha256().digest_size * 2 else "")
-        return TreeEntry(FileKind.FILE, before.st_mode & RIGHTS, len(data), what), before
+        return TreeEntry(TreeKind.FILE, before.st_mode & MODE_BITS, len(data), what), before
 
     def _is_hidden(self, path: str, *, is_folder: bool) -> bool:
         if self._ignoring is None:

@@ -17,7 +17,7 @@ from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.scanning import FolderMemory, NotCovered, Scanner
-from treadle.workspace.checkpoints.trees import FileKind, flat_tree
+from treadle.workspace.checkpoints.trees import TreeKind, flat_tree
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.temporary_files import TemporaryFiles
 
@@ -134,7 +134,8 @@ class CheckpointStore:
         """Plan how to take back what the session did since `target`; see `planning.plan_the_restore`."""
         with self._using():
             objects = self._open()
-            return plan_the_restore(target, now, history, (objects.listing, objects.blob))
+            readers = (objects.listing, objects.blob)
+            return plan_the_restore(target, now, history, readers, covers_ignored=self._covers_ignored)
 
     def apply(self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED) -> RestoreReport:
         """Do what a plan says, but for what changed since; the rest of it is done whatever fails."""
@@ -143,6 +144,7 @@ class CheckpointStore:
 
     def extract(self, tree: str, folder: Path) -> RestoreReport:
         """Write a whole tree into an empty folder. Raises `ConfigError` where something is in it."""
+        folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise ConfigError(
                 "checkpoints-folder-used", f"{folder} is not empty.", fix="Choose another folder; nothing was written."
@@ -152,7 +154,7 @@ class CheckpointStore:
             writes = tuple(
                 PlannedWrite(path=path, entry=entry, now=None)
                 for path, entry in files.items()
-                if entry.kind is not FileKind.NOT_COVERED
+                if entry.kind is not TreeKind.NOT_COVERED
             )
             return Restorer(str(folder), self._open().blob, _NOTED).carry_out(RestorePlan(writes=writes))
 
@@ -180,13 +182,9 @@ class CheckpointStore:
         """Remove the oldest until the rest takes at most so many bytes, the newest excepted; gives their names."""
         with self._using():
             objects = self._open()
-            refs = objects.refs()
-            kept = objects.keep_only(dict.fromkeys(tree for _, tree, _ in refs), most_bytes)
-            gone = [name for name, tree, _ in refs if tree not in kept]
-            with objects.transaction():
-                objects.connection.executemany("DELETE FROM refs WHERE name = ?", ((name,) for name in gone))
+            gone = objects.keep_newest(most_bytes)
             objects.compact()
-            return tuple(gone)
+            return gone
 
     def size(self) -> int:
         """Give the bytes that the store takes on the disk, with what was set aside."""
@@ -258,5 +256,5 @@ def _explained(error: sqlite3.Error | OSError, folder: Path) -> StoreError:
         "checkpoints-unusable",
         "The checkpoints cannot be used.",
         why=f"{folder}: {error.strerror if isinstance(error, OSError) else error}.",
-        fix="Make room on the disk, and make sure that the folder can be written. Your files were not changed.",
+        fix="Free space on the disk, and make sure that the folder can be written. Your files were not changed.",
     )

@@ -10,7 +10,7 @@ NO_TREE = ""
 """The tree of a folder in which nothing is."""
 
 
-class FileKind(StrEnum):
+class TreeKind(StrEnum):
     """What a path is. A folder is there when something in it is; one that is not covered is never touched."""
 
     FILE = "f"
@@ -26,27 +26,27 @@ class TreeEntry(Struct, frozen=True, array_like=True):
     the reason.
     """
 
-    kind: FileKind
+    kind: TreeKind
     mode: int = 0
     size: int = 0
     what: str = ""
 
 
-Listing = Mapping[bytes, TreeEntry]
+TreeListing = Mapping[bytes, TreeEntry]
 """What is directly in a folder, by name."""
 
-TreeReader = Callable[[str], Listing]
+TreeReader = Callable[[str], TreeListing]
 BlobReader = Callable[[str], bytes]
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[bytes, str, int, int, bytes, str]]).decode
 
 
-def pack_listing(listing: Listing) -> bytes:
+def pack_listing(listing: TreeListing) -> bytes:
     """Give the bytes that a listing is stored as; the same listing gives the same bytes."""
     rows = []
     for name, entry in sorted(listing.items()):
-        gone = entry.kind is FileKind.NOT_COVERED
+        gone = entry.kind is TreeKind.NOT_COVERED
         digest, why = (b"", entry.what) if gone else (bytes.fromhex(entry.what), "")
         rows.append((name, entry.kind.value, entry.mode, entry.size, digest, why))
     return _encode(rows)
@@ -55,7 +55,7 @@ def pack_listing(listing: Listing) -> bytes:
 def unpack_listing(data: bytes) -> dict[bytes, TreeEntry]:
     """Read a listing. Raises `msgspec.MsgspecError` for other bytes."""
     return {
-        name: TreeEntry(FileKind(kind), mode, size, why or digest.hex())
+        name: TreeEntry(TreeKind(kind), mode, size, why or digest.hex())
         for name, kind, mode, size, digest, why in _decode(data)
     }
 
@@ -71,8 +71,8 @@ def tree_differences(
     """Give each path that differs, with what it was and is; a folder that takes a file's place is the files in it."""
     if old == new:
         return
-    before: Listing = read(old) if old else {}
-    after: Listing = read(new) if new else {}
+    before: TreeListing = read(old) if old else {}
+    after: TreeListing = read(new) if new else {}
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
         if was == now:
@@ -87,11 +87,11 @@ def tree_differences(
 
 
 def _is_folder(entry: TreeEntry | None) -> bool:
-    return entry is not None and entry.kind is FileKind.FOLDER
+    return entry is not None and entry.kind is TreeKind.FOLDER
 
 
 def _tree_of(entry: TreeEntry | None) -> str:
-    return entry.what if entry is not None and entry.kind is FileKind.FOLDER else NO_TREE
+    return entry.what if entry is not None and entry.kind is TreeKind.FOLDER else NO_TREE
 
 
 def _not_folder(entry: TreeEntry | None) -> TreeEntry | None:
