@@ -52,7 +52,7 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.endpoint import Endpoint
-from treadle.store.session_log import SessionLog
+from treadle.store.appending import SessionLog
 from treadle.store.sqlite import SessionRow, Store
 
 STEPS = 1_010

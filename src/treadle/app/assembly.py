@@ -104,10 +104,9 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
-    private = outputs() / parts.row.id
+    private, files = outputs() / parts.row.id, session_files(parts.store, parts.row, parts.roots, parts.settings)
     track = Track(parts.past, partial(conversation_at, parts.store, parts.row.id))
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
-
     commands = ConfinedCommands(
         root=str(parts.trust.workspace),
         roots=parts.roots,
@@ -146,8 +145,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         ledger = recalled.ledger
         rules.recall(recalled.rules.read, recalled.rules.left)
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
-    browser = cache(open_browser)
-    built_in = builtin_tools(workspace, browser, None if skills is None else partial(skills.text, by_model=True))
+    built_in = builtin_tools(
+        workspace, (browser := cache(open_browser)), None if skills is None else partial(skills.text, by_model=True)
+    )
     own = own_tools([tool.spec.name for tool in built_in], parts.tools)
     tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
     diagnostics: Diagnostics | None = None
@@ -195,7 +195,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
         keep=commands.keep,
-        checkpoints=session_files(parts.store, parts.row, parts.roots.folders, parts.settings.checkpoints),
+        checkpoints=files if parts.settings.checkpoints.enabled else None,
     )
 
     async def clean_up() -> None:
@@ -205,6 +205,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             await diagnostics.close()
         await workspace.close()
         await commands.close()
+        await files.close()
         await parts.models.close()
         from treadle.workspace.retention import remove_old_outputs_now
 
@@ -236,8 +237,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         roots=parts.roots.folders,
         clean_up=clean_up,
     )
-    notices = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
-    live.notices = (*live.notices, *notices)
+    said = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
+    live.notices = (*live.notices, *said)
     return live
 
 

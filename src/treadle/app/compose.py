@@ -23,6 +23,7 @@ from treadle.engine.ports import Tool
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
+    IMPORTED,
     EventData,
     Resumed,
     SessionStarted,
@@ -35,7 +36,6 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
-from treadle.store.appending import IMPORT
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.names import logged_path
 
@@ -180,7 +180,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     await models.ask_local("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     # Whoever made an imported log may name any folder in it.
-    began = () if store.has_source(row.id, encode(IMPORT)) else store.read(row.id, before=2)
+    began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)
     roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
     first = [*_changed_settings(opening, models, state)]
     own = None

@@ -6,6 +6,7 @@ from treadle.context.media import images_of
 from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES
 from treadle.protocol.messages import Message, Role, Text, ToolResult, ToolUse
 
+
 def roles_take_turns(messages: Sequence[Message]) -> bool:
     """Whether the user begins, and nobody speaks twice in a row."""
     return all(message.role is (Role.ASSISTANT if at % 2 else Role.USER) for at, message in enumerate(messages))

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import StructMeta
 
-from treadle.protocol.events import SCHEMA_VERSION, EventData, Source
+from treadle.protocol.events import SCHEMA_VERSION, Event, EventData
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
 
 if TYPE_CHECKING:
     from treadle.store.sqlite import Store
 
-IMPORT = Source(kind="import")
-"""Where the events of an import come from: a log that has one was imported."""
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""

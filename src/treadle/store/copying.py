@@ -3,11 +3,16 @@
 import sqlite3
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from treadle.protocol.events import SCHEMA_VERSION
+from treadle.protocol.sealed import StateSealed, TurnSettled
+from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.sqlite import SessionRow, Store
+
+_WITH_STATE = (tag_of(TurnSettled), tag_of(StateSealed))
+"""What holds the machine's state, and with it the id of the session; in a text the quotes around it are escaped."""
 
 
 class SessionCopy(Struct, frozen=True, kw_only=True):
@@ -38,8 +43,13 @@ async def copy_session(store: Store, row: SessionRow, copy: SessionCopy) -> None
         ).fetchall()
         added = (end.seq, end.at, end.source, end.data, tag, SCHEMA_VERSION)
         chain = beginning(copy.id)
+        named = tuple(b'"session_id":' + json.encode(one) for one in (row.id, copy.id))
         for seq, at, source, data, kind, version in (*rows, added):
-            kept = LogRow(seq, at, source, copy.first(data) if seq == 1 else data)
+            if seq == 1:
+                data = copy.first(data)  # noqa: PLW2901
+            elif kind in _WITH_STATE:
+                data = data.replace(*named)  # noqa: PLW2901
+            kept = LogRow(seq, at, source, data)
             chain = link(chain, kept)
             connection.execute(
                 "INSERT INTO events (session_id, seq, at, type, version, source, chain, data) "

@@ -162,6 +162,13 @@ class FileCheckpoints:
         for root in self._roots:
             root.kept.copy_refs(f"{self._id}/", f"{other}/", lambda name: int(name) <= last)
 
+    def tidy(self, most_bytes: int) -> None:
+        """Prune where the checkpoints take more than this, and close their files."""
+        for root in self._roots:
+            if root.kept.size() > most_bytes:
+                root.kept.prune(most_bytes)
+            root.kept.close()
+
     def prune(self, most_bytes: int) -> None:
         """Let go of the oldest checkpoints of the workspace, of all sessions, and compact what stays."""
         for root in self._roots:

@@ -27,6 +27,9 @@ async def fork_session(store: Store, row: SessionRow, at: int | None = None) -> 
 
     Raises `SessionError` where there is no such turn, `StoreError`.
     """
+    if row.archived:  # its rows are packed
+        await store.acquire(row.id)
+        await store.release(row.id)
     to = _end(store, row, at)
     past = last_state(store.read(row.id, before=to + 1, whole=False))
     now = clock()

@@ -1,17 +1,32 @@
 """Where the checkpoints of sessions are, and with which settings they are taken."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from treadle.app.history.checkpoints import FileCheckpoints
 from treadle.app.places import data_directory
+from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import SessionStarted
 from treadle.store.sqlite import SessionRow, Store
+from treadle.workspace.checkpoints.store import CheckpointStore
+
+_PATIENCE = 5.0
+"""Seconds to wait for another process that uses the checkpoints of the same folder."""
 
 
 def checkpoint_folder() -> Path:
     """The folder that holds the files of all checkpoints."""
     return data_directory() / "checkpoints"
+
+
+def forget_checkpoints(session_id: str) -> None:
+    """Let go of the checkpoints of a session, whatever folder it worked in; what cannot be opened stays."""
+    for folder in checkpoint_folder().glob("*/checkpoints.db"):
+        store = CheckpointStore(folder.parent, "", covers_ignored=False, largest=0, patience=_PATIENCE)
+        with suppress(TreadleError):
+            store.forget(f"{session_id}/")
+        store.close()
 
 
 def session_checkpoints(store: Store, session_id: str, roots: Sequence[str], *, ignored: bool) -> FileCheckpoints:

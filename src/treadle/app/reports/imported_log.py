@@ -16,6 +16,7 @@ from treadle.engine.core.state import Assembling, Calling, Money, Space, State
 from treadle.protocol.codec import encodable
 from treadle.protocol.events import (
     ENGINE,
+    IMPORTED,
     CallFinished,
     CallJudged,
     CallProposed,
@@ -40,7 +41,6 @@ from treadle.protocol.permissions import Decision, Mode, Reason, Verdict
 from treadle.protocol.sealed import PromptContent, SealedResult, StateSealed
 from treadle.protocol.tools import CallResult, Outcome, Preview, Risk, ToolCall, ToolTraits
 from treadle.protocol.usage import Usage
-from treadle.store.appending import IMPORT
 
 LATEST = 253_402_300_799_000
 """The last millisecond of the year 9999: a time behind it cannot be shown."""
@@ -131,7 +131,7 @@ class LogBuilder:
         self.state = State() if state is None else state
         self.at = self.events[-1].at if self.events else 0
 
-    def post(self, data: EventData, at: int = 0, source: Source = IMPORT) -> None:
+    def post(self, data: EventData, at: int = 0, source: Source = IMPORTED) -> None:
         """Take an event; raises `RefusedError` where it is illegal."""
         self.at = min(max(self.at, at), LATEST)
         seq = self.events[-1].seq + 1 if self.events else 1
@@ -168,7 +168,7 @@ class LogBuilder:
             checklist=old.checklist,
             space=Space(summary=old.space.summary, pins=old.space.pins),
         )
-        if clean != old or self.events[-1].source != IMPORT:
+        if clean != old or self.events[-1].source != IMPORTED:
             self.post(StateSealed(state=written(clean)), at)
 
 

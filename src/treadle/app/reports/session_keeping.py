@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from treadle.app.assembly import clock
 from treadle.app.compose import open_store
+from treadle.app.history.opening import forget_checkpoints
 from treadle.app.places import outputs
 from treadle.app.session.checklist_file import remove_checklist
 from treadle.app.session.wire import Address
@@ -70,7 +71,12 @@ def _remove_socket(session_id: str) -> None:
     Address(session_id).remove()
 
 
-KEPT_BESIDE: tuple[Callable[[str], None], ...] = (_remove_outputs, remove_checklist, _remove_socket)
+KEPT_BESIDE: tuple[Callable[[str], None], ...] = (
+    _remove_outputs,
+    remove_checklist,
+    _remove_socket,
+    forget_checkpoints,
+)
 """What forgets a session, given its id, wherever something of it is kept beside the log. None of them raises."""
 
 

@@ -9,6 +9,7 @@ from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import State
+from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.events import Event
 from treadle.protocol.notifications import Notification
 from treadle.protocol.sealed import StateSealed, TurnSettled
@@ -47,6 +48,17 @@ def conversation(events: Iterable[Event]) -> TranscriptReader:
     for event in events:
         reader.take(event)
     return reader
+
+
+def still_in_conversation(events: Iterable[Event]) -> list[Event]:
+    """Leave out what left the conversation when the user went back in it."""
+    kept: list[Event] = []
+    for event in events:
+        if isinstance(event.data, Rewound):
+            to = event.data.to
+            kept = [one for one in kept if one.seq <= to]
+        kept.append(event)
+    return kept
 
 
 def last_state(events: Iterable[Event]) -> State:

@@ -11,9 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.context.compaction import CompactionSettings
-from treadle.context.reader import offer_size
+from treadle.context.reader import TranscriptReader, offer_size
 from treadle.engine.core import sealing
 from treadle.engine.core.effects import Effect, MakeRoom, Seal
+from treadle.engine.core.history import conversation, still_in_conversation
 from treadle.engine.core.state import Activity, State
 from treadle.engine.replay.difference import (
     ABSENT,
@@ -33,6 +34,7 @@ from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,
+    IMPORTED,
     SCHEMA_VERSION,
     CallProposed,
     Compacted,
@@ -43,6 +45,7 @@ from treadle.protocol.events import (
     Op,
     ReplyFailed,
     ReplyFinished,
+    SessionStarted,
     SetLimits,
     SetMode,
     SetModel,
@@ -57,6 +60,9 @@ _IN_WORDS = (
     "What the tools take is not in the log where calls are XML. It was read as this Treadle declares them: another one "
     "may have written it."
 )
+_SINCE_SCHEMA_2 = ("files",)
+"""Parts of the state that no machine of an older schema had."""
+
 _BEFORE, _AFTER = "<environment>\n", "\n</environment>"
 
 
@@ -106,7 +112,17 @@ def _whole(data: EventData) -> EventData:
     """Write the state in an old event with the fields of today's, which have their defaults there."""
     match data:
         case TurnSettled(state=state) | StateSealed(state=state):
-            return replace(data, state=sealing.written(sealing.read(state)))
+            whole = sealing.written(sealing.read(state))
+            return replace(data, state={part: of for part, of in whole.items() if part not in _SINCE_SCHEMA_2})
+        case _:
+            return data
+
+
+def _as_far_as_known(data: Sealed, recorded: EventData) -> Sealed:
+    """Leave out of a state what the machine that wrote the log had no notion of."""
+    match data, recorded:
+        case (TurnSettled() | StateSealed(), TurnSettled(state=then) | StateSealed(state=then)):
+            return replace(data, state={part: of for part, of in data.state.items() if part in then})
         case _:
             return data
 
@@ -140,7 +156,7 @@ class _Replay:
         self._compared = compared
         self._log = log
         self._conditions = conditions
-        self._track = Track()
+        self._track = Track(reader_at=self._conversation_at)
         self._replies = recorded_replies([one.event.data for one in log])
         self._read: dict[tuple[int, int], list[ReadAgain]] = {}
         self._activity: Activity | None = None
@@ -153,6 +169,10 @@ class _Replay:
         """Take every event; raises `DiffersError`."""
         while (recorded := self._next()) is not None:
             data = recorded.event.data
+            if isinstance(data, StateSealed) and self._came_from_elsewhere(recorded):
+                self._track.restate(replace(sealing.read(data.state), seq=recorded.event.seq))
+                self.events.append(recorded.event)
+                continue
             if isinstance(data, Sealed):
                 raise _unexpected(recorded, "Nothing in the log is the cause of it.")
             seq = self._track.state.seq + 1 if recorded.own else recorded.event.seq
@@ -165,6 +185,16 @@ class _Replay:
             else:
                 made.append(self._agreed(recorded, made[-1 if isinstance(data, Compacted) else 0]))
             self._take(recorded, made[-1])
+
+    def _came_from_elsewhere(self, recorded: Recorded) -> bool:
+        """Whether a state is that with which a copy of another session begins, or an import ends."""
+        started = self._log[0].event.data
+        parent = started.parent if isinstance(started, SessionStarted) else None
+        copied = parent is not None and parent.seq == recorded.event.seq - 1
+        return copied or recorded.event.source == IMPORTED
+
+    def _conversation_at(self, seq: int) -> TranscriptReader:
+        return conversation(event for event in still_in_conversation(self.events) if event.seq <= seq)
 
     def _next(self) -> Recorded | None:
         if self.at == len(self._log):
@@ -198,6 +228,7 @@ class _Replay:
             )
             raise DiffersError(difference)
         seq = self._track.state.seq + 1 if recorded.own else cause.seq
+        data = _as_far_as_known(data, recorded.event.data)
         rebuilt = Event(seq=seq, at=recorded.event.at, source=ENGINE, data=encodable(data))
         self.made += 1
         self._take(recorded, self._agreed(recorded, rebuilt))

@@ -43,6 +43,10 @@ class Track:
         """The conversation so far."""
         return self._reader.transcript
 
+    def restate(self, state: State) -> None:
+        """Go on from a state that was written down."""
+        self._state = state
+
     def take(self, event: Event) -> tuple[Effect, ...]:
         """Take the next event; raises `RefusedError`, with nothing changed, when it is illegal now."""
         self._state, effects = advance(self._state, event)
