@@ -141,6 +141,16 @@ async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
         assert "2: " not in (await headless(program, work, server, "/rewind", "--continue")).out
 
 
+async def test_a_file_that_was_taken_back_can_be_made_anew(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    async with ScriptedServer(script((write("b.txt", "b\n"),), (write("b.txt", "again\n"),))) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "/undo", "--continue")
+        assert not (work / "b.txt").exists()
+        again = await headless(program, work, server, "The second task.", "--continue")
+        assert (again.code, (work / "b.txt").read_text()) == (Exit.DONE, "again\n"), again.err
+
+
 async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),), (write("b.txt", "b\n"),))

@@ -139,11 +139,11 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
     if arguments.json:
         sys.stdout.write(f"{encode(result).decode()}\n")
     else:
-        sys.stdout.write(harmless(_told(result)) + "\n")
+        sys.stdout.write(harmless(_told(result, conversation=wanted.conversation)) + "\n")
     return int(Exit.FAILED) if result.conflicts or result.error else 0
 
 
-def _told(result: "Restored") -> str:
+def _told(result: "Restored", *, conversation: bool) -> str:
     from treadle.engine.core.texts import restored_notice
 
-    return restored_notice(result)
+    return restored_notice(result, conversation=conversation)

@@ -42,6 +42,11 @@ class SeenFiles:
         """Remember bytes that were seen before this process began; None for others than the file has now."""
         self._known[path] = _Known("other", None, "") if digest is None else _Known(digest, None, digest)
 
+    def forget(self, path: str) -> None:
+        """Forget a file: the model was told that it is gone, and may make it anew."""
+        self._known.pop(path, None)
+        self._pages.pop(path, None)
+
     def stale(self, path: str, digest: str) -> bool:
         """Whether the model has seen the file, but not with these bytes; no digest means no file."""
         known = self._known.get(path)

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import CallFinished, Event, Noted
 from treadle.protocol.sealed import Passage, PassageKind, ResultMade
+from treadle.workspace.names import logged_path
 from treadle.workspace.seen import FileNews, SeenFiles
 from treadle.workspace.workspace import Workspace
 
@@ -19,6 +21,9 @@ async def note_named_changes(seen: SeenFiles, events: Sequence[Event], /) -> Non
             case CallFinished(result=result) | ResultMade(result=result):
                 for change in result.changes:
                     seen.tell(change.path, change.after)
+            case Restored(removed=removed):
+                for path in removed:
+                    seen.forget(logged_path(path))
             case _:
                 pass
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from treadle.app.session.ledger import Ledger
 from treadle.engine.core.history import Past, read_past
+from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -34,7 +35,7 @@ class PastFiles:
         self._known: dict[str, int | str] = {}
         self._workspace = "/"
 
-    def take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:  # noqa: C901 - one line for each event
         """Note the files of an event."""
         match event.data:
             case SessionStarted(workspace=workspace):
@@ -62,6 +63,9 @@ class PastFiles:
                         self._known[path] = change.after
                     elif path in self._known:
                         self._known[path] = 0  # what a command did to it, the model did not see
+            case Restored(removed=removed):
+                for path in removed:
+                    self._known.pop(logged_path(path), None)
             case _:
                 pass
 

@@ -86,10 +86,12 @@ def restore(state: State, data: Restore) -> Transition:
 
 def restored(state: State, data: Restored) -> Transition:
     """Tell the model and the user what was restored."""
+    wanted = state.files.restoring
+    back = wanted is not None and wanted.conversation
     state = _with(state, replace(state.files, restoring=None))
     if data.written or data.removed:
         state = with_note(state, texts.files_restored(data))
-    return state, [Notify(notification=Notice(text=texts.restored_notice(data)))]
+    return state, [Notify(notification=Notice(text=texts.restored_notice(data, conversation=back)))]
 
 
 def rewound(state: State, data: Rewound, past: State) -> State:

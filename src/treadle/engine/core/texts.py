@@ -144,10 +144,12 @@ def files_restored(data: Restored) -> str:
     return f"The user restored files to an earlier state (checkpoint {data.checkpoint}). Read before you edit: {names}"
 
 
-def restored_notice(data: Restored) -> str:
+def restored_notice(data: Restored, *, conversation: bool = False) -> str:
     """Tell the user what was restored, and what was not."""
     count = len(data.written) + len(data.removed)
-    lines = [f"Checkpoint {data.checkpoint}: {count} file{'' if count == 1 else 's'} restored."]
+    lines = ["The conversation is back at an earlier message."] if conversation and not data.error else []
+    if data.checkpoint:
+        lines.append(f"Checkpoint {data.checkpoint}: {count} file{'' if count == 1 else 's'} restored.")
     lines += [f"Not restored: {one.path}: {one.why}" for one in data.conflicts]
     return "\n".join([*lines, *([data.error] if data.error else [])])
 
