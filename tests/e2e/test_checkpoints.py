@@ -173,17 +173,20 @@ async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path
     assert (wrong.code, "has no turn 9" in wrong.err) == (Exit.FAILED, True)
 
 
-async def test_what_a_killed_session_left_is_brought_back(tmp_path: Path) -> None:
+async def test_after_a_kill_edits_are_brought_back_and_what_nobody_knows_is_a_conflict(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     before = tree(work)
-    line = "printf 'half\\n' > a.txt; echo $PPID > /dev/null; touch started; sleep 60"
-    async with ScriptedServer(script((call("execute_command", command=line, timeout=90),))) as server:
+    line = "printf 'half\\n' > own.txt; touch started; sleep 60"
+    steps = (write("a.txt", "two\n"), call("execute_command", command=line, timeout=90))
+    async with ScriptedServer(script(steps)) as server:
         arguments = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
         process = await program.start("-p", "Run.", *arguments, cwd=work)
         while not (work / "started").exists():
             await asyncio.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         await process.communicate()
-    assert (work / "a.txt").read_text() == "half\n"
+    (work / "user.txt").write_text("written after the kill\n")
     done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
-    assert (done.code, tree(work)) == (0, before), done.err + done.out
+    assert (done.code, "own.txt: It was changed when the program ended" in done.out) == (Exit.FAILED, True), done
+    left = {"own.txt": "half\n", "started": "", "user.txt": "written after the kill\n"}
+    assert tree(work) == {**before, **left}, done.err + done.out

@@ -238,7 +238,7 @@ async def test_after_a_kill_in_a_changing_step_the_files_are_kept_before_anythin
         await run.end()
     assert [(moment, files) for _, _, moment, files in kept.moments()] == [
         (Moment.BEFORE, "nothing"),
-        (Moment.AFTER, "one"),
+        (Moment.FOUND, "one"),
     ]
 
 

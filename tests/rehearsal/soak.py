@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from tests.engine.long_session import WINDOW, work
 from tests.fakes.clock import run_at_once
+from tests.rehearsal.histories import kill_histories
 from tests.rehearsal.interrupts import interrupt_all
 from tests.rehearsal.loops import LoopPlan, loop_plans
 from tests.rehearsal.mutants import sample
@@ -26,6 +27,7 @@ SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
 REPLAYS, INTERRUPTS_REPLAYED = 300, 112
 INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
 MUTANTS = 40
+HISTORIES, KILLS_EACH = 20, 10
 LONG_STEPS, LEAST_KEPT = 2000, 0.95
 
 
@@ -109,6 +111,16 @@ def _long(seed: int, folder: Path) -> int:
     return 0 if right and kept >= LEAST_KEPT and outcome.stop is TurnStop.END_TURN else 1
 
 
+def _histories(seed: int, folder: Path) -> int:
+    """Work, undo, rewind, restore, compact and fork, with kill -9 at 200 random moments of it."""
+    found = asyncio.run(kill_histories(seed, HISTORIES, KILLS_EACH, folder))
+    troubles = [trouble for one in found for trouble in one.troubles]
+    print("\n\n".join(troubles))
+    kills, runs = sum(one.kills for one in found), sum(one.runs for one in found)
+    print(f"histories: {len(found)}, {kills} kills in {runs} runs, {len(troubles)} wrong")
+    return len(troubles)
+
+
 def _program_interrupts(seed: int, folder: Path) -> int:
     found = asyncio.run(interrupt_programs(seed, PROGRAM_INTERRUPTS, folder))
     return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
@@ -148,6 +160,7 @@ PARTS = {
     "interrupts": _interrupts,
     "program-interrupts": _program_interrupts,
     "mutants": _mutants,
+    "histories": _histories,
     "long": _long,
 }
 

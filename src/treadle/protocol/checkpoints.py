@@ -19,12 +19,17 @@ class Restore(Tagged, frozen=True, kw_only=True, tag="restore"):
 
 
 class Moment(StrEnum):
-    """When a checkpoint is taken: around a step that may change files, and around the restoring of files."""
+    """When a checkpoint is taken: around a step that may change files, and around the restoring of files.
+
+    `found`: when a session is taken up again whose program ended in a step that may change files. What changed is the
+    session's or somebody else's; nobody knows which.
+    """
 
     BEFORE = "before"
     AFTER = "after"
     RESTORING = "restoring"
     RESTORED = "restored"
+    FOUND = "found"
 
     @property
     def ends_work(self) -> bool:

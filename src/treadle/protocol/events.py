@@ -48,7 +48,7 @@ class Source(Record, frozen=True, kw_only=True):
 
 
 ENGINE = Source(kind="engine")
-IMPORTED = Source(kind="import")
+IMPORTED, FORKED = Source(kind="import"), Source(kind="fork")
 FILES = Source(kind="files")
 """What the user wrote into a file that the session keeps."""
 

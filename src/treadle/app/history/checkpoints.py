@@ -16,6 +16,8 @@ from treadle.app.report import print_notice
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
+from treadle.protocol.events import CallFinished, CallJudged
+from treadle.protocol.tools import WritePath
 from treadle.store.sqlite import Store
 from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.planning import Interval, RestorePlan
@@ -94,14 +96,14 @@ class FileCheckpoints:
     async def restore(self, checkpoint: int, /) -> Restored:
         """Bring files back that the session changed since; what others changed since stays."""
         since = self._since(checkpoint)
-        return await asyncio.to_thread(self._restore, since)
+        return await asyncio.to_thread(self._restore, since, self._written(since))
 
-    def _restore(self, since: Sequence[CheckpointTaken]) -> Restored:
+    def _restore(self, since: Sequence[CheckpointTaken], own: frozenset[str]) -> Restored:
         written_: list[str] = []
         removed: list[str] = []
         conflicts: list[UnrestoredPath] = []
         troubles: list[str] = []
-        for root, plan in self._plans(since, since[-1].trees):
+        for root, plan in self._plans(since, since[-1].trees, own):
             done = root.kept.apply(plan, temporary_files=TemporaryFiles(str(data_directory() / "saving")))
             written_ += map(root.shown, done.written)
             removed += map(root.shown, done.removed)
@@ -123,7 +125,8 @@ class FileCheckpoints:
 
     def plans(self, checkpoint: int, now: Sequence[str]) -> list[tuple[KeptRoot, RestorePlan]]:
         """Say for each root what restoring a checkpoint would do to the files as they are `now`."""
-        return self._plans(self._since(checkpoint), now)
+        since = self._since(checkpoint)
+        return self._plans(since, now, self._written(since))
 
     def _since(self, checkpoint: int) -> list[CheckpointTaken]:
         """Give a checkpoint and all after it; raises `SessionError` where there is none of that number."""
@@ -131,16 +134,38 @@ class FileCheckpoints:
         points.checkpoint(checkpoint)
         return [one for one in chain(points.checkpoints) if one.n >= checkpoint]
 
-    def _plans(self, since: Sequence[CheckpointTaken], now: Sequence[str]) -> list[tuple[KeptRoot, RestorePlan]]:
+    def _plans(
+        self, since: Sequence[CheckpointTaken], now: Sequence[str], own: frozenset[str]
+    ) -> list[tuple[KeptRoot, RestorePlan]]:
         target = since[0].trees
         plans = []
         for index, root in enumerate(self._roots):
             history = [
-                Interval(before=one.trees[index], after=other.trees[index], by_session=other.moment.ends_work)
+                Interval(
+                    before=one.trees[index],
+                    after=other.trees[index],
+                    by_session=other.moment.ends_work or other.moment is Moment.FOUND,
+                    unclear=own if other.moment is Moment.FOUND else None,
+                )
                 for one, other in pairwise(since)
             ]
             plans.append((root, root.kept.plan_restore(target[index], now[index], history)))
         return plans
+
+    def _written(self, since: Sequence[CheckpointTaken]) -> frozenset[str]:
+        """Give the hashes of all that the session's edits wrote, where that is what tells them from others'."""
+        if all(one.moment is not Moment.FOUND for one in since):
+            return frozenset()
+        written_: set[str] = set()
+        for event in self._store.read(self._id):
+            match event.data:
+                case CallJudged(accesses=accesses):
+                    written_.update(access.after for access in accesses if isinstance(access, WritePath))
+                case CallFinished(result=result):
+                    written_.update(change.after for change in result.changes)
+                case _:
+                    pass
+        return frozenset(written_ - {""})
 
     async def rewind(self, wanted: Restore, /) -> Rewound:
         """Find the place in the log at which the conversation was."""

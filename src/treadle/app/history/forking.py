@@ -14,7 +14,7 @@ from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Idle, State, with_note
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
-from treadle.protocol.events import ENGINE
+from treadle.protocol.events import FORKED
 from treadle.protocol.sealed import StateSealed
 from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow
@@ -36,7 +36,7 @@ async def fork_session(store: Store, row: SessionRow, at: int | None = None) -> 
     new = new_session_id(now)
     state = _settled(past, new, earlier=to < row.events)
     sealed = StateSealed(state=written(state))
-    last = LogRow(to + 1, now, encode(ENGINE), encode(sealed)), tag_of(sealed)
+    last = LogRow(to + 1, now, encode(FORKED), encode(sealed)), tag_of(sealed)
     copy = SessionCopy(id=new, to=to, first=lambda data: _started(data, new, row.id, to), last=last)
     await copy_session(store, row, copy)
     return new, state.files.taken

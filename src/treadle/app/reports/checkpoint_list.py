@@ -17,6 +17,7 @@ _WHY = {
     Moment.AFTER: "after changes",
     Moment.RESTORING: "before files were restored",
     Moment.RESTORED: "after files were restored",
+    Moment.FOUND: "after the program ended",
 }
 
 

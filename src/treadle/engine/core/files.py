@@ -18,10 +18,14 @@ def _with(state: State, files: FilesState) -> State:
 
 
 def expect_change(state: State, call: CallState) -> Transition:
-    """Begin to keep the files as soon as the model writes an edit: it is done when the edit may run."""
-    if call.traits.kind not in _EDITS or state.mode is Mode.PLAN or state.files.covered == state.step:
+    """Begin with the first checkpoint, which takes longest, as soon as the model writes an edit.
+
+    The one right before the change then finds little to do, and has what the user did meanwhile.
+    """
+    files = state.files
+    if call.traits.kind not in _EDITS or state.mode is Mode.PLAN or files.taken or files.covered:
         return state, []
-    return _before(state)
+    return _before(state, replace(files, covered=-state.step))
 
 
 def may_change(call: CallState, rights: Rights | None) -> bool:
@@ -40,12 +44,11 @@ def before_change(state: State, *, asked: bool) -> Transition:
     """Keep the files before a call may change them; again where a person took their time to say yes."""
     effects: list[Effect] = []
     if asked or state.files.covered != state.step:
-        state, effects = _before(state)
+        state, effects = _before(state, replace(state.files, covered=state.step))
     return _with(state, replace(state.files, changing=state.step)), effects
 
 
-def _before(state: State) -> Transition:
-    files = replace(state.files, covered=state.step)
+def _before(state: State, files: FilesState) -> Transition:
     return _with(state, files), [TakeCheckpoint(step=state.step, moment=Moment.BEFORE)]
 
 
@@ -63,9 +66,10 @@ def go_on_after_restart(state: State) -> Transition:
     """Go on after a restart with what was not finished."""
     step, restoring = abs(state.files.changing), state.files.restoring
     effects: list[Effect] = []
+    # Whatever was kept before, others may have worked since.
+    state = _with(state, replace(state.files, covered=0, changing=-step))
     if step:
-        state = _with(state, replace(state.files, changing=-step))
-        effects.append(TakeCheckpoint(step=step, moment=Moment.AFTER))
+        effects.append(TakeCheckpoint(step=step, moment=Moment.FOUND))
     if restoring is not None:
         effects.append(RestoreCheckpoint(wanted=restoring))
     return state, effects
@@ -74,7 +78,7 @@ def go_on_after_restart(state: State) -> Transition:
 def taken(state: State, data: CheckpointTaken) -> State:
     """Take note of a checkpoint."""
     files = replace(state.files, taken=data.n, trees=data.trees)
-    if data.moment.ends_work and abs(files.changing) <= data.step:
+    if (data.moment.ends_work or data.moment is Moment.FOUND) and abs(files.changing) <= data.step:
         files = replace(files, changing=0)
     return _with(state, files)
 

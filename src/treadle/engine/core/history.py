@@ -53,11 +53,14 @@ def conversation(events: Iterable[Event]) -> TranscriptReader:
 def still_in_conversation(events: Iterable[Event]) -> list[Event]:
     """Leave out what left the conversation when the user went back in it."""
     kept: list[Event] = []
-    for event in events:
-        if isinstance(event.data, Rewound):
-            to = event.data.to
-            kept = [one for one in kept if one.seq <= to]
+    before: int | None = None
+    for event in reversed(list(events)):
+        if before is not None and event.seq > before:
+            continue  # a way back in it has left the conversation itself
         kept.append(event)
+        if isinstance(event.data, Rewound):
+            before = event.data.to
+    kept.reverse()
     return kept
 
 

@@ -211,8 +211,8 @@ class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
 class FilesState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How many checkpoints were `taken`, and the `trees` of the last one.
 
-    `covered` is the last step before which one is wanted; `changing` the step in which something may have changed
-    files since the last one; 0 for none. `restoring` is what the user wants restored.
+    `covered` is the last step before which one is wanted (negative: a first one was begun early); `changing` the step
+    in which something may have changed files since the last one; 0 for none. `restoring` is what the user wants.
     """
 
     taken: int = 0

@@ -34,6 +34,7 @@ from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,
+    FORKED,
     IMPORTED,
     SCHEMA_VERSION,
     CallProposed,
@@ -45,7 +46,6 @@ from treadle.protocol.events import (
     Op,
     ReplyFailed,
     ReplyFinished,
-    SessionStarted,
     SetLimits,
     SetMode,
     SetModel,
@@ -169,7 +169,8 @@ class _Replay:
         """Take every event; raises `DiffersError`."""
         while (recorded := self._next()) is not None:
             data = recorded.event.data
-            if isinstance(data, StateSealed) and self._came_from_elsewhere(recorded):
+            if isinstance(data, StateSealed) and recorded.event.source in (FORKED, IMPORTED):
+                # The state with which a copy of another session begins, or an import ends.
                 self._track.restate(replace(sealing.read(data.state), seq=recorded.event.seq))
                 self.events.append(recorded.event)
                 continue
@@ -186,15 +187,8 @@ class _Replay:
                 made.append(self._agreed(recorded, made[-1 if isinstance(data, Compacted) else 0]))
             self._take(recorded, made[-1])
 
-    def _came_from_elsewhere(self, recorded: Recorded) -> bool:
-        """Whether a state is that with which a copy of another session begins, or an import ends."""
-        started = self._log[0].event.data
-        parent = started.parent if isinstance(started, SessionStarted) else None
-        copied = parent is not None and parent.seq == recorded.event.seq - 1
-        return copied or recorded.event.source == IMPORTED
-
     def _conversation_at(self, seq: int) -> TranscriptReader:
-        return conversation(event for event in still_in_conversation(self.events) if event.seq <= seq)
+        return conversation(still_in_conversation(event for event in self.events if event.seq <= seq))
 
     def _next(self) -> Recorded | None:
         if self.at == len(self._log):

@@ -51,7 +51,7 @@ class Checkpointer:
         except TreadleError as error:
             self._say(f"No checkpoint: {error.what} {error.why}".strip())
             return
-        if taken.trees != last.trees or moment.ends_work:
+        if taken.trees != last.trees or moment not in (Moment.BEFORE, Moment.RESTORING):
             await self._session.post(replace(taken, step=step, moment=moment))
 
     def _say(self, text: str) -> None:

@@ -19,11 +19,15 @@ from treadle.workspace.ignore_patterns import Patterns
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """What happened between two trees, and whether it was the session that changed the files."""
+    """What happened between two trees, and whether it was the session that changed the files.
+
+    Where it is `unclear` who it was, the session's are the files with these hashes (SHA-256), which it wrote.
+    """
 
     before: str
     after: str
     by_session: bool
+    unclear: frozenset[str] | None = None
 
 
 class PlannedWrite(Struct, frozen=True, kw_only=True):
@@ -73,10 +77,13 @@ class _Desired(Struct, frozen=True):
 
 
 class _ClashError(Exception):
-    """Two sides changed the same."""
+    """Two sides changed the same, or it is not known who changed it: why the path stays as it is."""
+
+    def __init__(self, why: str = "Others changed the same lines after the session did.") -> None:
+        super().__init__(why)
 
 
-_BOTH = "Others changed the same lines after the session did."
+_UNCLEAR = "It was changed when the program ended, by a command or by you."
 _IN_THE_WAY = "Something that stays is in its place, or on the way to it."
 _OTHERS = "Others changed it."
 _UNCOVERED = "Checkpoints do not cover it."
@@ -113,10 +120,14 @@ class _Planner:
         self._read, self._blob = readers
         self._then = flat_tree(target, self._read)
         self._now = flat_tree(now, self._read)
-        self._changes = [
-            (each.by_session, {path: (old, new) for path, old, new in self._differences(each)})
-            for each in _without_gaps(target, now, history)
-        ]
+        self._changes: list[tuple[bool, dict[bytes, tuple[TreeEntry | None, TreeEntry | None]]]] = []
+        self._unclear: set[bytes] = set()
+        for each in _without_gaps(target, now, history):
+            changed = {path: (old, new) for path, old, new in self._differences(each)}
+            if each.unclear is not None:
+                own = {path for path, (_, new) in changed.items() if new is not None and new.what in each.unclear}
+                self._unclear |= changed.keys() - own
+            self._changes.append((each.by_session, changed))
         self._uncovered = {
             path
             for files in (self._then, self._now)
@@ -136,8 +147,8 @@ class _Planner:
         for path in sorted({path for _, changes in self._changes for path in changes}):
             try:
                 wanted = self._decide(path)
-            except _ClashError:
-                conflicts.append(self._conflict(path, _BOTH))
+            except _ClashError as clash:
+                conflicts.append(self._conflict(path, str(clash)))
                 continue
             if isinstance(wanted, str):
                 kept += [KeptPath(path=path, why=wanted)] if self._then.get(path) != self._now.get(path) else []
@@ -162,6 +173,8 @@ class _Planner:
         if path in self._uncovered or not self._uncovered.isdisjoint(folders_above(path)):
             return _UNCOVERED
         touched = {by_session for by_session, changes in self._changes if path in changes}
+        if path in self._unclear and self._then.get(path) != self._now.get(path):
+            raise _ClashError(_UNCLEAR)
         if True not in touched:
             return _OTHERS
         if False not in touched:
@@ -180,6 +193,8 @@ class _Planner:
 
     def _undo(self, base: TreeEntry | None, ours: _Desired, theirs: TreeEntry | None) -> _Desired:
         """Take one change (from `theirs` to `base`) out of what there is. Raises `_ClashError`."""
+        if theirs is not None and theirs.kind is TreeKind.NOT_COVERED:
+            raise _ClashError
         if ours.entry == base:
             return _Desired(theirs)
         if ours.entry == theirs:
