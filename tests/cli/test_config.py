@@ -26,6 +26,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "base_url": ("", "default"),
         "budget": ({}, "default"),
         "checklist": (True, "default"),
+        "checkpoints": ({}, "default"),
         "context": ({}, "default"),
         "editing": ("emacs", "default"),
         "fallback": ("", "default"),
