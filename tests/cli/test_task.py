@@ -22,7 +22,6 @@ from treadle.protocol.errors import ConfigError
         ("sesions", "Did you mean: treadle sessions"),
         ("sesions --all --json", "Did you mean: treadle sessions"),
         ("Doctor", "Did you mean: treadle doctor"),
-        ("suggest x", "Did you mean: treadle policy suggest"),
         ("resume", "Did you mean: treadle --resume ID"),
         ("--mode ask sessions", "Write: treadle sessions"),
         ("fix the failing test", "Write: treadle 'fix the failing test'"),

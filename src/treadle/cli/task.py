@@ -21,7 +21,6 @@ _MEANT: Mapping[str, str] = MappingProxyType(
         "history": "sessions",
         "cost": "usage",
         "auth": "login",
-        "replay": "policy replay",
         "verify": "audit verify",
         "check": "doctor",
         "status": "doctor",
