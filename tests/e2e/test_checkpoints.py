@@ -141,6 +141,21 @@ async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
         assert "2: " not in (await headless(program, work, server, "/rewind", "--continue")).out
 
 
+async def test_what_is_not_covered_is_named_and_never_touched(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    os.mkfifo(work / "pipe")
+    (work / ".gitignore").write_text("*.log\n")
+    (work / "own.log").write_text("ignored\n")
+    async with ScriptedServer(script((write("a.txt", "two\n"),))) as server:
+        await headless(program, work, server, "Edit.")
+    (first, _) = await listed(program, work)
+    assert [one for one in first["not_covered"] if "pipe" in one]
+    (work / "own.log").write_text("changed\n")
+    assert (await program.run("checkpoint", "restore", "1", "--yes", cwd=work)).code == 0
+    assert ((work / "own.log").read_text(), (work / "pipe").is_fifo()) == ("changed\n", True)
+    assert (work / "a.txt").read_text() == "one\n"
+
+
 async def test_a_file_that_was_taken_back_can_be_made_anew(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     async with ScriptedServer(script((write("b.txt", "b\n"),), (write("b.txt", "again\n"),))) as server:

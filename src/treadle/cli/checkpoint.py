@@ -61,7 +61,9 @@ def _list(store: "Store", row: "SessionRow", *, json: bool) -> int:
     if json:
         sys.stdout.writelines(f"{encode(one).decode()}\n" for one in rows)
     elif rows:
-        sys.stdout.writelines(f"{_line(one)}\n" for one in rows)
+        from treadle.app.wrapping import harmless
+
+        sys.stdout.writelines(f"{harmless(_line(one))}\n" for one in rows)
     else:
         sys.stderr.write("This session has no checkpoints: nothing in it has changed files yet.\n")
     return 0
@@ -70,7 +72,7 @@ def _list(store: "Store", row: "SessionRow", *, json: bool) -> int:
 def _line(one: "ListedCheckpoint") -> str:
     at = f"{datetime.fromtimestamp(one.at / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
     files = f"{one.files} file{'' if one.files == 1 else 's'}"
-    missing = f"  not covered: {one.not_covered}" if one.not_covered else ""
+    missing = f"  not covered: {', '.join(one.not_covered)}" if one.not_covered else ""
     return f"{one.n:>4}  {at}  step {one.step:<4} {one.why:<24} {files:<10} +{one.added} -{one.removed}{missing}"
 
 

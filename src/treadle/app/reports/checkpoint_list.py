@@ -24,7 +24,7 @@ _WHY = {
 class ListedCheckpoint(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A checkpoint: its number, the step it belongs to, its time (milliseconds since 1970, UTC), why it was taken.
 
-    `files`, `added` and `removed` are what changed since the one before; `not_covered` counts what is not in it.
+    `files`, `added` and `removed` count what changed since the one before; `not_covered` names what is not in it.
     """
 
     n: int
@@ -34,7 +34,7 @@ class ListedCheckpoint(Record, frozen=True, kw_only=True, omit_defaults=False):
     files: int
     added: int
     removed: int
-    not_covered: int
+    not_covered: tuple[str, ...]
 
 
 class ChangedPath(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -64,7 +64,7 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
             files=data.files,
             added=data.added,
             removed=data.removed,
-            not_covered=len(data.not_covered) + data.more,
+            not_covered=(*data.not_covered, *([f"and {data.more} more"] if data.more else [])),
         )
         for at, data in _taken(store, session_id)
     ]
