@@ -17,14 +17,14 @@ _WORDS = ("cart", "total", "discount", "price", "order", "item", "test", "fail",
 def _fill() -> None:
     """Write the sessions as an import does, each with a dozen calls and results of some kB."""
     from treadle.app.compose import open_store
-    from treadle.app.reports.imported_log import (
+    from treadle.app.importing.imported_log import (
         ForeignCall,
         ForeignMessage,
         ForeignResult,
         ForeignSession,
         imported_log,
     )
-    from treadle.app.reports.session_import import rows_of
+    from treadle.app.importing.session_import import rows_of
     from treadle.protocol.messages import Role, Text
     from treadle.store.keeping import add_session
     from treadle.store.sqlite import SessionRow

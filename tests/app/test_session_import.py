@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.app.foreign_corpus import CLINE_CONVERSATION, claude_entry, claude_lines, write_lines, write_task
 from tests.store.sessions import event
 from treadle.app.compose import open_store
-from treadle.app.reports.imported_log import ForeignMessage, ForeignSession, imported_log, merged
-from treadle.app.reports.session_export import export_all, export_session
-from treadle.app.reports.session_import import ImportReport, import_sessions
+from treadle.app.history.session_export import export_all, export_session
+from treadle.app.importing.imported_log import ForeignMessage, ForeignSession, imported_log, merged
+from treadle.app.importing.session_import import ImportReport, import_sessions
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions
 from treadle.app.reports.session_search import found_places
 from treadle.app.reports.session_text import session_lines
@@ -123,7 +123,7 @@ def test_broken_lines_are_named_and_the_rest_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.app.reports.foreign_blocks.LONGEST_LINE", 10_000)
+    monkeypatch.setattr("treadle.app.importing.foreign_blocks.LONGEST_LINE", 10_000)
     lines = [claude_entry("user", "x" * 50_000, "u1"), claude_entry("user", "Short.", "u2")]
     assert "left out: 1." in taken(write_lines(tmp_path / "a.jsonl", lines))[0].text
     assert only().title == "Short."
@@ -230,7 +230,7 @@ def exported(session: str = "s0") -> list[dict[str, Any]]:
         event(session, 2),
         Event(seq=3, at=3, source=ENGINE, data=StateSealed(state=written(state))),
     ]
-    from treadle.app.reports.session_import import rows_of
+    from treadle.app.importing.session_import import rows_of
 
     row = SessionRow(id=session, workspace="/w", model="p/m", title="t", created_at=1, updated_at=3, events=0)
     add_session(store, row, "", rows_of(log))
@@ -292,7 +292,7 @@ def test_an_export_that_was_packed_is_read_and_one_that_was_cut_is_said(tmp_path
 
 
 def test_a_conversation_that_goes_round_in_circles_is_followed_to_its_end() -> None:
-    from treadle.app.reports.imported_log import ForeignCall, ForeignResult
+    from treadle.app.importing.imported_log import ForeignCall, ForeignResult
 
     call = ForeignCall(id="1", name="look at\x1b it", arguments={"path": "a"})
     messages = [ForeignMessage(role=Role.USER, at=5, content=(Text(text="go"),))]
@@ -320,7 +320,7 @@ def test_a_full_or_read_only_store_says_so_and_keeps_what_was_there(tmp_path: Pa
     pages = sqlite3.connect(home / "sessions.db").execute("PRAGMA page_count").fetchone()[0]
     store.write_now(lambda connection: connection.execute(f"PRAGMA max_page_count={pages}"))
     row = SessionRow(id="big", workspace="/w", model="m", title="t", created_at=1, updated_at=1, events=0)
-    from treadle.app.reports.session_import import rows_of
+    from treadle.app.importing.session_import import rows_of
 
     with pytest.raises(StoreError) as raised:
         add_session(store, row, "", rows_of([event("big", seq) for seq in range(1, 900)]))

@@ -27,8 +27,8 @@ def _days(text: str) -> float:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Archive them."""
+    from treadle.app.history.session_keeping import archive_sessions, find_session, old_sessions
     from treadle.app.presentation.words import counted
-    from treadle.app.reports.session_keeping import archive_sessions, find_session, old_sessions
     from treadle.cli.agreeing import agreed
     from treadle.protocol.errors import ConfigError
 

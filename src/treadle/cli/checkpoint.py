@@ -92,8 +92,8 @@ def _diff(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> i
 def _prune(store: "Store", row: "SessionRow", *, json: bool) -> int:
     import msgspec
 
+    from treadle.app.checkpoints.opening import opened_checkpoints
     from treadle.app.config.settings import load_settings
-    from treadle.app.history.opening import opened_checkpoints
 
     kept = opened_checkpoints(store, row)
     before = kept.size()
@@ -107,9 +107,9 @@ def _prune(store: "Store", row: "SessionRow", *, json: bool) -> int:
 
 
 def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> int:
+    from treadle.app.checkpoints.opening import opened_checkpoints
     from treadle.app.exits import Exit
     from treadle.app.history.offline import restore_closed
-    from treadle.app.history.opening import opened_checkpoints
     from treadle.app.reports.checkpoint_list import preview_lines
     from treadle.app.wrapping import harmless
     from treadle.protocol.checkpoints import Restore

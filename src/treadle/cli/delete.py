@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Delete it."""
-    from treadle.app.reports.session_keeping import delete_session, find_session
+    from treadle.app.history.session_keeping import delete_session, find_session
     from treadle.app.wrapping import harmless
     from treadle.cli.agreeing import agreed
 

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write it."""
-    from treadle.app.reports.session_export import export_all, export_session, write_export
+    from treadle.app.history.session_export import export_all, export_session, write_export
     from treadle.protocol.errors import ConfigError
 
     if bool(arguments.id) is arguments.all:

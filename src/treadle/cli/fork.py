@@ -13,9 +13,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Copy it."""
+    from treadle.app.checkpoints.opening import opened_checkpoints
     from treadle.app.compose import session_log
     from treadle.app.history.forking import fork_session
-    from treadle.app.history.opening import opened_checkpoints
 
     with session_log(arguments.id) as (row, store):
         new, checkpoints = asyncio.run(fork_session(store, row, arguments.at))

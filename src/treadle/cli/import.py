@@ -22,7 +22,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     if arguments.path is None:
         raise ConfigError("import-nothing", "What is to be imported?", fix="treadle import PATH")
-    from treadle.app.reports.session_import import import_sessions
+    from treadle.app.importing.session_import import import_sessions
 
     code = 0
     for report in import_sessions(arguments.path.expanduser().absolute()):

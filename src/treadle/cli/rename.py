@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Rename it."""
-    from treadle.app.reports.session_keeping import rename_session
+    from treadle.app.history.session_keeping import rename_session
     from treadle.app.wrapping import harmless
 
     row = rename_session(arguments.id, " ".join(arguments.name))

@@ -1,1 +1,1 @@
-"""A session's past: its checkpoints, and the ways back to them."""
+"""A session as a whole: kept, exported, played again, copied, and taken back while it is closed."""

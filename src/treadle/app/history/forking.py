@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from treadle.app.assembly import clock
+from treadle.app.checkpoints.points import Points
 from treadle.app.compose import new_session_id
-from treadle.app.history.points import Points
 from treadle.engine.core import texts
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from treadle.app.assembly import clock
-from treadle.app.history.checkpoints import FileCheckpoints
+from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.engine.core.advance import advance
 from treadle.engine.core.effects import Effect, RestoreCheckpoint, Seal, TakeCheckpoint
 from treadle.engine.core.history import last_state

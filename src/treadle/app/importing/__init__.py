@@ -1,1 +1,1 @@
-"""Taking over what other coding agents know: rules, MCP servers, permissions."""
+"""Taking over what other programs have: their sessions, and the rules, servers and permissions of other agents."""

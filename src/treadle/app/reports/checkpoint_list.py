@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from treadle.app.history.checkpoints import FileCheckpoints
-from treadle.app.history.opening import opened_checkpoints
-from treadle.app.history.points import Points
+from treadle.app.checkpoints.files import FileCheckpoints
+from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
 from treadle.store.sqlite import SessionRow, Store

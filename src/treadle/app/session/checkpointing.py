@@ -15,7 +15,7 @@ from treadle.protocol.errors import TreadleError
 from treadle.store.sqlite import SessionRow, Store
 
 if TYPE_CHECKING:
-    from treadle.app.history.checkpoints import FileCheckpoints
+    from treadle.app.checkpoints.files import FileCheckpoints
     from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 
 
@@ -31,7 +31,7 @@ def session_files(store: Store, row: SessionRow, roots: Roots, settings: Setting
 
     @cache
     def opened() -> "FileCheckpoints":
-        from treadle.app.history.opening import session_checkpoints
+        from treadle.app.checkpoints.opening import session_checkpoints
 
         return session_checkpoints(store, row.id, (row.workspace, *roots.folders), ignored=settings.checkpoints.ignored)
 

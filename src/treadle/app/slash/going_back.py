@@ -2,8 +2,8 @@
 
 import asyncio
 
+from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log
-from treadle.app.history.points import Points
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.words import clip_text
 from treadle.app.session.access import SessionAccess
@@ -44,8 +44,8 @@ def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
 
 def fork(session: SessionAccess, argument: str) -> CommandAnswer:
     """Copy the session; this one goes on."""
+    from treadle.app.checkpoints.opening import opened_checkpoints
     from treadle.app.history.forking import fork_session
-    from treadle.app.history.opening import opened_checkpoints
 
     if argument and not argument.isdecimal():
         return wrong("/fork needs the number of a turn, or nothing: /fork [N] (/rewind lists the turns).")

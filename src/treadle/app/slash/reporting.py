@@ -10,6 +10,8 @@ import msgspec
 
 from treadle.app.compose import session_log
 from treadle.app.config.settings import read_layers
+from treadle.app.history.session_export import export_session, write_export
+from treadle.app.history.session_keeping import find_session, rename_session
 from treadle.app.places import config_file
 from treadle.app.presentation.words import counted, money
 from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
@@ -18,8 +20,6 @@ from treadle.app.reports.jobs import list_jobs
 from treadle.app.reports.left_report import left_lines, left_notes, left_report
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
-from treadle.app.reports.session_export import export_session, write_export
-from treadle.app.reports.session_keeping import find_session, rename_session
 from treadle.app.reports.session_list import listed_sessions
 from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from treadle.app.reports.imported_log import LATEST, ForeignCall, ForeignResult, as_json
+from treadle.app.importing.imported_log import LATEST, ForeignCall, ForeignResult, as_json
 from treadle.protocol.messages import Document, Image, Text, Thinking
 from treadle.protocol.usage import Usage
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from treadle.app.reports.foreign_blocks import (
+from treadle.app.importing.foreign_blocks import (
     count_in,
     json_list,
     parsed,
@@ -18,7 +18,7 @@ from treadle.app.reports.foreign_blocks import (
     wire_call,
     wire_result,
 )
-from treadle.app.reports.imported_log import ForeignCall, ForeignMessage, ForeignResult, ForeignSession, merged
+from treadle.app.importing.imported_log import ForeignCall, ForeignMessage, ForeignResult, ForeignSession, merged
 from treadle.protocol.messages import Role, Text
 from treadle.protocol.patterns import regex
 from treadle.protocol.usage import Usage

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from treadle.app.history.checkpoints import FileCheckpoints
+from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.places import data_directory
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import SessionStarted

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from treadle.app.reports.foreign_blocks import numbered_lines
-from treadle.app.reports.imported_log import LATEST, LogBuilder
-from treadle.app.reports.session_export import EXPORT_VERSION, ExportHeader
+from treadle.app.history.session_export import EXPORT_VERSION, ExportHeader
+from treadle.app.importing.foreign_blocks import numbered_lines
+from treadle.app.importing.imported_log import LATEST, LogBuilder
 from treadle.engine.core.history import last_state
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError

@@ -59,7 +59,7 @@ def export_session(prefix: str, form: str, *, redact: bool = False) -> Iterator[
             return
         log = store.read(row.id)
         if form == "html":
-            from treadle.app.reports.session_html import session_page
+            from treadle.app.history.session_html import session_page
 
             yield from (piece.encode() for piece in session_page(row, log, lambda text: visible(hide(text))))
         else:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from treadle.app.assembly import clock
+from treadle.app.checkpoints.opening import forget_checkpoints
 from treadle.app.compose import open_store
-from treadle.app.history.opening import forget_checkpoints
 from treadle.app.places import outputs
 from treadle.app.session.checklist_file import remove_checklist
 from treadle.app.session.wire import Address

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.history.points import Points, chain
+from treadle.app.checkpoints.points import Points, chain
 from treadle.app.places import data_directory
 from treadle.app.report import print_notice
 from treadle.engine.core.history import last_state

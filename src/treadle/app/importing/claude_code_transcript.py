@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from treadle.app.reports.foreign_blocks import (
+from treadle.app.importing.foreign_blocks import (
     numbered_lines,
     parsed,
     shown_block,
@@ -15,7 +15,7 @@ from treadle.app.reports.foreign_blocks import (
     wire_call,
     wire_result,
 )
-from treadle.app.reports.imported_log import ForeignMessage, ForeignSession, merged
+from treadle.app.importing.imported_log import ForeignMessage, ForeignSession, merged
 from treadle.protocol.messages import Role
 from treadle.protocol.usage import Usage
 

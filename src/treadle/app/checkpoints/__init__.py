@@ -1,0 +1,1 @@
+"""The files of sessions at points in time: where they are kept, and how one goes back."""
