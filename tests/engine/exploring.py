@@ -71,6 +71,7 @@ from treadle.protocol.notifications import CallStatus, Notification, Phase
 from treadle.protocol.permissions import (
     Allowance,
     AllowScope,
+    CallAsked,
     Decision,
     Mode,
     OptionKind,
@@ -354,7 +355,7 @@ def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator
 def answer_to(question: Question, choice: Choose) -> Answer:
     """Choose one of the answers that a question takes."""
     permission = question.kind is QuestionKind.PERMISSION
-    keys = permission or question.kind is QuestionKind.BUDGET
+    keys = question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET, QuestionKind.ELICITATION)
     option = OptionKind(choice(question.options if keys else (OptionKind.ANSWER,)))
     has_run = question.denial is not None or question.copy is not None
     can_amend = permission and not has_run and option is not OptionKind.REJECT_ONCE
@@ -375,6 +376,16 @@ ENCLOSED = Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text=
 def asked_by_user(world: World, number: int) -> list[EventData]:
     """List what a user may want now, beside answers."""
     queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
+    asks = [
+        CallAsked(call_id=call.call.id, question_id=f"{call.call.id}-asks-{number}", text="what?")
+        for call in world.state.calls
+        if call.status is CallStatus.RUNNING
+    ]
+    withdrawn = [
+        CallAsked(call_id=one.call_id, question_id=one.id)
+        for one in world.state.questions
+        if one.kind is QuestionKind.ELICITATION
+    ]
     allowed = [RevokeAllowance(allowance_id=one.id) for one in world.state.allowances]
     return [
         Prompt(id=f"p{number}", content=(Text(text="do it"),), enclosed=(ENCLOSED,)),
@@ -393,6 +404,8 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         SetPresence(user_present=True),
         *queued,
         *allowed,
+        *asks,
+        *withdrawn,
     ]
 
 

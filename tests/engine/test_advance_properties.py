@@ -194,3 +194,18 @@ def _report_cancelled(world: World, effect: Effect) -> None:
         world.settle("", world.failure(effect.step, effect.attempt, ErrorKind.CANCELLED))
     else:
         world.work_on(effect, unhelpful)
+
+
+def test_an_interrupted_reply_whose_program_is_killed_leaves_no_result_without_its_call() -> None:
+    world = World().begin()
+    world.take(Prompt(id="p", content=(Text(text="do it"),)))
+    world.take(world.ready())
+    proposed = world.new_call("look")
+    assert proposed is not None
+    world.take(proposed)
+    world.take(Interrupt())
+    world.take(Resumed(user_present=True))
+    world.take(Prompt(id="q", content=(Text(text="and now"),)))
+    world.take(world.ready())
+    check_messages(world.transcript.messages(ToolProtocol.NATIVE))
+    assert fold(through_codec(world.log)) == world.state

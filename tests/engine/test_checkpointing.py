@@ -33,11 +33,14 @@ class KeptFiles:
         self.log = log
         self.slow: asyncio.Event | None = None
         self.broken = ""
+        self.unexpected: Exception | None = None
 
     async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
         now = self.files
         if self.slow is not None:
             await self.slow.wait()
+        if self.unexpected is not None:
+            raise self.unexpected
         if self.broken:
             raise StoreError("checkpoints-broken", "The files cannot be kept.", why=self.broken, fix="")
         return CheckpointTaken(n=n, step=0, moment=Moment.BEFORE, trees=(now,), files=int(last != (now,)))
@@ -176,6 +179,21 @@ async def test_restored_files_can_be_restored_back_and_the_model_is_told() -> No
     assert "The user restored files to an earlier state (checkpoint 1)" in str(provider.requests[-1].messages[-1])
 
 
+async def test_nothing_is_restored_where_the_files_cannot_be_kept_as_they_are() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+        kept.broken = "The disk is full."
+        await run.session.post(Restore(checkpoint=1, conversation=True, to=2))
+        await run.until(Notice)
+    assert (kept.files, run.of(Rewound)) == ("one", [])
+    (restored,) = run.of(Restored)
+    assert restored.error == "The files cannot be kept. The disk is full."
+
+
 async def test_a_message_waits_while_files_are_restored() -> None:
     log = FakeLog()
     kept = KeptFiles(log)
@@ -260,3 +278,21 @@ async def test_nothing_is_restored_in_the_middle_of_a_turn() -> None:
         with pytest.raises(RefusedError) as refused:
             await run.session.post(Restore(checkpoint=1))
     assert refused.value.why == "a turn is going on: interrupt it first"
+
+
+async def test_what_nobody_expected_of_a_checkpoint_ends_neither_the_session_nor_restoring() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    traced: list[BaseException] = []
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept, trace=traced.append)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+        kept.unexpected = ImportError("half loaded")
+        await run.session.post(Restore(checkpoint=1))
+        await run.until(Notice)
+        assert run.session.state.files.restoring is None
+        outcome = await run.prompt("on")
+    assert outcome.text == "done"
+    assert [str(error) for error in traced] == ["half loaded"]
+    assert [one.error for one in run.of(Restored)] == ["ImportError: half loaded"]

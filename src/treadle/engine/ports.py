@@ -1,9 +1,11 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from enum import StrEnum
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from treadle.context.compaction import CompactionSettings
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
@@ -13,7 +15,7 @@ from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent,
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
 from treadle.protocol.sealed import PromptPart
-from treadle.protocol.tools import Access, CallResult, Preview, Rights, ToolSpec
+from treadle.protocol.tools import Access, CallResult, Preview, Rights, ToolCall, ToolSpec
 
 Output = Callable[[str], None]
 """Takes live output of a running call."""
@@ -174,6 +176,91 @@ class Checkpoints(Protocol):
         ...
 
 
+class HookDecision(StrEnum):
+    """What hooks say of a call, a message or the end of a turn; the last of these that one of them says counts."""
+
+    NONE = "none"
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class HookWord(Struct, frozen=True, kw_only=True):
+    """What the hooks of one moment say together. `by` names the hook that decided, with where it is from.
+
+    A call runs with these `arguments` instead of its own; `context` is told to the model, `output` stands in the place
+    of what the call brought. With `stop` the turn ends, for that reason.
+    """
+
+    decision: HookDecision = HookDecision.NONE
+    reason: str = ""
+    by: str = ""
+    arguments: Mapping[str, Any] | None = None
+    context: str = ""
+    output: str | None = None
+    stop: str | None = None
+
+
+class Hooks(Protocol):
+    """What the user's own programs say at certain moments; none of these raises."""
+
+    async def before_call(self, call: ToolCall, /) -> HookWord:
+        """Look at a call before it is prepared and judged."""
+        ...
+
+    async def permission(self, call: ToolCall, decision: Decision, /) -> HookWord:
+        """Answer in the user's place where a call needs a yes."""
+        ...
+
+    async def after_call(self, call: ToolCall, result: CallResult, /) -> HookWord:
+        """Look at what came of a call."""
+        ...
+
+    async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+        """Look at the answer that ends a turn; where that is denied, the reason is what the model goes on with.
+
+        `again`: the turn itself was begun so.
+        """
+        ...
+
+    async def on_prompt(self, text: str, /) -> HookWord:
+        """Look at what the user asks for; where that is denied, it is not sent."""
+        ...
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What a running call asks the user for: the values of a flat JSON Schema of an object, to open a URL, or a yes.
+
+    `who` asks, such as an MCP server.
+    """
+
+    text: str
+    form: Mapping[str, Any] = field(default_factory=dict)
+    url: str = ""
+    who: str = ""
+
+
+class PersonReply(Struct, frozen=True, kw_only=True):
+    """What the user said to what a call asked. Neither accepted nor declined: nobody is there, or it was withdrawn."""
+
+    accepted: bool = False
+    declined: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+AskPerson = Callable[[Asked], Awaitable[PersonReply]]
+"""Asks the user in the middle of a call."""
+
+
+async def ask_nobody(asked: Asked, /) -> PersonReply:  # noqa: ARG001 - the port's shape
+    """Give the answer that stands for nobody being there."""
+    return PersonReply()
+
+
+ask_person: ContextVar[AskPerson] = ContextVar("ask_person", default=ask_nobody)
+"""How the call that runs in this context asks the user; another task that asks for it takes it from there."""
+
+
 class OutputHandler(Protocol):
     """Brings the end of a turn back to whoever asked for it."""
 
@@ -207,6 +294,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
     checkpoints: Checkpoints | None = None
+    hooks: Hooks | None = None
     clock: Callable[[], int]
     jitter: Callable[[], float]
     observers: Sequence[Observer] = ()

@@ -55,11 +55,16 @@ class Snapshot(Record, frozen=True, kw_only=True):
 
 
 class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
-    """To the session: listen from here on, or from after `cursor`. `key` proves that the client is the user's own."""
+    """To the session: listen from here on, or from after `cursor`. `key` proves that the client is the user's own.
+
+    `kind` is what kind of surface it is, and `name` who uses it: the log names both with what it posts.
+    """
 
     key: str
     version: int
     cursor: FeedCursor | None = None
+    kind: str = "tui"
+    name: str = ""
 
 
 class Post(Tagged, frozen=True, kw_only=True, tag="post"):

@@ -6,6 +6,13 @@ from typing import Any
 from treadle.protocol.base import Record, Tagged
 
 
+class Parent(Record, frozen=True, kw_only=True):
+    """The session that another one came from, and the number of the last event that both have."""
+
+    session_id: str
+    seq: int
+
+
 class Restore(Tagged, frozen=True, kw_only=True, tag="restore"):
     """The user wants the files, the conversation or both to be as they were at a checkpoint.
 
@@ -41,7 +48,8 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     """The files of the workspace at this moment are kept as `trees`, one for each root, under this number.
 
     `files`, `added` and `removed` count what changed since the checkpoint before, with the lines of it. `not_covered`
-    names what is not in it, each with the reason; `more` counts those that are not named.
+    names what is not in it, each with the reason; `more` counts those that are not named. `notice` tells the user of
+    older checkpoints that were lost.
     """
 
     n: int
@@ -53,6 +61,7 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     removed: int = 0
     not_covered: tuple[str, ...] = ()
     more: int = 0
+    notice: str = ""
 
 
 class UnrestoredPath(Record, frozen=True, kw_only=True):

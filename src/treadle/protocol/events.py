@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
+from treadle.protocol.checkpoints import CheckpointTaken, Parent, Restore, Restored, Rewound
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop
-from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind
+from treadle.protocol.permissions import AllowScope, CallAsked, Decision, Mode, OptionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -48,7 +48,7 @@ class Source(Record, frozen=True, kw_only=True):
 
 
 ENGINE = Source(kind="engine")
-IMPORTED, FORKED = Source(kind="import"), Source(kind="fork")
+IMPORTED, FORKED, HOOK = Source(kind="import"), Source(kind="fork"), Source(kind="hook")
 FILES = Source(kind="files")
 """What the user wrote into a file that the session keeps."""
 
@@ -175,13 +175,6 @@ Op: TypeAlias = (
     | Pin
     | Restore
 )
-
-
-class Parent(Record, frozen=True, kw_only=True):
-    """The session that another one came from, and the number of the last event that both have."""
-
-    session_id: str
-    seq: int
 
 
 class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="session_started"):
@@ -318,12 +311,16 @@ class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
 
 
 class CallJudged(Tagged, frozen=True, kw_only=True, tag="call_judged"):
-    """The security layer's answer for one call; `accesses` is what was judged, with the hashes of files to change."""
+    """The security layer's answer for one call; `accesses` is what was judged, with the hashes of files to change.
+
+    Where a hook changed the call, it was judged and runs with these `arguments`.
+    """
 
     call_id: str
     decision: Decision
     preview: Preview
     accesses: tuple[Access, ...] = ()
+    arguments: dict[str, Any] | None = None
 
 
 class CallStarted(Tagged, frozen=True, kw_only=True, tag="call_started"):
@@ -377,6 +374,7 @@ EventData: TypeAlias = (
     | ReplyFailed
     | CallJudged
     | CallStarted
+    | CallAsked
     | CallFinished
     | TimerFired
     | PromptsDelivered

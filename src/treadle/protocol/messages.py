@@ -103,6 +103,7 @@ class EnclosureKind(StrEnum):
     COMMIT = "commit"
     COMMAND = "command"
     SKILL = "skill"
+    HOOK = "hook"
 
 
 class Enclosure(Record, frozen=True, kw_only=True):

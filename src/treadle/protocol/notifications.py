@@ -80,12 +80,20 @@ class TurnStarted(Tagged, frozen=True, kw_only=True, tag="turn_started"):
     turn: int
 
 
+NOT_THE_USER = frozenset({"mcp", "timer", "monitor", "hook"})
+"""Kinds of sources whose prompts are not the user's own words."""
+
+
 class PromptDelivered(Tagged, frozen=True, kw_only=True, tag="prompt_delivered"):
-    """A prompt goes to the model with the next step; `enclosed` names what goes along with it."""
+    """A prompt goes to the model with the next step; `enclosed` names what goes along with it.
+
+    `by` is the source, `kind:id`, of one that the user did not write.
+    """
 
     prompt_id: str
     content: tuple[UserContent, ...]
     enclosed: tuple[str, ...] = ()
+    by: str = ""
 
 
 class QueuedPrompt(Record, frozen=True, kw_only=True):

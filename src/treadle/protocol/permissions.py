@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import field
 
-from treadle.protocol.base import Record
+from treadle.protocol.base import Record, Tagged
 from treadle.protocol.tools import Access, Confinement, CopyChanges, Preview, Risk, SandboxDenial
 
 
@@ -132,6 +132,7 @@ class QuestionKind(StrEnum):
     GUIDANCE = "guidance"
     BUDGET = "budget"
     SUMMARY = "summary"
+    ELICITATION = "elicitation"
 
 
 class Question(Record, frozen=True, kw_only=True):
@@ -140,7 +141,8 @@ class Question(Record, frozen=True, kw_only=True):
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
     about a second run of a call that the sandbox stopped, with the right that it lacked; with `copy` about keeping what
     the call's command changed in a throw-away copy. Where a limit is reached, `more` is what a yes gives, in words:
-    `up to $10.00`. A summary is asked about with its text as the preview.
+    `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
+    it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened.
     """
 
     id: str
@@ -155,3 +157,18 @@ class Question(Record, frozen=True, kw_only=True):
     denial: SandboxDenial | None = None
     copy: CopyChanges | None = None
     more: str = ""
+    form: dict[str, Any] = field(default_factory=dict)
+    url: str = ""
+
+
+class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):
+    """A running call asks the user for something, or withdraws what it asked (without a `text`).
+
+    `form` is a flat JSON Schema of an object whose values are wanted, `url` an address to be opened.
+    """
+
+    call_id: str
+    question_id: str
+    text: str = ""
+    form: dict[str, Any] = field(default_factory=dict)
+    url: str = ""

@@ -22,6 +22,7 @@ from treadle.engine.core.effects import (
     Effect,
     Notify,
     Seal,
+    Transition,
     model_work,
     step_work,
     timer_work,
@@ -44,7 +45,6 @@ from treadle.engine.core.state import (
     with_model,
     with_notes,
 )
-from treadle.engine.core.transition import Transition
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
@@ -89,7 +89,7 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     TurnStop,
 )
-from treadle.protocol.permissions import OptionKind, QuestionKind
+from treadle.protocol.permissions import CallAsked, OptionKind, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -142,9 +142,7 @@ def _refold(state: State, event: Event) -> State:
             return replace(sealing.read(event.data.state), seq=event.seq)
         refuse_illegal(state, event)
         return _take(state, event)[0]
-    except RefusedError as error:
-        raise DriftError(event.seq, type(event.data).__name__, error.why) from error
-    except StoreError as error:
+    except (RefusedError, StoreError) as error:
         raise DriftError(event.seq, type(event.data).__name__, error.why) from error
     except (AssertionError, LookupError, StopIteration, TypeError, ValueError) as error:
         raise DriftError(event.seq, type(event.data).__name__, str(error)) from error
@@ -181,7 +179,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case Restore() as data:
             return files.restore(state, data)
         case CheckpointTaken() as data:
-            return files.taken(state, data), []
+            return files.taken(state, data)
         case Restored() as data:
             return files.restored(state, data)
         case Rewound() as data:
@@ -218,12 +216,16 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return calls.started(state, data)
         case CallFinished() as data:
             return calls.finished(state, data)
+        case CallAsked() as data:
+            return answers.call_asked(state, data)
         case ResultMade() | QuestionPut() | ChecklistUpdated():
             return _as_sealed(state, event.data), []
         case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled() | StateSealed():
             return state, []
-        case TimerFired(timer=timer):
-            return _time_is_up(state) if _bounds_turn(state, timer) else replies.retry_now(state)
+        case TimerFired(timer=timer) if _bounds_turn(state, timer):
+            return _interrupt(replace(state, stopping=TurnStop.TIME))
+        case TimerFired():
+            return replies.retry_now(state)
         case _:
             assert_never(event.data)
 
@@ -269,15 +271,13 @@ def _bounds_turn(state: State, timer: str) -> bool:
     return state.turn is not None and timer == turn_timer(state.turn.number)
 
 
-def _time_is_up(state: State) -> Transition:
-    return _interrupt(replace(state, stopping=TurnStop.TIME))
-
-
 def _answer(state: State, data: Answer) -> Transition:
     state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
         return answers.call_answered(state, question, data)
+    if question.kind is QuestionKind.ELICITATION:
+        return answers.elicitation_closed(state, question.id, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
         case AwaitingBudget() as held:
@@ -337,7 +337,7 @@ def _set_presence(state: State, data: SetPresence) -> Transition:
 
 
 def _withdraw_questions(state: State) -> Transition:
-    effects: list[Effect] = []
+    state, effects = answers.close_elicitations(state)
     for call in state.calls:
         if call.status is CallStatus.ASKING:
             state, more = interruptions.ask_again(state, call)
@@ -359,8 +359,12 @@ def _withdraw_questions(state: State) -> Transition:
 
 def _resume(state: State, data: Resumed) -> Transition:
     state, effects = files.go_on_after_restart(replace(state, user_present=data.user_present))
+    state, closed = answers.close_elicitations(state)  # who asked is gone with its program
+    effects += closed
     if state.cancelling:
-        state, more = interruptions.abandon(state)
+        # Of a reply that did not become whole the log has no calls, so none of them has a result.
+        unwritten = isinstance(state.activity, AwaitingReply)
+        state, more = (interruptions.drop_unfinished_reply if unwritten else interruptions.abandon)(state)
         return replace(state, activity=Idle()), effects + more
     state, more = _take_up(state, data)
     return state, [*effects, *turns.bound_time(state), *more]

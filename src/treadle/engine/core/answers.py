@@ -15,13 +15,20 @@ from treadle.engine.core.calls import (
     start,
     with_remark,
 )
-from treadle.engine.core.effects import Effect, JudgeCall, Notify, Remember
+from treadle.engine.core.effects import Effect, JudgeCall, Notify, PassAnswer, Remember, Transition
 from treadle.engine.core.interruptions import asks, judge_again
 from treadle.engine.core.state import CallState, State, guarded, replace, with_enclosed, with_note
-from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, RevokeAllowance
-from treadle.protocol.notifications import AllowancesChanged, CallStatus
-from treadle.protocol.permissions import Allowance, AllowScope, Decision, OptionKind, Question
+from treadle.protocol.notifications import AllowancesChanged, CallStatus, QuestionAsked, QuestionClosed
+from treadle.protocol.permissions import (
+    Allowance,
+    AllowScope,
+    CallAsked,
+    Decision,
+    OptionKind,
+    Question,
+    QuestionKind,
+)
 from treadle.protocol.tools import CallResult, Confinement, Outcome, Right, Rights, SandboxDenial, result_text
 
 
@@ -37,6 +44,52 @@ def call_answered(state: State, question: Question, data: Answer) -> Transition:
     else:
         state, more = _act_on(state, call, data)
     return state, effects + more
+
+
+def call_asked(state: State, data: CallAsked) -> Transition:
+    """Put the question of a running call to the user, or withdraw it; without a user nobody answers."""
+    if not data.text:
+        return elicitation_closed(state, data.question_id)
+    if not state.user_present:
+        return state, [PassAnswer(question_id=data.question_id)]
+    wanted = data.form.get("properties")
+    question = Question(
+        id=data.question_id,
+        kind=QuestionKind.ELICITATION,
+        text=data.text,
+        options=(OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE),
+        call_id=data.call_id,
+        arguments=_defaults(wanted) if isinstance(wanted, dict) else {},
+        form=data.form,
+        url=data.url,
+    )
+    return replace(state, questions=(*state.questions, question)), [
+        Notify(notification=QuestionAsked(question=question))
+    ]
+
+
+def _defaults(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: about.get("default", "") if isinstance(about, dict) else "" for name, about in fields.items()}
+
+
+def elicitation_closed(state: State, question_id: str, data: Answer | None = None) -> Transition:
+    """Close the question of a running call, and give the call the answer if there is one."""
+    option, values = (None, {}) if data is None else (data.option, data.arguments or {})
+    if data is not None and data.arguments is None:
+        values = next(question.arguments for question in state.questions if question.id == question_id)
+    state = replace(state, questions=tuple(one for one in state.questions if one.id != question_id))
+    closed = Notify(notification=QuestionClosed(question_id=question_id, option=option))
+    return state, [closed, PassAnswer(question_id=question_id, option=option, values=values)]
+
+
+def close_elicitations(state: State) -> Transition:
+    """Close the questions of running calls, which nobody will answer any more."""
+    effects: list[Effect] = []
+    for question in state.questions:
+        if question.kind is QuestionKind.ELICITATION:
+            state, more = elicitation_closed(state, question.id)
+            effects += more
+    return state, effects
 
 
 def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answer

@@ -4,10 +4,9 @@ from typing import Any
 
 from treadle.engine.core import files, texts
 from treadle.engine.core.budgets import bill
-from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool
+from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool, Transition
 from treadle.engine.core.learning import learn_from, ran_something, with_run
 from treadle.engine.core.state import CallState, State, guarded, replace
-from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, ResultPresented
@@ -147,6 +146,8 @@ def judged(state: State, data: CallJudged) -> Transition:
     """Act on the security layer's answer."""
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
+    if data.arguments is not None:
+        call = replace(call, call=replace(call.call, arguments=data.arguments))
     call = replace(call, decision=data.decision, preview=data.preview, accesses=data.accesses)
     state, effects = _present(state, call)
     state, more = _decided(state, call, data.decision)

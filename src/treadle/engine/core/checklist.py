@@ -3,9 +3,8 @@
 from typing import Any
 
 from treadle.context import focus
-from treadle.engine.core.effects import Notify
+from treadle.engine.core.effects import Notify, Transition
 from treadle.engine.core.state import State, replace, with_note
-from treadle.engine.core.transition import Transition
 from treadle.protocol.notifications import ChecklistChanged
 
 

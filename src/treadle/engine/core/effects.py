@@ -1,12 +1,15 @@
 """Effects: what the machine wants done. Each piece of work has a name, by which it can be cancelled."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from msgspec import field
+
+from treadle.engine.core.state import State
 from treadle.protocol.base import Tagged
 from treadle.protocol.checkpoints import Moment, Restore
 from treadle.protocol.events import Source
 from treadle.protocol.notifications import Notification, TurnOutcome
-from treadle.protocol.permissions import Allowance
+from treadle.protocol.permissions import Allowance, OptionKind
 from treadle.protocol.sealed import Sealed
 from treadle.protocol.tools import Rights, ToolCall
 
@@ -73,6 +76,14 @@ class RestoreCheckpoint(Tagged, frozen=True, kw_only=True, tag="restore_checkpoi
     wanted: Restore
 
 
+class PassAnswer(Tagged, frozen=True, kw_only=True, tag="pass_answer"):
+    """Give a running call what the user said to its question; no `option`: nobody will say anything."""
+
+    question_id: str
+    option: OptionKind | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+
+
 class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):
     """Write to the user's rules what is allowed from now on in every session."""
 
@@ -119,6 +130,7 @@ Effect: TypeAlias = (
     | RunTool
     | TakeCheckpoint
     | RestoreCheckpoint
+    | PassAnswer
     | Remember
     | StartTimer
     | Cancel
@@ -126,6 +138,9 @@ Effect: TypeAlias = (
     | Respond
     | Seal
 )
+
+Transition: TypeAlias = tuple[State, list[Effect]]
+"""What every part of the machine gives: the next state, and what is wanted done because of it."""
 
 
 def model_work(step: int, attempt: int) -> str:

@@ -1,9 +1,8 @@
 """Which checkpoints of the files are taken, and how the user goes back to one."""
 
 from treadle.engine.core import texts
-from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint
+from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
-from treadle.engine.core.transition import Transition
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
 from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Mode
@@ -75,12 +74,12 @@ def go_on_after_restart(state: State) -> Transition:
     return state, effects
 
 
-def taken(state: State, data: CheckpointTaken) -> State:
+def taken(state: State, data: CheckpointTaken) -> Transition:
     """Take note of a checkpoint."""
     files = replace(state.files, taken=data.n, trees=data.trees)
     if (data.moment.ends_work or data.moment is Moment.FOUND) and abs(files.changing) <= data.step:
         files = replace(files, changing=0)
-    return _with(state, files)
+    return _with(state, files), [Notify(notification=Notice(text=data.notice))] if data.notice else []
 
 
 def restore(state: State, data: Restore) -> Transition:

@@ -7,10 +7,12 @@ from msgspec import Struct
 from treadle.context.notified import NotificationReader
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.core.advance import fold
-from treadle.engine.core.state import State
+from treadle.engine.core.advance import advance, fold
+from treadle.engine.core.effects import Effect, Seal
+from treadle.engine.core.state import Compacting, State
 from treadle.protocol.checkpoints import Rewound
-from treadle.protocol.events import Event
+from treadle.protocol.codec import encodable
+from treadle.protocol.events import ENGINE, EditQueued, Event, EventData, Interrupt, Resumed
 from treadle.protocol.notifications import Notification
 from treadle.protocol.sealed import StateSealed, TurnSettled
 
@@ -72,3 +74,29 @@ def last_state(events: Iterable[Event]) -> State:
             tail.clear()
         tail.append(event)
     return fold(tail)
+
+
+def take_whole(state: State, event: Event) -> tuple[State, list[Event], tuple[Effect, ...]]:
+    """Take an event; gives with the state the events to log, what the machine says because of it among them.
+
+    Raises `RefusedError`.
+    """
+    state, effects = advance(state, event)
+    events = [event]
+    for effect in effects:
+        if isinstance(effect, Seal):
+            said = Event(seq=state.seq + 1, at=event.at, source=ENGINE, data=encodable(effect.data))
+            state, more, _ = take_whole(state, said)
+            events += more
+    return state, events, effects
+
+
+def next_to_end(state: State) -> EventData | None:
+    """Give the next event that ends what was going on when a session was left; None where nothing is."""
+    if state.cancelling:
+        return Resumed(user_present=False)
+    if state.queue:
+        return EditQueued(prompt_id=state.queue[0].prompt.id)
+    if state.turn is not None or isinstance(state.activity, Compacting):
+        return Interrupt()
+    return None

@@ -38,7 +38,7 @@ from treadle.protocol.events import (
     TimerFired,
 )
 from treadle.protocol.notifications import CallStatus
-from treadle.protocol.permissions import OptionKind, QuestionKind
+from treadle.protocol.permissions import CallAsked, OptionKind, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -51,6 +51,8 @@ from treadle.protocol.sealed import (
     StateSealed,
     TurnSettled,
 )
+
+_WITH_ARGUMENTS = (QuestionKind.PERMISSION, QuestionKind.ELICITATION)
 
 
 def refuse_illegal(state: State, event: Event) -> None:
@@ -123,6 +125,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _call(state, call_id, CallStatus.JUDGING)
         case CallStarted(call_id=call_id):
             return _call(state, call_id, CallStatus.STARTING)
+        case CallAsked():
+            return _asked(state, data)
         case CallFinished(call_id=call_id):
             return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
         case TimerFired(timer=timer):
@@ -182,13 +186,22 @@ def _answer(state: State, data: Answer) -> str:
     if question is None:
         return "this question was already answered or withdrawn"
     has_run = question.denial is not None or question.copy is not None
-    if data.arguments is not None and (has_run or question.kind is not QuestionKind.PERMISSION):
+    if data.arguments is not None and (has_run or question.kind not in _WITH_ARGUMENTS):
         return "there are no arguments to change"
     if data.arguments is not None and data.option not in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS):
         return "only a call that is allowed can be changed"
-    if question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
+    if question.kind in (*_WITH_ARGUMENTS, QuestionKind.BUDGET):
         return "" if data.option in question.options else f"{data.option} is not among the offered options"
     return "" if data.option is OptionKind.ANSWER else "this question needs an answer in words"
+
+
+def _asked(state: State, data: CallAsked) -> str:
+    known = any(question.id == data.question_id for question in state.questions)
+    if not data.text:
+        return "" if known else "this question was already answered or withdrawn"
+    if known or state.cancelling:
+        return "there is such a question already" if known else "it is being interrupted"
+    return _call(state, data.call_id, CallStatus.RUNNING)
 
 
 def _reply(state: State, step: int, attempt: int) -> str:

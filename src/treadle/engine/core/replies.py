@@ -2,7 +2,7 @@
 
 from treadle.engine.core import checklist, room, texts
 from treadle.engine.core.budgets import Ask, Send, Stop, bill, check_budgets
-from treadle.engine.core.effects import CallModel, Effect, Notify, StartTimer
+from treadle.engine.core.effects import CallModel, Effect, Notify, StartTimer, Transition
 from treadle.engine.core.interruptions import drop_unfinished_reply
 from treadle.engine.core.state import (
     AwaitingBudget,
@@ -13,7 +13,6 @@ from treadle.engine.core.state import (
     replace,
     with_model,
 )
-from treadle.engine.core.transition import Transition
 from treadle.engine.core.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Thinking, text_of

@@ -1,9 +1,8 @@
 """What begins that room is made in the model's window, and what stays in it for good."""
 
 from treadle.engine.core import texts
-from treadle.engine.core.effects import MakeRoom, Notify
+from treadle.engine.core.effects import MakeRoom, Notify, Transition
 from treadle.engine.core.state import CallState, Compacting, State, replace, with_note
-from treadle.engine.core.transition import Transition
 from treadle.protocol.events import CompactNow, Pin
 from treadle.protocol.notifications import QuestionAsked
 from treadle.protocol.permissions import Mode, Question, QuestionKind

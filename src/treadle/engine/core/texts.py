@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from treadle.protocol.checkpoints import Restored
+from treadle.protocol.events import Source
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import CopyChanges, Right, Risk, SandboxDenial
 
@@ -110,6 +111,27 @@ def rejected(comment: str) -> str:
 def comment_on(name: str, comment: str) -> str:
     """Pass on what the user said while approving."""
     return f"While approving {name} the user said: {comment}"
+
+
+def moved_to(old: str, new: str) -> str:
+    """Say that the work goes on in a copy."""
+    return f"From here on the workspace is {new}, a copy of {old} as it was at this step. Work in {new} only."
+
+
+_SOURCES = {
+    "mcp": "a client of Treadle's MCP server",
+    "timer": "a timer that you set",
+    "monitor": "a background command that you watch",
+    "hook": "a hook that the user has set up",
+}
+
+
+def came_from(source: Source, text: str) -> str:
+    """Say whose words a message is where it is not the user's."""
+    begins = " ".join(text.split())[:60]
+    named = f" ({source.id})" if source.id else ""
+    who = f"{_SOURCES.get(source.kind, source.kind)}{named}"
+    return f'The message that begins with "{begins}" was not written by the user. It is from {who}.'
 
 
 def amended(arguments: dict[str, Any]) -> str:

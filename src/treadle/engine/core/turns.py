@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 from treadle.engine.core import checklist, files, guards, room, texts
 from treadle.engine.core.calls import schedule
-from treadle.engine.core.effects import Assemble, Cancel, Effect, Notify, Respond, StartTimer, timer_work, turn_timer
+from treadle.engine.core.effects import (
+    Assemble,
+    Cancel,
+    Effect,
+    Notify,
+    Respond,
+    StartTimer,
+    Transition,
+    timer_work,
+    turn_timer,
+)
 from treadle.engine.core.state import (
     Assembling,
     AwaitingReply,
@@ -21,11 +31,11 @@ from treadle.engine.core.state import (
     with_model,
     with_note,
 )
-from treadle.engine.core.transition import Transition
 from treadle.protocol.events import Delivery, EditQueued
-from treadle.protocol.messages import Enclosure, Text, origins
+from treadle.protocol.messages import Enclosure, Text, origins, text_of
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
+    NOT_THE_USER,
     CallStatus,
     ModelChanged,
     PromptDelivered,
@@ -201,12 +211,16 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
     state = tainted_by(state, (enclosure for waiting in taken for enclosure in waiting.prompt.enclosed))
+    for waiting in taken:
+        if waiting.source.kind in NOT_THE_USER:
+            state = with_note(state, texts.came_from(waiting.source, text_of(waiting.prompt.content)))
     notices: list[Effect] = [
         Notify(
             notification=PromptDelivered(
                 prompt_id=waiting.prompt.id,
                 content=waiting.prompt.content,
                 enclosed=origins(waiting.prompt.enclosed),
+                by=waiting.source.name if waiting.source.kind in NOT_THE_USER else "",
             )
         )
         for waiting in taken

@@ -50,7 +50,7 @@ class SessionPort(Protocol):
         """The conversation so far, as the log tells it."""
         ...
 
-    def post_soon(self, data: EventData) -> None:
+    def post_soon(self, data: EventData, source: Source = ENGINE, /) -> None:
         """Queue an event of the engine; a refusal is of no interest any more."""
         ...
 

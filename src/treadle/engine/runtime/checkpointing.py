@@ -40,17 +40,19 @@ class Checkpointer:
     async def take(self, step: int, moment: Moment) -> None:
         """Keep the files; before a change only where they are not as at the checkpoint before."""
         async with self._lock:
+            await self._keep(step, moment)
+
+    async def _keep(self, step: int, moment: Moment) -> None:
+        try:
             await self._take(step, moment)
+        except TreadleError as error:
+            self._say(f"No checkpoint: {error.what} {error.why}".strip())
 
     async def _take(self, step: int, moment: Moment) -> None:
         if self._checkpoints is None:
             return
         last = self._session.state.files
-        try:
-            taken = await self._checkpoints.take(last.taken + 1, last.trees)
-        except TreadleError as error:
-            self._say(f"No checkpoint: {error.what} {error.why}".strip())
-            return
+        taken = await self._checkpoints.take(last.taken + 1, last.trees)
         if taken.trees != last.trees or moment not in (Moment.BEFORE, Moment.RESTORING):
             await self._session.post(replace(taken, step=step, moment=moment))
 
@@ -72,12 +74,14 @@ class Checkpointer:
     async def _restore(self, wanted: Restore) -> Restored:
         if self._checkpoints is None:
             return Restored(checkpoint=wanted.checkpoint, error="There are no checkpoints in this session.")
+        step = self._session.state.step
+        if wanted.files:
+            # Where the files cannot be kept as they are now, going back could not be undone: then nothing is done.
+            await self._take(step, Moment.RESTORING)
         if wanted.conversation:
             await self._session.post(await self._checkpoints.rewind(wanted))
         if not wanted.files:
             return Restored(checkpoint=wanted.checkpoint)
-        step = self._session.state.step
-        await self._take(step, Moment.RESTORING)
         result = await self._checkpoints.restore(wanted.checkpoint)
-        await self._take(step, Moment.RESTORED)
+        await self._keep(step, Moment.RESTORED)
         return result

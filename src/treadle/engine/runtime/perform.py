@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -15,6 +14,7 @@ from treadle.engine.core.effects import (
     JudgeCall,
     MakeRoom,
     Notify,
+    PassAnswer,
     Remember,
     Respond,
     RestoreCheckpoint,
@@ -29,7 +29,7 @@ from treadle.engine.core.effects import (
 )
 from treadle.engine.core.state import replace, standing
 from treadle.engine.core.texts import INTERRUPTED
-from treadle.engine.ports import Ports, Prepared, RedactedOutput
+from treadle.engine.ports import Asked, Hooks, PersonReply, Ports, Prepared, RedactedOutput, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
@@ -44,11 +44,14 @@ from treadle.engine.runtime.window import (
     bounded_content,
     most_of_one_result,
 )
+from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
+    HOOK,
     CallFinished,
     CallStarted,
     EventData,
+    Interrupt,
     ReplyFailed,
     TimerFired,
 )
@@ -58,7 +61,9 @@ from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
 
 if TYPE_CHECKING:
+    from treadle.engine.runtime.asks import CallAsks
     from treadle.engine.runtime.checkpointing import Checkpointer
+    from treadle.engine.runtime.hooked import BeforeCall
     from treadle.engine.runtime.reader import ReplyReader
 
 _LONGEST_END = 3.0
@@ -74,9 +79,11 @@ class Performer:
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._prepared: dict[str, Prepared] = {}
+        self._heard: dict[str, BeforeCall] = {}
         self._assembler = Assembler(ports, session)
         self._checkpointer = cache(partial(_checkpointer, ports, session))
         self._checkpointing: set[asyncio.Task[None]] = set()
+        self._asks = cache(partial(_call_asks, ports, session))
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
@@ -106,9 +113,11 @@ class Performer:
                     cut=partial(_cut_call, call.id),
                 )
             case TakeCheckpoint(step=step, moment=moment):
-                self._checkpoint(self._checkpointer().take(step, moment))
+                self._checkpoint(self._checkpointer().take(step, moment), self._no_checkpoint)
             case RestoreCheckpoint(wanted=restore):
-                self._checkpoint(self._checkpointer().restore(restore))
+                self._checkpoint(self._checkpointer().restore(restore), partial(self._not_restored, restore))
+            case PassAnswer():
+                self._asks().answer(effect)
             case Remember(allowances=allowances):
                 self._own("remember", lambda: self._remember(allowances))
             case StartTimer(timer=timer, seconds=seconds):
@@ -122,11 +131,27 @@ class Performer:
             case _:
                 assert_never(effect)
 
-    def _checkpoint(self, work: Coroutine[None, None, None]) -> None:
+    def _checkpoint(self, work: Coroutine[None, None, None], broken: Callable[[str], None]) -> None:
         """Begin with what no interrupt stops: it takes moments, and half of it would be no use."""
-        task = self._group.create_task(_unless_late(work), name="checkpoint")
+
+        async def guard() -> None:
+            try:
+                await work
+            except RefusedError:
+                pass  # the session has closed
+            except Exception as error:  # noqa: BLE001 - the task owner; the work itself can go on
+                self._ports.trace(error)
+                broken(self._redact(error))
+
+        task = self._group.create_task(guard(), name="checkpoint")
         self._checkpointing.add(task)
         task.add_done_callback(self._checkpointing.discard)
+
+    def _no_checkpoint(self, trouble: str) -> None:
+        self._session.publish(Notice(text=f"No checkpoint: {trouble}"))
+
+    def _not_restored(self, wanted: Restore, trouble: str) -> None:
+        self._session.post_soon(Restored(checkpoint=wanted.checkpoint, error=trouble))
 
     async def checkpointed(self) -> None:
         """Wait for the checkpoints that are being taken."""
@@ -136,6 +161,10 @@ class Performer:
         """Stop all work."""
         for task in self._tasks.values():
             task.cancel()
+
+    def begin(self, work: str, run: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Begin with other work, which is cancelled with the rest."""
+        self._own(work, run)
 
     def _own(
         self,
@@ -174,6 +203,7 @@ class Performer:
     async def _call_model(self, step: int, attempt: int) -> None:
         state, ports = self._session.state, self._ports
         self._prepared.clear()
+        self._heard.clear()
         spec = ports.model(state.choice.model)
         offer = offer_now(ports, state, self._assembler.tools())
         if not same_offer(offer, self._session.reader.offer):
@@ -199,7 +229,14 @@ class Performer:
         await call_model(call, self._session.post_soon, self._session.publish)
 
     async def _judge(self, call: ToolCall) -> None:
-        event, prepared = await tool_call.judge_call(self._ports, call, standing(self._session.state))
+        now = standing(self._session.state)
+        if self._ports.hooks is None:
+            event, prepared = await tool_call.judge_call(self._ports, call, now)
+        else:
+            from treadle.engine.runtime.hooked import BeforeCall, judge_hooked_call
+
+            heard = self._heard[call.id] = BeforeCall()
+            event, prepared = await judge_hooked_call(self._ports, call, now, heard)
         if prepared is not None:
             self._prepared[call.id] = prepared
         await self._session.post(event)
@@ -235,6 +272,8 @@ class Performer:
             result = result_text(Outcome.FAILED, tool_call.CHANGED_SINCE)
         else:
             result = await self._run_prepared(effect, prepared)
+        if self._asks.cache_info().currsize:
+            self._asks().end(call.id)
         # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
         self._session.post_soon(CallFinished(call_id=call.id, result=result))
 
@@ -268,6 +307,7 @@ class Performer:
     async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
         redactor = self._ports.redactor()
         output = _Live(self._session, effect.call.id, redactor.stream())
+        ask_person.set(partial(self._ask, effect.call.id))  # of this task, which runs this call alone
         try:
             result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
         except asyncio.CancelledError:
@@ -275,24 +315,41 @@ class Performer:
             self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
             raise
         output.finish()
+        if self._ports.hooks is not None:
+            result = await self._hooked(self._ports.hooks, effect.call, result)
         most = most_of_one_result(self._assembler.spec)
         result = tool_call.redacted(replace(result, content=bounded_content(result.content, most)), redactor)
         return tool_call.mark_rerun(result) if effect.rerun else result
+
+    async def _hooked(self, hooks: Hooks, call: ToolCall, result: CallResult) -> CallResult:
+        """Let the hooks look at what came of a call, and end the turn where one of them wants that."""
+        from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
+
+        heard, word = self._heard.pop(call.id, BeforeCall()), await hooks.after_call(call, result)
+        reason = heard.word.stop if word.stop is None else word.stop
+        if reason is not None:
+            self._session.publish(Notice(text=f"A hook ends the turn: {reason}"))
+            self._session.post_soon(Interrupt(), HOOK)
+        return with_hooks_words(result, heard, word)
+
+    async def _ask(self, call_id: str, asked: Asked, /) -> PersonReply:
+        return await self._asks().ask(call_id, asked)
 
     async def _wait(self, timer: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self._session.post(TimerFired(timer=timer))
 
 
+def _call_asks(ports: Ports, session: SessionPort) -> "CallAsks":
+    from treadle.engine.runtime.asks import CallAsks
+
+    return CallAsks(ports, session)
+
+
 def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
     from treadle.engine.runtime.checkpointing import Checkpointer
 
     return Checkpointer(ports.checkpoints, session)
-
-
-async def _unless_late(work: Coroutine[None, None, None]) -> None:
-    with suppress(RefusedError):  # the session has closed
-        await work
 
 
 def _cut_call(call_id: str) -> CallFinished:

@@ -10,15 +10,16 @@ from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.effects import Effect, Notify, Respond, Seal
 from treadle.engine.core.state import State
-from treadle.engine.ports import OutputHandler, Ports
+from treadle.engine.ports import Hooks, OutputHandler, Ports
 from treadle.engine.runtime.feeds import Feed, Feeds
 from treadle.engine.runtime.perform import Performer
+from treadle.engine.runtime.requests import situation_of
 from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
-from treadle.protocol.events import ENGINE, CallFinished, CallStarted, Event, EventData, Prompt, Source
+from treadle.protocol.events import ENGINE, HOOK, CallFinished, CallStarted, Event, EventData, Interrupt, Prompt, Source
 from treadle.protocol.notifications import Notice, Notification
 from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.tools import ToolEffect
@@ -61,6 +62,7 @@ class Session:
         self._published = self.state.seq
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
+        self._ending: asyncio.Future[Prompt | None] | None = None
 
     @property
     def state(self) -> State:
@@ -100,6 +102,11 @@ class Session:
         snapshot = Snapshot(seq=self._published, calls=self._feeds.calls(), live=tuple(self._feeds.live()))
         return Attachment(self._feeds.follow(most=most), self._feeds.number, snapshot)
 
+    def offered(self) -> tuple[str, ...]:
+        """Name the tools that the model is offered now."""
+        gone = self._ports.left_out(self.state.choice.model, situation_of(self.state))
+        return tuple(name for name in self._ports.tools if name not in gone)
+
     def answer_to(self, source: Source, handler: OutputHandler) -> None:
         """Bring the ends of turns that this source asked for to `handler`."""
         self._handlers[source] = handler
@@ -111,16 +118,23 @@ class Session:
         return answered
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
-        """Queue an event and wait until it is in the log; raises `RefusedError` when it is illegal then."""
+        """Queue an event and wait until it is in the log; raises `RefusedError` when it is illegal then.
+
+        An interrupt ends the hooks that are asked whether the turn may end: it has no more than these to stop.
+        """
         if self.closed:
             raise _closed(data)
+        if isinstance(data, Interrupt) and self.state.turn is None and self._ending is not None:
+            asking, self._ending = self._ending, None
+            if asking.cancel():
+                return
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._put(_Posted(data, source, accepted))
         await accepted
 
-    def post_soon(self, data: EventData) -> None:
+    def post_soon(self, data: EventData, source: Source = ENGINE) -> None:
         """Queue an event of the engine; a refusal is of no interest any more."""
-        self._put(_Posted(data, ENGINE, None))
+        self._put(_Posted(data, source, None))
 
     def _put(self, posted: _Posted) -> None:
         self._inbox.append(posted)
@@ -176,10 +190,37 @@ class Session:
             raise
         for posted in accepted:
             posted.accept()
+        if self._ports.hooks is not None:
+            effects = self._held_for(self._ports.hooks, effects, performer)
         for effect in effects:
             self._act(effect, performer)
         self._published = events[-1].seq
         await self._observe(events)
+
+    def _held_for(self, hooks: Hooks, effects: list[Effect], performer: Performer) -> list[Effect]:
+        """Hold back what says that a turn is over until the hooks have let it end; gives the rest."""
+        from treadle.engine.runtime.hooked import ended_turn, going_on, reports_end
+
+        ended = ended_turn(effects)
+        if ended is None:
+            return effects
+        held = [effect for effect in effects if reports_end(effect)]
+
+        async def end() -> None:
+            asking = self._ending = asyncio.ensure_future(going_on(hooks, ended, held))
+            try:
+                await asyncio.wait((asking,))
+            finally:
+                if not asking.done():
+                    asking.cancel()
+                    await asyncio.wait((asking,))
+            if not asking.cancelled() and (prompt := asking.result()) is not None:
+                await self.post(prompt, HOOK)
+            for effect in held:
+                self._act(effect, performer)
+
+        performer.begin("end of turn", end)
+        return [effect for effect in effects if effect not in held]
 
     async def _observe(self, events: Sequence[Event]) -> None:
         for observer in self._ports.observers:
@@ -240,16 +281,20 @@ class Session:
     async def _keep_last(self, *kinds: type[EventData]) -> None:
         """Log what `close` has not stopped, or the outcome of what it has, so that nothing known is lost."""
         events: list[Event] = []
+        effects: list[Effect] = []
         for posted in [posted for posted in self._inbox if isinstance(posted.data, kinds)]:
             self._inbox.remove(posted)
             try:
-                self._take(self._stamp(posted.data, posted.source), events)
+                effects += self._take(self._stamp(posted.data, posted.source), events)
             except RefusedError as refusal:
                 posted.refuse(refusal)
                 continue
             posted.accept()
         if events:
             await self._ports.log.append(events, durable=True)
+            for effect in effects:
+                if isinstance(effect, Notify):
+                    self.publish(effect.notification)
             await self._observe(events)
 
     def _refuse_rest(self) -> None:

@@ -1,0 +1,113 @@
+"""What hooks change of calls and of the end of a turn."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle.engine.core.effects import Effect, Notify, Respond
+from treadle.engine.core.state import replace
+from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
+from treadle.engine.runtime.tool_call import judge_call
+from treadle.protocol.events import HOOK, CallFinished, CallJudged, Prompt
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import TurnEnded, TurnStop
+from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
+from treadle.protocol.tools import CallResult, Preview, Risk, ToolCall
+
+
+class BeforeCall(Struct):
+    """What hooks said of a call before it runs, for when it has run, and the arguments that they gave it."""
+
+    word: HookWord = HookWord()
+    changed: dict[str, Any] | None = None
+
+
+async def judge_hooked_call(
+    ports: Ports, call: ToolCall, standing: Standing, heard: BeforeCall
+) -> tuple[CallJudged | CallFinished, Prepared | None]:
+    """Judge a call as `judge_call` does, with what hooks say of it, which is noted as `heard`."""
+    hooks = ports.hooks
+    assert hooks is not None  # noqa: S101 - else nobody asks
+    heard.word = word = await hooks.before_call(call)
+    if word.decision is HookDecision.DENY:
+        return denied_by_hook(call, word), None
+    if word.arguments is not None and word.arguments != call.arguments:
+        heard.changed = dict(word.arguments)
+        call = replace(call, arguments=heard.changed)
+    event, prepared = await judge_call(ports, call, standing)
+    if isinstance(event, CallFinished):
+        return event, prepared
+    decision = with_word(event.decision, word)
+    if decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
+        decision = with_word(decision, await hooks.permission(call, decision))
+    return replace(event, decision=decision, arguments=heard.changed), prepared
+
+
+def denied_by_hook(call: ToolCall, word: HookWord) -> CallJudged:
+    """Deny a call that a hook denies."""
+    decision = Decision(verdict=Verdict.DENY, risk=Risk.NONE, reasons=(_reason(word, "a hook denies it"),))
+    return CallJudged(call_id=call.id, decision=decision, preview=Preview(title=f"Call {call.name}"))
+
+
+def with_word(decision: Decision, word: HookWord) -> Decision:
+    """Let hooks ask about a call that would run, or say yes to one that would be asked about, unless it is critical."""
+    match word.decision:
+        case HookDecision.DENY:
+            return replace(
+                decision, verdict=Verdict.DENY, reasons=(_reason(word, "a hook denies it"), *decision.reasons)
+            )
+        case HookDecision.ASK if decision.verdict is Verdict.ALLOW:
+            verdict, said = Verdict.REQUIRE_USER_CONFIRMATION, _reason(word, "a hook wants it asked")
+        case HookDecision.ALLOW if _may_allow(decision):
+            verdict, said = Verdict.ALLOW, _reason(word, "a hook allows it")
+        case _:
+            return decision
+    return replace(decision, verdict=verdict, reasons=(said, *decision.reasons))
+
+
+def _may_allow(decision: Decision) -> bool:
+    return decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION and decision.risk is not Risk.CRITICAL
+
+
+def _reason(word: HookWord, otherwise: str) -> Reason:
+    return Reason(rule="hook", text=word.reason or otherwise, source=word.by)
+
+
+def with_hooks_words(result: CallResult, heard: BeforeCall, word: HookWord) -> CallResult:
+    """Add what hooks tell the model to a result, and that one changed the call."""
+    content = result.content
+    if word.output is not None:
+        content = (Text(text=word.output),)
+    if heard.changed is not None:
+        written = msgspec.json.encode(heard.changed, order="deterministic").decode()
+        content = (Text(text=f"A hook changed this call. It ran with these arguments instead: {written}"), *content)
+    added = tuple(Text(text=f"\n[Hook] {one.context}") for one in (heard.word, word) if one.context)
+    return replace(result, content=(*content, *added))
+
+
+def ended_turn(effects: Sequence[Effect]) -> TurnEnded | None:
+    """Find the end of a turn that hooks are asked about: that of one with an answer."""
+    for effect in effects:
+        match effect:
+            case Notify(notification=TurnEnded(outcome=outcome) as ended) if outcome.stop is TurnStop.END_TURN:
+                return ended
+            case _:
+                pass
+    return None
+
+
+def reports_end(effect: Effect) -> bool:
+    """Whether an effect tells that a turn is over."""
+    return isinstance(effect, Respond) or (isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded))
+
+
+async def going_on(hooks: Hooks, ended: TurnEnded, effects: Sequence[Effect]) -> Prompt | None:
+    """Ask the hooks whether a turn may end, as the effects say; gives what the model goes on with, if not."""
+    again = any(isinstance(effect, Respond) and HOOK in effect.sources for effect in effects)
+    word = await hooks.before_end(ended.outcome.text, again=again)
+    if word.decision is not HookDecision.DENY or word.stop is not None:
+        return None
+    return Prompt(id=uuid.uuid4().hex, content=(Text(text=word.reason or "Go on: the work is not done yet."),))
