@@ -10,8 +10,11 @@ from typing import Any
 from tests.e2e.process import Ended, Program
 from tests.e2e.test_context import call
 from treadle.app.exits import Exit
+from treadle.protocol.events import CallStarted, Event, Prompt, Source
+from treadle.protocol.messages import Text
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
+from treadle.store.sqlite import Store
 
 MODEL = "anthropic-compatible/main"
 
@@ -78,7 +81,7 @@ async def test_edits_and_commands_are_undone_and_what_the_user_did_since_stays(t
         True,
     )
     asked = await program.run("checkpoint", "restore", "2", cwd=work)
-    assert (asked.code, "add --yes" in asked.err) == (Exit.CONFIG, True)
+    assert (asked.code, "Add --yes" in asked.err) == (Exit.CONFIG, True)
     done = await program.run("checkpoint", "restore", "2", "--yes", cwd=work)
     assert (done.code, tree(work)) == (0, {**edited, "user.txt": "the user's own\n"}), done.err + done.out
     done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
@@ -132,6 +135,7 @@ async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
         for expected in ("two\n", "one\n"):
             undone = await headless(program, work, server, "/undo", "--continue")
             assert (undone.code, (work / "a.txt").read_text()) == (Exit.DONE, expected), undone.err
+            assert "1 file restored" in undone.err
         nothing = await headless(program, work, server, "/undo", "--continue")
         assert "nothing to undo" in nothing.err + nothing.out
         turns_listed = await headless(program, work, server, "/rewind", "--continue")
@@ -173,6 +177,9 @@ async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
         (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+        assert (await program.run("checkpoint", "diff", "1", cwd=work)).code == Exit.DONE
+        assert (await program.run("archive", row["id"], cwd=work)).code == Exit.DONE
+        assert len(await listed(program, work, "--session", row["id"])) == 3
         forked = await program.run("fork", row["id"], "--at", "1", cwd=work)
         assert (forked.code, forked.out.count("\n")) == (0, 1), forked.err
         new = forked.out.strip()
@@ -205,3 +212,117 @@ async def test_after_a_kill_edits_are_brought_back_and_what_nobody_knows_is_a_co
     assert (done.code, "own.txt: It was changed when the program ended" in done.out) == (Exit.FAILED, True), done
     left = {"own.txt": "half\n", "started": "", "user.txt": "written after the kill\n"}
     assert tree(work) == {**before, **left}, done.err + done.out
+
+
+async def test_each_checkpoint_has_its_place_in_the_conversation(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),))
+    async with ScriptedServer(turns) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+    for n, gone in ((3, 0), (2, 1), (1, 1)):
+        shown = await program.run("checkpoint", "restore", str(n), "--conversation", "--preview", cwd=work)
+        assert f"{gone} of 2 turns leave it" in shown.out, (n, shown.out)
+
+
+async def test_a_message_that_waited_when_the_program_was_killed_does_not_keep_files_from_being_restored(
+    tmp_path: Path,
+) -> None:
+    program, work = lay_out(tmp_path)
+    steps = (write("a.txt", "two\n"), call("execute_command", command="touch started; sleep 60", timeout=90))
+    async with ScriptedServer(script(steps)) as server:
+        arguments = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
+        process = await program.start("-p", "Run.", *arguments, cwd=work)
+        while not (work / "started").exists():
+            await asyncio.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        await process.communicate()
+    log = Store(program.home / "sessions.db")
+    (row,) = log.sessions()
+    prompt = Prompt(id="later", content=(Text(text="And then?"),))
+    waiting = Event(seq=row.events + 1, at=row.updated_at, source=Source(kind="tui", id="main"), data=prompt)
+    await log.append(row.id, [waiting], durable=True)
+    log.close()
+    done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
+    assert ((work / "a.txt").read_text(), "cannot be restored" in done.err) == ("one\n", False), done
+    assert (await program.run("audit", "verify", cwd=work)).code == 0
+
+
+async def test_a_session_goes_on_from_an_earlier_step_in_a_copy_of_the_files_as_they_were(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),))
+    async with ScriptedServer(turns) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+    (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+    before = tree(work)
+    other = script((), (write("a.txt", "other\n"), write("c.txt", "c\n")))  # two replies are there already
+    async with ScriptedServer(other) as server:
+        flags: tuple[str, ...] = ("--model", "anthropic-compatible/other", "--base-url", server.base_url)
+        again = await program.run("replay", row["id"], "--from", "3", *flags, "--mode", "full", "--trust", cwd=work)
+        assert again.code == Exit.DONE, again.err
+        sent = str(server.requests[0].body["messages"])
+        assert server.requests[0].body["model"] == "other"
+    assert (tree(work), "The second task." in sent, "From here on the workspace is" in sent) == (before, True, True)
+    copy = tmp_path / "work-replay-1"
+    assert tree(copy) == {"a.txt": "other\n", "own.txt": "mine\n", "c.txt": "c\n"}
+    (copied, *_) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=copy)).out.splitlines()]
+    assert (await program.run("replay", copied["id"], cwd=copy)).code == Exit.DONE
+    assert (await program.run("audit", "verify", cwd=work)).code == 0
+    early = tmp_path / "early"
+    async with ScriptedServer(script(())) as server:
+        flags = ("--model", "anthropic-compatible/other", "--base-url", server.base_url, "--into", str(early))
+        await program.run("replay", row["id"], "--from", "1", *flags, cwd=work)
+        assert "The second task." not in str(server.requests[0].body["messages"])
+    assert tree(early) == {"a.txt": "one\n", "own.txt": "mine\n"}
+    for words, code in (
+        (("--from", "99"), "step-unknown"),
+        (("--from", "1", "--into", str(work)), "checkpoints-folder-used"),
+    ):
+        wrong = await program.run("replay", row["id"], *words, cwd=work)
+        assert (wrong.code != 0, f"[{code}]" in wrong.err) == (True, True), wrong.err
+
+
+async def test_what_the_user_wrote_after_a_kill_right_before_a_change_is_not_the_sessions(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    async with ScriptedServer(script((write("a.txt", "two\n"),))) as server:
+        assert (await headless(program, work, server, "Edit.")).code == Exit.DONE
+    log = Store(program.home / "sessions.db")
+    (row,) = log.sessions()
+    started = next(event.seq for event in log.read(row.id) if isinstance(event.data, CallStarted))
+    await log.set_aside(row.id, started - 1)  # as it is after a kill at this point
+    await log.release(row.id)
+    log.close()
+    (work / "a.txt").write_text("one\n")
+    (work / "own.txt").write_text("the user's own\n")
+    (work / "new.txt").write_text("new\n")
+    kept = tree(work)
+    done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
+    assert (done.code, tree(work)) == (Exit.FAILED, kept), done.out + done.err  # they are conflicts
+    assert (await program.run("audit", "verify", cwd=work)).code == 0
+
+
+async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_named(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    steps = (
+        (call("read_file", path="own.txt"), write("a.txt", "two\n")),
+        (call("execute_command", command="cat a.txt own.txt; date +%N"), call("read_file", path=str(work / "a.txt"))),
+    )
+    async with ScriptedServer(script(*steps)) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+    (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+    before = tree(work)
+    again = await program.run("replay", row["id"], "--tools", "live", "--json", "--mode", "full", "--trust", cwd=work)
+    drifts = [json.loads(line) for line in again.out.splitlines()]
+    assert [(one["step"], one["tool"], one["outcome"]) for one in drifts] == [
+        (1, "read_file", "same"),
+        (1, "write_to_file", "same"),
+        (3, "execute_command", "differs"),
+        (3, "read_file", "same"),
+    ], again.err
+    assert (again.code, tree(work)) == (Exit.FAILED, before)
+    assert tree(tmp_path / "work-replay-1") == before
+    careful = await program.run("replay", row["id"], "--tools", "live", "--mode", "plan", cwd=work)
+    assert (careful.code, "1 the same, 2 different, 1 not run" in careful.out) == (Exit.FAILED, True), careful.out
+    assert "write_to_file: not run: Denied: plan mode changes nothing" in careful.out

@@ -49,23 +49,20 @@ async def test_a_session_is_replayed_without_its_model_and_its_files(tmp_path: P
     assert (strict.code, strict.err) == (Exit.DONE, "")
     assert strict.out.startswith(f"The same: {len(events)} events, ")
     assert len(strict.out.splitlines()) == 1
-    shown = await program.run("replay", "2", cwd=tmp_path)
-    lines = [line.split("  ", 2)[-1] for line in shown.out.splitlines()]
-    assert shown.code == Exit.DONE
-    assert any("user: What is in notes.txt?" in line for line in lines)
-    assert any("model: I look at the notes." in line for line in lines)
-    assert any("read_file: ok: 1 | one" in line for line in lines)
-    assert lines[-1].startswith("The same: ")
     told = await program.run("replay", "2", "--json", cwd=tmp_path)
-    records = [json.loads(line) for line in told.out.splitlines()]
-    assert records[0]["type"] == "prompt"
-    assert (records[-1]["events"], records[-1]["difference"]) == (len(events), None)
+    (record,) = [json.loads(line) for line in told.out.splitlines()]
+    assert (record["events"], record["difference"]) == (len(events), None)
+    session = json.loads((await program.run("sessions", "--json", cwd=tmp_path)).out)["id"]
+    await program.run("archive", session, cwd=tmp_path)
+    packed = await program.run("replay", session, cwd=tmp_path)
+    assert (packed.code, packed.out) == (Exit.DONE, strict.out)
 
 
 @pytest.mark.parametrize("kind", [CallFinished, TurnSettled, Prompt])
 async def test_a_change_in_the_log_is_named_and_ends_with_exit_code_1(kind: type, tmp_path: Path) -> None:
     program = await worked(tmp_path)
-    seq = next(event.seq for event in log_of(program.home) if isinstance(event.data, kind))
+    word = "one" if kind is CallFinished else ""  # of the two calls that run side by side the one that found something
+    seq = next(event.seq for event in log_of(program.home) if isinstance(event.data, kind) and word in str(event.data))
     data = "CAST(replace(CAST(data AS TEXT), 'one', 'ten') AS BLOB)"
     if kind is not CallFinished:
         data = "CAST(replace(CAST(data AS TEXT), 'notes.txt', 'votes.txt') AS BLOB)"
@@ -79,7 +76,6 @@ async def test_a_change_in_the_log_is_named_and_ends_with_exit_code_1(kind: type
     told = await program.run("replay", "2", "--strict", "--json", cwd=tmp_path)
     (record,) = [json.loads(line) for line in told.out.splitlines()]
     assert record["difference"]["seq"] >= seq
-    assert (await program.run("replay", "2", cwd=tmp_path)).code == Exit.DONE
 
 
 async def test_a_damaged_log_and_an_unknown_session_are_refused(tmp_path: Path) -> None:
@@ -110,7 +106,7 @@ async def test_a_session_becomes_a_test_without_secrets_that_passes_and_fails_wh
     tape.write_text(tape.read_text().replace('"outcome":"ok"', '"outcome":"failed"', 1))
     assert _tested(file) == 1
     refused = await program.run("export", "2", "--as-test", "-o", "/proc/no/test.py", cwd=tmp_path)
-    assert (refused.code, "[export-unwritable]" in refused.err) == (Exit.FAILED, True)
+    assert (refused.code, "[export-unwritable]" in refused.err) == (Exit.CONFIG, True)
 
 
 def _tested(file: Path) -> int:

@@ -11,12 +11,13 @@ from pathlib import Path
 from tests.engine.world import check_messages
 from tests.rehearsal.model import ReactingModel
 from tests.rehearsal.replays import replay_trouble
-from treadle.app.assembly import Parts, assemble, clock
+from treadle.app.assembly import assemble
 from treadle.app.compose import Opening, limits_of, open_session, open_store
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
+from treadle.app.session.parts import Parts, clock
 from treadle.app.session.recall import Recalled, recall
 from treadle.app.session.roots import further_roots
 from treadle.engine.core.history import read_past
@@ -192,7 +193,6 @@ async def _open_in_process(run: Run, said: Settings, provider: ScriptedProvider,
         settings=said,
         models=models,
         store=store,
-        tools=(),
         roots=further_roots(run.folder, ()),
         recalled=recalled,
     )

@@ -112,9 +112,9 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
     from treadle.app.history.offline import restore_closed
     from treadle.app.reports.checkpoint_list import preview_lines
     from treadle.app.wrapping import harmless
+    from treadle.cli.agreeing import agreed
     from treadle.protocol.checkpoints import Restore
     from treadle.protocol.codec import encode
-    from treadle.protocol.errors import ConfigError
 
     wanted = Restore(
         checkpoint=arguments.n,
@@ -122,20 +122,13 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
         conversation=arguments.conversation or arguments.both,
     )
     checkpoints = opened_checkpoints(store, row)
-    asks = not arguments.yes and sys.stdin.isatty() and sys.stdout.isatty()
-    if arguments.preview or asks:
+    if arguments.preview or (not arguments.yes and sys.stdout.isatty()):
         lines = preview_lines(store, row, checkpoints, wanted)
         sys.stdout.write(harmless("\n".join(lines)) + "\n")
+        sys.stdout.flush()
     if arguments.preview:
         return 0
-    if not asks and not arguments.yes:
-        raise ConfigError(
-            "restore-unasked",
-            f"Checkpoint {arguments.n} was not restored.",
-            why="Nobody is here to say yes to it.",
-            fix="Look at it with --preview, then add --yes.",
-        )
-    if asks and input("Restore? [y/N] ").strip().lower() not in ("y", "yes"):
+    if not agreed(f"Restore checkpoint {arguments.n}?", yes=arguments.yes):
         return int(Exit.FAILED)
     result = asyncio.run(restore_closed(store, row.id, checkpoints, wanted))
     if arguments.json:

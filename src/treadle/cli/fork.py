@@ -1,7 +1,6 @@
 """Copy a session, to go on from the end of one of its turns; prints the new id."""
 
 import argparse
-import asyncio
 import sys
 
 
@@ -18,7 +17,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.history.forking import fork_session
 
     with session_log(arguments.id) as (row, store):
-        new, checkpoints = asyncio.run(fork_session(store, row, arguments.at))
+        new, checkpoints = fork_session(store, row, arguments.at)
         if checkpoints:
             opened_checkpoints(store, row).copy_to(new, checkpoints)
     sys.stdout.write(f"{new}\n")

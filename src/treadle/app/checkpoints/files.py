@@ -10,9 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.checkpoints.points import Points, chain
+from treadle.app.checkpoints.points import Points
 from treadle.app.places import data_directory
-from treadle.app.report import print_notice
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
@@ -61,8 +60,6 @@ class FileCheckpoints:
     def take_now(self, n: int, last: Sequence[str]) -> CheckpointTaken:
         """Do what `take` does; to be called in a thread."""
         taken = [root.kept.take(f"{self._id}/{n}") for root in self._roots]
-        for notice in filter(None, (one.notice for one in taken)):
-            print_notice(notice)
         trees = tuple(one.tree for one in taken)
         changes = list(self.changes(last, trees)) if len(last) == len(trees) else []
         missing = [
@@ -80,6 +77,7 @@ class FileCheckpoints:
             removed=sum(change.removed or 0 for _, change in changes),
             not_covered=tuple(missing[:_NAMED]),
             more=max(0, len(missing) - _NAMED),
+            notice=" ".join(filter(None, (one.notice for one in taken))),
         )
 
     def changes(self, old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[KeptRoot, TreeChange]]:
@@ -132,7 +130,7 @@ class FileCheckpoints:
         """Give a checkpoint and all after it; raises `SessionError` where there is none of that number."""
         points = Points(self._store, self._id)
         points.checkpoint(checkpoint)
-        return [one for one in chain(points.checkpoints) if one.n >= checkpoint]
+        return [one.data for one in points.checkpoints if one.data.n >= checkpoint]
 
     def _plans(
         self, since: Sequence[CheckpointTaken], now: Sequence[str], own: frozenset[str]
@@ -172,20 +170,14 @@ class FileCheckpoints:
         to = wanted.to or Points(self._store, self._id).conversation_at(wanted.checkpoint)
         return rewound_to(self._store, self._id, to, files=wanted.files)
 
-    def extract(self, trees: Sequence[str], folders: Sequence[Path]) -> None:
-        """Write the files of a checkpoint into empty folders, one for each root."""
-        for root, tree, folder in zip(self._roots, trees, folders, strict=True):
-            root.kept.extract(tree, folder)
-
-    def forget(self) -> None:
-        """Let go of the checkpoints of the session."""
-        for root in self._roots:
-            root.kept.forget(f"{self._id}/")
+    def extract(self, trees: Sequence[str], folder: Path) -> None:
+        """Write the files of the first root, as a checkpoint has them, into an empty folder; raises `TreadleError`."""
+        self._roots[0].kept.extract(trees[0], folder)
 
     def copy_to(self, other: str, last: int) -> None:
         """Keep the checkpoints up to that number for another session, too."""
         for root in self._roots:
-            root.kept.copy_refs(f"{self._id}/", f"{other}/", lambda name: int(name) <= last)
+            root.kept.copy_refs(f"{self._id}/", f"{other}/", lambda name: name.isdecimal() and int(name) <= last)
 
     def tidy(self, most_bytes: int) -> None:
         """Prune where the checkpoints take more than this, and close their files."""

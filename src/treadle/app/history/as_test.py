@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from treadle.app.compose import tool_specs
+from treadle.app.compose import session_log, tool_specs
 from treadle.app.config.settings import Settings, load_settings
 from treadle.app.history.replaying import conditions_now, session_tape
-from treadle.app.session.known_values import session_redactor
+from treadle.app.history.session_export import hidden_in, known_to, write_export
 from treadle.app.session.own_tools import own_tools
 from treadle.engine.ports import TextRedactor
 from treadle.engine.replay.difference import DiffersError
@@ -52,8 +52,9 @@ def export_as_test(prefix: str, output: str = "") -> WrittenTest:
     """
     settings = load_settings({})
     session_id, rows, _ = session_tape(prefix)
-    workspace = _workspace(rows)
-    hidden = hidden_rows(rows, session_redactor(workspace, settings))
+    with session_log(session_id) as (row, store):
+        redactor = known_to(row, store)
+    hidden = hidden_rows(rows, redactor)
     tape = made_exact(Tape(head=tape_head(session_id, settings, rows), rows=hidden))
     redacted = sum(one.data != other.data for one, other in zip(rows, hidden, strict=True))
     if redacted:
@@ -63,14 +64,10 @@ def export_as_test(prefix: str, output: str = "") -> WrittenTest:
     name = re.sub(r"\W", "_", session_id)
     test = Path(output or f"test_session_{name}.py")
     file = test.with_suffix(".jsonl")
-    try:
+    with suppress(OSError):
         test.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(write_tape(tape))
-        test.write_text(_TEST.format(session=session_id, name=name, tape=file.name), encoding="utf-8")
-    except OSError as error:
-        raise SessionError(
-            "export-unwritable", f"{test} cannot be written.", why=str(error), fix="Name another place with -o."
-        ) from error
+    write_export(file, [write_tape(tape)])
+    write_export(test, [_TEST.format(session=session_id, name=name, tape=file.name).encode()])
     return WrittenTest(test=test, tape=file, events=len(tape.rows), redacted=redacted)
 
 
@@ -101,17 +98,12 @@ def _models(rows: Sequence[StoredEvent]) -> set[str]:
     return found
 
 
-def _workspace(rows: Sequence[StoredEvent]) -> str:
-    started = decode_data(rows[0].data, rows[0].version) if rows else None
-    return started.workspace if isinstance(started, SessionStarted) else "/"
-
-
 def hidden_rows(rows: Sequence[StoredEvent], redactor: TextRedactor) -> list[StoredEvent]:
     """Hide the secrets in every text of a log's rows; a row without one stays as it is, byte for byte."""
     found = []
     for row in rows:
         before = msgspec.json.decode(row.data)
-        after = _hidden(before, redactor)
+        after = hidden_in(before, redactor.redact)
         data = row.data if before == after else _own_order(msgspec.json.encode(after), row.version)
         found.append(msgspec.structs.replace(row, data=data))
     return found
@@ -119,18 +111,6 @@ def hidden_rows(rows: Sequence[StoredEvent], redactor: TextRedactor) -> list[Sto
 
 def _own_order(data: bytes, version: int) -> bytes:
     return encode(decode_data(data)) if version == SCHEMA_VERSION else data
-
-
-def _hidden(value: Any, redactor: TextRedactor) -> Any:
-    match value:
-        case str():
-            return redactor.redact(value)
-        case dict():
-            return {name: _hidden(each, redactor) for name, each in value.items()}
-        case list():
-            return [_hidden(each, redactor) for each in value]
-        case _:
-            return value
 
 
 def _made_anew(rows: Sequence[StoredEvent], conditions: Conditions, session_id: str) -> list[StoredEvent]:

@@ -1,45 +1,77 @@
 """Copying a session up to the end of a turn, to go on in another direction."""
 
 import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
-from treadle.app.assembly import clock
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import new_session_id
+from treadle.app.session.parts import clock
 from treadle.engine.core import texts
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Idle, State, with_note
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
-from treadle.protocol.events import FORKED
-from treadle.protocol.sealed import StateSealed
+from treadle.protocol.events import FORKED, SCHEMA_VERSION
+from treadle.protocol.sealed import StateSealed, TurnSettled
 from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow
-from treadle.store.copying import SessionCopy, copy_session
+from treadle.store.keeping import add_session
 from treadle.store.sqlite import SessionRow, Store
 
+_WITH_STATE = (tag_of(TurnSettled), tag_of(StateSealed))
 
-async def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[str, int]:
+
+def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[str, int]:
     """Copy a session up to the end of turn `at`, or of its last turn; gives the new id and how many checkpoints it has.
 
     Raises `SessionError` where there is no such turn, `StoreError`.
     """
-    if row.archived:  # its rows are packed
-        await store.acquire(row.id)
-        await store.release(row.id)
     to = _end(store, row, at)
-    past = last_state(store.read(row.id, before=to + 1, whole=False))
+    new, state = copy_session(store, row, to, partial(_settled, earlier=to < row.events))
+    return new, state.files.taken
+
+
+def copy_session(
+    store: Store, row: SessionRow, to: int, begin: Callable[[State], State], *, workspace: str = ""
+) -> tuple[str, State]:
+    """Copy a session up to event `to`; gives the new id, and the state that `begin` makes of the one it had there.
+
+    With a `workspace` the copy works in that folder alone. Raises `StoreError`.
+    """
+    log = store.read(row.id, before=to + 1, whole=False)
+    past = last_state(log)
+    if log.damage is not None:
+        raise log.damage.error()
     now = clock()
     new = new_session_id(now)
-    state = _settled(past, new, earlier=to < row.events)
+    state = replace(begin(past), session_id=new)
     sealed = StateSealed(state=written(state))
-    last = LogRow(to + 1, now, encode(FORKED), encode(sealed)), tag_of(sealed)
-    copy = SessionCopy(id=new, to=to, first=lambda data: _started(data, new, row.id, to), last=last)
-    await copy_session(store, row, copy)
-    return new, state.files.taken
+    end = LogRow(to + 1, now, encode(FORKED), encode(sealed)), tag_of(sealed), SCHEMA_VERSION
+    changed = {"session_id": new, "parent": {"session_id": row.id, "seq": to}}
+    if workspace:
+        changed |= {"workspace": workspace, "roots": []}
+    rows = takewhile(lambda kept: kept[0].seq <= to, _copied(store, row.id, new, changed))
+    copy = replace(row, id=new, created_at=now, updated_at=now, workspace=workspace or row.workspace)
+    add_session(store, copy, "", [*rows, end])
+    return new, state
+
+
+def _copied(store: Store, old: str, new: str, changed: dict[str, Any]) -> Iterator[tuple[LogRow, str, int]]:
+    """Read rows as the copy has them: the first, and what holds the machine's state, name the session."""
+    # In a text the quotes around it are escaped.
+    named = tuple(b'"session_id":' + encode(one) for one in (old, new))
+    for seq, at, source, data, version, tag in store.rows(old, "seq, at, source, data, version, type"):
+        if seq == 1:  # of the same schema as it was
+            data = json.dumps(json.loads(data) | changed, ensure_ascii=False, separators=(",", ":")).encode()  # noqa: PLW2901
+        elif tag in _WITH_STATE:
+            data = data.replace(*named)  # noqa: PLW2901
+        yield LogRow(seq, at, source, data), tag, version
 
 
 def _end(store: Store, row: SessionRow, at: int | None) -> int:
@@ -60,15 +92,8 @@ def _end(store: Store, row: SessionRow, at: int | None) -> int:
     return turns[index].after if index < len(turns) else row.events
 
 
-def _settled(past: State, session_id: str, *, earlier: bool) -> State:
+def _settled(past: State, *, earlier: bool) -> State:
     """Give the state with which the copy begins: nothing is going on in it."""
-    state = replace(past, session_id=session_id, turn=None, activity=Idle(), questions=(), queue=(), calls=())
+    state = replace(past, turn=None, activity=Idle(), questions=(), queue=(), calls=())
     state = replace(state, files=replace(past.files, restoring=None, changing=0), cancelling=False, stopping=None)
     return with_note(state, texts.FORKED) if earlier else state
-
-
-def _started(data: bytes, session_id: str, parent: str, to: int) -> bytes:
-    """Give the first event of the copy: its own id, and where it comes from. Of the same schema as it was."""
-    started: dict[str, Any] = json.loads(data)
-    started |= {"session_id": session_id, "parent": {"session_id": parent, "seq": to}}
-    return json.dumps(started, ensure_ascii=False, separators=(",", ":")).encode()

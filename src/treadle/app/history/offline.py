@@ -3,17 +3,16 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from treadle.app.assembly import clock
 from treadle.app.checkpoints.files import FileCheckpoints
-from treadle.engine.core.advance import advance
-from treadle.engine.core.effects import Effect, RestoreCheckpoint, Seal, TakeCheckpoint
-from treadle.engine.core.history import last_state
+from treadle.app.session.parts import clock
+from treadle.engine.core.effects import RestoreCheckpoint, TakeCheckpoint
+from treadle.engine.core.history import last_state, next_to_end, take_whole
 from treadle.engine.core.state import State
 from treadle.engine.runtime.checkpointing import Checkpointer
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
-from treadle.protocol.events import ENGINE, Event, EventData, Interrupt, Resumed, Source
+from treadle.protocol.events import ENGINE, Event, EventData, Resumed, Source
 from treadle.protocol.notifications import Notice, Notification
 from treadle.store.sqlite import Store
 
@@ -43,17 +42,8 @@ class ClosedSession:
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
         """Log an event, and what the machine says because of it; raises `RefusedError` or `StoreError`."""
-        events: list[Event] = []
-        pending = [(data, source)]
-        effects: list[Effect] = []
-        state = self._state
-        while pending:
-            said, origin = pending.pop(0)
-            event = Event(seq=state.seq + 1, at=clock(), source=origin, data=encodable(said))
-            state, more = advance(state, event)
-            events.append(event)
-            pending += [(one.data, ENGINE) for one in more if isinstance(one, Seal)]
-            effects += more
+        event = Event(seq=self._state.seq + 1, at=clock(), source=source, data=encodable(data))
+        state, events, effects = take_whole(self._state, event)
         await self._store.append(self._id, events, durable=True)
         self._state = state
         if isinstance(data, Restored):
@@ -68,11 +58,13 @@ class ClosedSession:
                     pass
 
     async def end_turn(self) -> None:
-        """End what was going on when its process was killed."""
-        if self._state.turn is not None:
-            with suppress(RefusedError):  # it was being interrupted
-                await self.post(Interrupt(), _TERMINAL)
-        await self.post(Resumed(user_present=False))
+        """End what was going on when its process was killed; messages that nobody has read are dropped."""
+        files = self._state.files
+        if self._state.turn is not None or files.restoring is not None or files.changing:
+            # First of all: what changed since that process ended is not the session's work.
+            await self.post(Resumed(user_present=False))
+        while (ending := next_to_end(self._state)) is not None:
+            await self.post(ending, ENGINE if isinstance(ending, Resumed) else _TERMINAL)
 
 
 @asynccontextmanager

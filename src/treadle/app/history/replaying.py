@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from treadle.app.compose import session_log, tool_specs
 from treadle.app.config.settings import Settings, load_settings
-from treadle.app.history.steps import ReplayLine, replay_lines
 from treadle.app.models.choosing import Models
 from treadle.app.presentation.words import counted
 from treadle.app.session.own_tools import own_tools
@@ -68,11 +67,6 @@ def session_tape(prefix: str) -> tuple[str, list[StoredEvent], list[bytes]]:
     with session_log(prefix) as (row, store):
         rows = list(tape_of(store, row.id))
     return row.id, [stored for stored, _ in rows], [chain for _, chain in rows]
-
-
-def shown_steps(rows: Sequence[StoredEvent]) -> list[ReplayLine]:
-    """Say what happened in a log; raises `StoreError`."""
-    return list(replay_lines(one.event for one in read_rows(rows)))
 
 
 def replay_rows(

@@ -14,6 +14,7 @@ from treadle.app.compose import open_store
 from treadle.app.config.settings import load_settings
 from treadle.app.reports.session_text import session_lines
 from treadle.app.session.known_values import session_redactor
+from treadle.engine.ports import TextRedactor
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, TreadleError
@@ -53,7 +54,7 @@ def export_session(prefix: str, form: str, *, redact: bool = False) -> Iterator[
     store = open_store()
     try:
         row = store.find(prefix)
-        hide = _redactor(row, store)
+        hide = known_to(row, store).redact
         if form == "json":
             yield from _json(store, row, hide if redact else None)
             return
@@ -77,12 +78,12 @@ def export_all(*, redact: bool = False) -> Iterator[bytes]:
     try:
         for row in reversed(store.sessions()):
             if row.title:
-                yield from _json(store, row, _redactor(row, store) if redact else None)
+                yield from _json(store, row, known_to(row, store).redact if redact else None)
     finally:
         store.close()
 
 
-def _redactor(row: SessionRow, store: Store) -> Redact:
+def known_to(row: SessionRow, store: Store) -> TextRedactor:
     """Hide what a session in its folder hides."""
     try:
         settings = load_settings({})
@@ -94,7 +95,7 @@ def _redactor(row: SessionRow, store: Store) -> Redact:
         settings = Settings()
     started = next(iter(store.read(row.id, before=2)), None)
     roots = getattr(started.data, "roots", ()) if started is not None else ()
-    return session_redactor(row.workspace, settings, roots=roots).redact
+    return session_redactor(row.workspace, settings, roots=roots)
 
 
 def _json(store: Store, row: SessionRow, hide: Redact | None) -> Iterator[bytes]:
@@ -106,7 +107,7 @@ def _json(store: Store, row: SessionRow, hide: Redact | None) -> Iterator[bytes]
         chain=chains[-1].hex() if chains and hide is None else "",
         redacted=hide is not None,
     )
-    yield encode(header if hide is None else _hidden(msgspec.to_builtins(header), hide)) + b"\n"
+    yield encode(header if hide is None else hidden_in(msgspec.to_builtins(header), hide)) + b"\n"
     for seq, at, source, data, version in store.rows(row.id):
         parts = [_part("source", source, hide), _part("data", data, hide)]
         yield b'{"seq":%d,"at":%d,%b,"version":%d,%b}\n' % (seq, at, parts[0], version, parts[1])
@@ -121,18 +122,19 @@ def _part(name: str, raw: bytes, hide: Redact | None) -> bytes:
     else:
         whole = b"\n" not in raw
     if hide is not None:
-        return b'"%b":%b' % (name.encode(), encode(_hidden(value, hide)))
+        return b'"%b":%b' % (name.encode(), encode(hidden_in(value, hide)))
     return b'"%b":%b' % (name.encode(), raw) if whole else b'"%b64":"%b"' % (name.encode(), b64encode(raw))
 
 
-def _hidden(value: Any, hide: Redact) -> Any:
+def hidden_in(value: Any, hide: Redact) -> Any:
+    """Hide secrets in every text of what JSON can hold."""
     match value:
         case str():
             return hide(value)
         case dict():
-            return {key: _hidden(one, hide) for key, one in value.items()}
+            return {key: hidden_in(one, hide) for key, one in value.items()}
         case list():
-            return [_hidden(one, hide) for one in value]
+            return [hidden_in(one, hide) for one in value]
         case _:
             return value
 

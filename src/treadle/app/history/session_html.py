@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from treadle.app.presentation.words import counted, enclosed_line, money, room_made, shorten_middle
+from treadle.app.presentation.words import (
+    counted,
+    enclosed_line,
+    money,
+    room_made,
+    shorten_middle,
+    what_came_of,
+    written_by,
+)
 from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
@@ -20,7 +28,7 @@ from treadle.protocol.notifications import (
     PromptDelivered,
     TurnEnded,
 )
-from treadle.protocol.tools import CallResult
+from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.store.sqlite import SessionRow
 
 _MOST_LINES, _MOST_CHARACTERS = 2_000, 200_000
@@ -79,9 +87,13 @@ def _bounded(text: str) -> str:
 
 def _parts(notification: Notification, shown: Safe) -> Iterator[str]:  # noqa: C901 - one line for each notification
     match notification:
-        case PromptDelivered(content=content, enclosed=enclosed):
+        case PromptDelivered(content=content, enclosed=enclosed, by=by):
             beside = f'<p class="meta">{shown(enclosed_line(enclosed))}</p>' if enclosed else ""
-            yield _section("user", "User", f'<div class="text">{shown(_words(content))}</div>{beside}')
+            yield _section(
+                "user",
+                shown(written_by(by)) if by else "User",
+                f'<div class="text">{shown(_words(content))}</div>{beside}',
+            )
         case MessageDone(message=message, cost=cost):
             text = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
             if text:
@@ -89,6 +101,10 @@ def _parts(notification: Notification, shown: Safe) -> Iterator[str]:  # noqa: C
                 yield _section("model", "Treadle", f'<div class="text">{shown(text)}</div>{spent}')
             elif not any(isinstance(block, ToolUse) for block in message.content):
                 yield _line("(an empty reply)")
+        case CallChanged(
+            status=CallStatus.FINISHED, flow=Flow.END_TURN, result=CallResult(outcome=Outcome.OK) as result
+        ):
+            yield _section("model", "Treadle", f'<div class="text">{shown(_words(result.content))}</div>')
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) as changed:
             yield _call(changed, result, shown)
         case ContextCompacted() as made:
@@ -117,7 +133,6 @@ def _line(text: str) -> str:
 
 def _call(changed: CallChanged, result: CallResult, shown: Safe) -> str:
     title = changed.preview.title if changed.preview is not None else changed.call.name
-    verdict = changed.decision.verdict if changed.decision is not None else "not checked"
     body = ""
     if changed.preview is not None and changed.preview.text:
         text = shown(changed.preview.text.rstrip())
@@ -125,7 +140,7 @@ def _call(changed: CallChanged, result: CallResult, shown: Safe) -> str:
     words = _words(result.content).rstrip()
     if words.strip():
         body += f"<pre>{shown(words)}</pre>"
-    head = f"{shown(changed.call.name)}: {shown(title)} <span class=meta>[{verdict}, {result.outcome}]</span>"
+    head = f"{shown(changed.call.name)}: {shown(title)} <span class=meta>[{what_came_of(changed, result)}]</span>"
     return f"<details><summary>{head}</summary>{body}</details>\n"
 
 

@@ -4,11 +4,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from treadle.app.assembly import clock
 from treadle.app.checkpoints.opening import forget_checkpoints
 from treadle.app.compose import open_store
 from treadle.app.places import outputs
 from treadle.app.session.checklist_file import remove_checklist
+from treadle.app.session.parts import clock
 from treadle.app.session.wire import Address
 from treadle.protocol.errors import SessionError
 from treadle.store import keeping

@@ -1,14 +1,12 @@
 """The checkpoints of a session as they are listed, and what changed since one."""
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
-from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
+from treadle.protocol.checkpoints import Moment, Restore
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.comparing import TreeChange
 
@@ -57,23 +55,17 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
     """List the checkpoints of a session, oldest first."""
     return [
         ListedCheckpoint(
-            n=data.n,
-            step=data.step,
-            at=at,
-            why=_WHY[data.moment],
-            files=data.files,
-            added=data.added,
-            removed=data.removed,
-            not_covered=(*data.not_covered, *([f"and {data.more} more"] if data.more else [])),
+            n=one.data.n,
+            step=one.data.step,
+            at=one.at,
+            why=_WHY[one.data.moment],
+            files=one.data.files,
+            added=one.data.added,
+            removed=one.data.removed,
+            not_covered=(*one.data.not_covered, *([f"and {one.data.more} more"] if one.data.more else [])),
         )
-        for at, data in _taken(store, session_id)
+        for one in Points(store, session_id).checkpoints
     ]
-
-
-def _taken(store: Store, session_id: str) -> Iterator[tuple[int, CheckpointTaken]]:
-    for one in Points(store, session_id).checkpoints:
-        if isinstance(one.data, CheckpointTaken):
-            yield one.at, one.data
 
 
 def changed_since(store: Store, row: SessionRow, n: int) -> ChangesSince:

@@ -1,8 +1,6 @@
 """The slash commands that go back: in the files, in the conversation, and into a copy. Each to be done in a thread."""
 
-import asyncio
-
-from treadle.app.checkpoints.points import Points
+from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.words import clip_text
@@ -22,6 +20,12 @@ def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
     if not n:
         return wrong("There is nothing to undo: this session has changed no file, or everything is undone.")
     return CommandAnswer(ops=(Restore(checkpoint=n),))
+
+
+def past_turns(session_id: str) -> tuple[PastTurn, ...]:
+    """List the turns that the conversation of a session has now; raises `SessionError`, `StoreError`."""
+    with session_log(session_id) as (row, store):
+        return Points(store, row.id).turns()
 
 
 def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
@@ -50,7 +54,7 @@ def fork(session: SessionAccess, argument: str) -> CommandAnswer:
     if argument and not argument.isdecimal():
         return wrong("/fork needs the number of a turn, or nothing: /fork [N] (/rewind lists the turns).")
     with session_log(session.id) as (row, store):
-        new, checkpoints = asyncio.run(fork_session(store, row, int(argument) if argument else None))
+        new, checkpoints = fork_session(store, row, int(argument) if argument else None)
         if checkpoints:
             opened_checkpoints(store, row).copy_to(new, checkpoints)
     return CommandAnswer(text=f"The copy is session {new}. To continue in it: treadle --resume {new}")

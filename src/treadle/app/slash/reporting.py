@@ -31,6 +31,7 @@ from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 
 _MOST_SHOWN = 60_000
+_SERVER_SECONDS = 10.0
 
 
 def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
@@ -71,9 +72,33 @@ def _jobs(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
     lines = list_jobs(now=int(time.time() * 1000), every=False)
     if not lines:
         return CommandAnswer(text="No command runs in the background.")
-    rows = [f"{one.id}  {one.state}  {visible(one.command.replace(chr(10), ' '))}" for one in lines]
+    rows = [
+        f"{one.id}  {one.state}  {visible(one.command.replace(chr(10), ' '))}"
+        f"{f'  [wakes the agent on: {visible(one.wakes_on)}]' if one.wakes_on else ''}"
+        for one in lines
+    ]
     hint = "`treadle jobs output ID` shows the output of one, `treadle jobs kill ID` stops it."
     return CommandAnswer(text="\n".join([*rows, hint]))
+
+
+def _mcp(session: SessionAccess, argument: str) -> CommandAnswer:
+    servers = getattr(session, "servers", None)
+    if servers is None:
+        return CommandAnswer(text="No MCP servers are used here. Add one: treadle mcp add NAME -- COMMAND")
+    verb, _, name = argument.strip().partition(" ")
+    servers.hub.wait(_SERVER_SECONDS)
+    if not verb:
+        return CommandAnswer(text=servers.report())
+    if verb not in ("approve", "reconnect") or not name:
+        return wrong("Write /mcp, /mcp approve NAME or /mcp reconnect NAME.")
+    try:
+        if verb == "reconnect":
+            servers.hub.reconnect(name.strip())
+            return CommandAnswer(text=f"{visible(name)} is connected again in the background. /mcp shows how it is.")
+        names = servers.hub.approve(name.strip())
+    except ToolError as error:
+        return wrong(error.text)
+    return CommandAnswer(text=f"Approved as they are now: {', '.join(map(visible, names))}")
 
 
 def _permissions(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
@@ -134,6 +159,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "cost": _cost,
         "usage": _usage,
         "jobs": _jobs,
+        "mcp": _mcp,
         "permissions": _permissions,
         "config": _config,
         "doctor": _doctor,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rapidfuzz.distance import LCSseq
+from rapidfuzz import distance  # not from the inside of it: two threads would lock each other out
 
 _MOST_COMPARED = 400_000_000
 """Pairs of lines that are compared, an eighth of a byte each; beyond, what lies between the same ends is one change."""
@@ -49,7 +49,7 @@ def line_edits(old: Sequence[bytes], new: Sequence[bytes]) -> list[LineChange]:
     one = [numbers.setdefault(line, len(numbers)) for line in left]
     other = [numbers.setdefault(line, len(numbers)) for line in right]
     found: list[LineChange] = []
-    for step in LCSseq.opcodes(one, other):
+    for step in distance.LCSseq.opcodes(one, other):
         if step.tag == "equal":
             continue
         change = LineChange(

@@ -1,0 +1,102 @@
+"""Playing a session up to a step, and going on from there in a copy of the files as they were."""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.points import Points
+from treadle.app.compose import session_log
+from treadle.app.history.forking import copy_session
+from treadle.engine.core import texts
+from treadle.engine.core.state import FilesState, State, with_note
+from treadle.protocol.checkpoints import Moment
+from treadle.protocol.errors import ConfigError, SessionError
+from treadle.protocol.events import ContextReady
+from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
+from treadle.store.sqlite import SessionRow, Store
+
+
+class Branch(Struct, frozen=True, kw_only=True):
+    """A copy of a session that goes on with a step in a folder of its own.
+
+    `exact` says that the files in it are those of that step; else no checkpoint knows them, and they are as now.
+    """
+
+    id: str
+    folder: Path
+    exact: bool
+
+
+def branch_at_step(prefix: str, step: int, folder: Path) -> Branch:
+    """Copy a session up to a step, and the files of its folder as they were then into an empty or new `folder`.
+
+    Raises `SessionError` where there is no such step, `ConfigError` for a folder that holds something, `StoreError`.
+    """
+    with session_log(prefix) as (row, store):
+        to = _before_step(store, row, step)
+        exact = copied_files(store, row, step, folder)
+        new, _ = copy_session(
+            store, row, to, lambda state: _moved(state, row.workspace, str(folder)), workspace=str(folder)
+        )
+    return Branch(id=new, folder=folder, exact=exact)
+
+
+def copied_files(store: Store, row: SessionRow, step: int, folder: Path) -> bool:
+    """Copy the files of a session as they were at a step into an empty or new folder; gives whether they are known.
+
+    Raises `ConfigError` for a folder that holds something, `StoreError`.
+    """
+    trees, exact = _files_at(store, row, step)
+    kept = opened_checkpoints(store, row)
+    kept.extract(trees or kept.look(), folder)
+    return exact
+
+
+def folder_beside(workspace: str) -> Path:
+    """Name a folder beside a workspace that is not there yet; raises `ConfigError`."""
+    base = Path(workspace)
+    for number in range(1, 1000):
+        folder = base.with_name(f"{base.name}-replay-{number}")
+        if not os.path.lexists(folder):
+            return folder
+    raise ConfigError(
+        "replay-folder", "There are too many folders of replays.", fix="Name one with --into, or remove some."
+    )
+
+
+def _before_step(store: Store, row: SessionRow, step: int) -> int:
+    """Give the number of the event before the user message of a step."""
+    steps: dict[int, int] = {}
+    cuts = store.left_behind(row.id)
+    for seq, _, raw, version in store.of_types(row.id, (tag_of(ContextReady),)):
+        data = event_data(raw, version)
+        if isinstance(data, ContextReady) and not any(seq in cut for cut in cuts):
+            steps[data.step] = seq
+    if step in steps:
+        return steps[step] - 1
+    raise SessionError(
+        "step-unknown",
+        f"Session {row.id} has no step {step}.",
+        why=f"Its steps are {min(steps)} to {max(steps)}." if steps else "It has no steps.",
+        fix=f"`treadle show {row.id}` shows the session.",
+    )
+
+
+def _files_at(store: Store, row: SessionRow, step: int) -> tuple[tuple[str, ...], bool]:
+    """Give the trees of the files at the beginning of a step, as far as a checkpoint knows them."""
+    taken = [one.data for one in Points(store, row.id).checkpoints]
+    later = (one for one in taken if one.step >= step and one.moment is Moment.BEFORE)
+    earlier = [one for one in taken if one.step < step and one.moment is not Moment.BEFORE]
+    if (found := next(later, None)) is not None and not (earlier and earlier[-1].n > found.n):
+        return found.trees, True
+    return (earlier[-1].trees, True) if earlier else ((), False)
+
+
+def _moved(state: State, old: str, new: str) -> State:
+    # The checkpoints are those of the other folder; numbers go on.
+    state = replace(state, files=FilesState(taken=state.files.taken))
+    return with_note(state, texts.moved_to(old, new))
