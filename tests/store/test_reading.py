@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.store.sessions import add, change, event, fill
 from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event
+from treadle.store.keeping import count_set_aside
 from treadle.store.reading import AT_ONCE, Damage
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.summaries import keep_summaries, kept_summaries
@@ -93,7 +94,7 @@ async def test_a_column_of_another_kind_is_damage_too(tmp_path: Path, value: str
     assert log.damage is not None
     assert log.damage.what == "Event 4"
     await store.set_aside("s0", 3)
-    assert (list(store.read("s0")), store.count_set_aside("s0")) == (written["s0"][:3], 3)
+    assert (list(store.read("s0")), count_set_aside(store, "s0")) == (written["s0"][:3], 3)
     store.close()
 
 
@@ -155,7 +156,7 @@ async def test_a_session_goes_on_before_the_damage_and_what_is_set_aside_is_kept
     await store.set_aside("s0", 4)
     log = store.read("s0")
     assert (list(log), log.damage, store.verify("s0")) == (written[:4], None, None)
-    assert (store.count_set_aside("s0"), store.count_set_aside("s1"), kept_summaries(store)) == (4, 0, {})
+    assert (count_set_aside(store, "s0"), count_set_aside(store, "s1"), kept_summaries(store)) == (4, 0, {})
     assert (store.find("s0").events, len(list(store.read("s1")))) == (4, 8)
     await store.append("s0", [event("s0", 5)], durable=True)
     assert (list(store.read("s0")), store.verify("s0")) == ([*written[:4], event("s0", 5)], None)

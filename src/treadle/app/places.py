@@ -24,6 +24,11 @@ def config_file() -> Path:
     return Path(platformdirs.user_config_dir("treadle", appauthor=False)) / "config.toml"
 
 
+def servers_file() -> Path:
+    """The user's MCP servers, in the form of `.mcp.json`: beside their settings, for them alone to read."""
+    return config_file().with_name("mcp.json")
+
+
 def database() -> Path:
     """The event log."""
     return data_directory() / "sessions.db"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
 
+import msgspec
 from msgspec import Struct
 
 from treadle.protocol.patterns import regex
@@ -19,6 +20,7 @@ class ActiveKind(StrEnum):
     SETTINGS = "settings"
     SERVERS = "servers"
     HOOK = "hook"
+    SESSION_HOOK = "session hook"
     GIT = "git"
 
 
@@ -59,6 +61,11 @@ _SKILL = regex(rf"(?:{'|'.join(map(re.escape, SKILL_FOLDERS))})/[^/]+/skill\.md"
 _IN_COMMAND_FOLDER = tuple(f"{folder}/" for folder in COMMAND_FOLDERS)
 _RULES = frozenset(RULE_FILES)
 _SERVERS = frozenset({".mcp.json"})
+CLAUDE_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
+"""Settings of Claude Code, of which only the hooks act, where the user wants those."""
+
+_CLAUDE_HOOKS = ".claude/hooks/"
+_HOOK_KEYS = ("hooks", "disableAllHooks")
 _GIT = frozenset({".git", ".git/config", ".git/config.worktree", ".git/info/attributes"})
 _CORE = """
     repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
@@ -90,6 +97,8 @@ def active_kind(path: str) -> ActiveKind | None:
         return ActiveKind.SETTINGS
     if name in _GIT:
         return ActiveKind.GIT
+    if name in CLAUDE_SETTINGS or name.startswith(_CLAUDE_HOOKS):
+        return ActiveKind.SESSION_HOOK
     if name.startswith(".git/hooks/") and not name.endswith(".sample"):
         return ActiveKind.HOOK
     return None
@@ -102,10 +111,13 @@ def _in_rule_folder(name: str) -> bool:
 
 
 def digest_of(path: str, content: bytes) -> str:
-    """Digest what acts of a file: all of it, but of git's settings only those that can run a program.
+    """Digest what acts of a file: all of it, but of git's settings, and of Claude Code's, only what can run a program.
 
-    Empty when nothing of git's settings can.
+    Empty when nothing of these settings can.
     """
+    if path.casefold() in CLAUDE_SETTINGS:
+        live = _live_hooks(content)
+        return sha256(live).hexdigest() if live else ""
     if path.casefold() != ".git/config":
         return sha256(content).hexdigest()
     live = _live_settings(content)
@@ -128,6 +140,17 @@ def _live_settings(content: bytes) -> bytes:
         if setting[1].casefold() not in _INERT.get(section, ()) or _TRANSPORT.match(setting[2] or ""):
             live.append(f"{section}.{text}")
     return "\n".join(live).encode(errors="surrogateescape")
+
+
+def _live_hooks(content: bytes) -> bytes:
+    """Leave out of Claude Code's settings what is not about hooks; what cannot be read keeps the whole."""
+    try:
+        found = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError):
+        return content
+    if not isinstance(found, dict) or not found.get("hooks"):
+        return b""
+    return msgspec.json.encode({key: found[key] for key in _HOOK_KEYS if key in found}, order="sorted")
 
 
 def changes(granted: Iterable[ActiveFile], found: Iterable[ActiveFile]) -> tuple[str, ...]:

@@ -88,6 +88,11 @@ def _alone(connection: sqlite3.Connection, session_id: str) -> None:
     connection.execute("DELETE FROM leases WHERE session_id = ?", (session_id,))
 
 
+def count_set_aside(store: Store, session_id: str) -> int:
+    """Count the events of a session that were set aside."""
+    return int(store.query("SELECT count(*) FROM set_aside WHERE session_id = ?", (session_id,))[0][0])
+
+
 def add_session(store: Store, row: SessionRow, name: str, rows: Sequence[tuple[LogRow, str, int]]) -> Head:
     """Write a whole session, chained anew: each row with its type and the version of its data. Raises `StoreError`."""
     row = encodable(row)

@@ -131,8 +131,11 @@ def _try_to_connect(path: Path) -> str:
 
 def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.Connection:
     """Connect to the database; only one process converts an old one, `alone` or after waiting for the others."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    connection = connected_database(path)
     try:
+        if is_read_only(path):
+            require_current(connection, path)
+            return connection
         path.chmod(0o600)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -150,6 +153,32 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
         connection.close()
         raise
     return connection
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether a database can be read here and not written: then it is read as it is, without a journal beside it."""
+    if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return False
+    journal = _side(path, "-wal")
+    return not (journal.exists() and journal.stat().st_size > 0)
+
+
+def connected_database(path: Path) -> sqlite3.Connection:
+    """Connect to a database; raises `sqlite3.Error`."""
+    if is_read_only(path):
+        place = f"{path.absolute().as_uri()}?immutable=1"
+        return sqlite3.connect(place, isolation_level=None, check_same_thread=False, timeout=10.0, uri=True)
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+
+
+def require_current(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise `StoreError` for a file of an older schema, which cannot be converted where it is."""
+    if not is_current(connection, path):
+        raise StoreError(
+            "store-older",
+            f"{path} is of an older Treadle, and cannot be converted: it cannot be written.",
+            fix="Copy it into a folder of your own, and set TREADLE_HOME to that.",
+        )
 
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:

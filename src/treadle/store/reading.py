@@ -147,14 +147,10 @@ class _To(Struct):
     to: int
 
 
-def left_behind(query: Callable[..., list[Any]], session_id: str, before: int) -> tuple[range, ...]:
-    """Give the numbers of the events that left the conversation when the user went back in it."""
-    rows = query(
-        "SELECT seq, data FROM events WHERE session_id = ? AND seq < ? AND type = 'rewound' ORDER BY seq DESC",
-        (session_id, before),
-    )
+def ranges_left(ways_back: Sequence[Stored]) -> tuple[range, ...]:
+    """Give the numbers of the events that the ways back of a session, in order, have left behind."""
     cuts: list[range] = []
-    for seq, data in rows:
+    for seq, _, data, _ in reversed(ways_back):
         if not cuts or seq < cuts[-1].start:  # else that way back has left the conversation itself
             cuts.append(range(json.decode(data, type=_To).to + 1, seq))
     return tuple(cuts)

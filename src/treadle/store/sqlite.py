@@ -16,13 +16,12 @@ from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
-from treadle.store import edits, leases, spending
+from treadle.store import edits, leases, opening, spending
 from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread, unwritten
 from treadle.store.edits import EditCount
-from treadle.store.opening import SCHEMA, NoticeSink, Repaired, newer_schema, no_notice, open_database, version_of
 from treadle.store.titles import give_title
 
 if TYPE_CHECKING:
@@ -58,11 +57,11 @@ class Store:
     `repaired` tells of a broken file that was found and set aside.
     """
 
-    repaired: Repaired | None
+    repaired: opening.Repaired | None
 
-    def __init__(self, path: Path, notice: NoticeSink = no_notice) -> None:
+    def __init__(self, path: Path, notice: opening.NoticeSink = opening.no_notice) -> None:
         self.path = path
-        self._connection, self.repaired = open_database(path, notice)
+        self._connection, self.repaired = opening.open_database(path, notice)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._owner = leases.new_owner()
         self._durable: bool | None = None
@@ -126,8 +125,8 @@ class Store:
 
     def _require_own_schema(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what a newer Treadle has converted since this one opened it."""
-        if (version := version_of(connection)) != SCHEMA:
-            raise newer_schema(self.path, version)
+        if (version := opening.version_of(connection)) != opening.SCHEMA:
+            raise opening.newer_schema(self.path, version)
 
     def _anchor(self, session_id: str) -> None:
         """Note the newest hash of a log outside of the database; older notes that it does not bear out stay with it."""
@@ -151,22 +150,35 @@ class Store:
 
         Unless it is read `whole`, what left the conversation when the user went back is left out.
         """
-        from treadle.store.reading import StoredEvents, left_behind, rows_after
+        from treadle.store.reading import StoredEvents, rows_after
 
         rows = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
         last = min(rows[0][0] if rows else 0, before - 1)
         fetch = partial(self._fetch, "seq, at, source, data, version", session_id, before)
-        without = () if whole else left_behind(self.query, session_id, before)
+        without = () if whole else self.left_behind(session_id, before)
         return StoredEvents(session_id, rows_after(fetch, after), after=after, last=last, go_on=go_on, without=without)
 
-    def rows(self, session_id: str) -> Iterator[Any]:
-        """Read the rows of a session as they are stored: number, time, source, data, version."""
-        return self._rows(session_id, "seq, at, source, data, version")
+    def left_behind(self, session_id: str, before: int = _NO_END) -> tuple[range, ...]:
+        """Give the numbers of the events that left the conversation when the user went back in it."""
+        from treadle.store.reading import ranges_left
 
-    def _rows(self, session_id: str, columns: str) -> Iterator[Any]:
+        return ranges_left(self.of_types(session_id, ("rewound",), before))
+
+    def rows(self, session_id: str, columns: str = "seq, at, source, data, version") -> Iterator[Any]:
+        """Read the rows of a session as they are stored: by default number, time, source, data, version."""
         from treadle.store.reading import rows_after
 
         return rows_after(partial(self._fetch, columns, session_id, _NO_END), 0)
+
+    def of_types(self, session_id: str, types: Sequence[str], before: int = _NO_END) -> list[Any]:
+        """Read the rows of events of these types before a number: number, time, data, version."""
+        rows = self.query(
+            "SELECT seq, at, data, version FROM events WHERE session_id = ? AND seq < ? AND type IN "  # noqa: S608
+            f"({', '.join('?' * len(types))}) ORDER BY seq",
+            (session_id, before, *types),
+        )
+        packed = [] if rows else self._packed(session_id, "seq, at, data, version, type")
+        return rows or [row[:-1] for row in packed if row[0] < before and row[-1] in types]
 
     def has_source(self, session_id: str, source: bytes) -> bool:
         """Whether an event of a session came from there; a source as it is encoded."""
@@ -214,19 +226,14 @@ class Store:
 
         await self.write(cut)
 
-    def count_set_aside(self, session_id: str) -> int:
-        """Count the events of a session that were set aside."""
-        return int(self.query("SELECT count(*) FROM set_aside WHERE session_id = ?", (session_id,))[0][0])
-
     def chains(self, session_id: str) -> list[bytes]:
         """Read the hashes of a session's rows, in the order of `read`."""
-        rows = self.query("SELECT chain FROM events WHERE session_id = ? ORDER BY seq", (session_id,))
-        return [chain for (chain,) in rows or self._packed(session_id, "chain")]
+        return [chain for _, chain in self.rows(session_id, "seq, chain")]
 
     def verify(self, session_id: str) -> int | None:
         """Check the chain of a session; gives the number of the first event that is not as it was written, or None."""
         last = self.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
-        rows = (LogRow(*row) for row in self._rows(session_id, "seq, at, source, data, chain"))
+        rows = (LogRow(*row) for row in self.rows(session_id, "seq, at, source, data, chain"))
         return first_break(session_id, rows, last[0][0] if last else 0)
 
     def missing(self, session_id: str) -> tuple[int | None, bool]:
@@ -387,5 +394,5 @@ class Store:
 
     def _to_read(self) -> sqlite3.Connection:
         if self._reader is None:
-            self._reader = sqlite3.connect(self.path, isolation_level=None, timeout=10.0)
+            self._reader = opening.connected_database(self.path)
         return self._reader

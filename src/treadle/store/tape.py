@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from treadle.protocol.stored import StoredEvent
 from treadle.store.chain import LogRow, beginning, link
-from treadle.store.reading import AT_ONCE, rows_after
 from treadle.store.sqlite import Store
 
 
@@ -16,14 +15,7 @@ def tape_of(store: Store, session_id: str) -> Iterator[tuple[StoredEvent, bytes]
     if log.damage is not None:
         raise log.damage.error()
 
-    def fetch(after: int) -> list[tuple[int, int, bytes, int, bytes, bytes]]:
-        return store.query(
-            "SELECT seq, at, source, version, data, chain FROM events WHERE session_id = ? AND seq > ? "
-            "ORDER BY seq LIMIT ?",
-            (session_id, after, AT_ONCE),
-        )
-
-    for seq, at, source, version, data, chain in rows_after(fetch, 0):
+    for seq, at, source, data, version, chain in store.rows(session_id, "seq, at, source, data, version, chain"):
         yield StoredEvent(seq=seq, at=at, source=source, version=version, data=data), chain
 
 

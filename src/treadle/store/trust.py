@@ -16,6 +16,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import (
+    CLAUDE_SETTINGS,
     RULE_FILES,
     RULE_FOLDERS,
     ActiveFile,
@@ -261,6 +262,7 @@ def _candidates(workspace: Path) -> Iterator[str]:
                     for file in _names(workspace / name / "skills" / one)
                 )
                 yield from _below(workspace / name / "commands", f"{name}/commands")
+                yield from _hook_candidates(workspace, name)
             case ".git" if not (workspace / name).is_symlink() and (workspace / name).is_dir():
                 known = ("config", "config.worktree", "info/attributes")
                 yield from (f"{name}/{rest}" for rest in known if os.path.lexists(workspace / name / rest))
@@ -269,6 +271,14 @@ def _candidates(workspace: Path) -> Iterator[str]:
                 yield name
             case _:
                 pass
+
+
+def _hook_candidates(workspace: Path, folder: str) -> Iterator[str]:
+    """Name Claude Code's settings, and where these have hooks also the scripts that are kept for them."""
+    settings = [name for one in _names(workspace / folder) if (name := f"{folder}/{one}").casefold() in CLAUDE_SETTINGS]
+    yield from settings
+    if any(_digest(workspace / name, name) for name in settings):
+        yield from _below(workspace / folder / "hooks", f"{folder}/hooks")
 
 
 def _rule_candidates(folder: Path, names: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,99 @@
+"""A data directory that cannot be written: what was logged can be read, and what would be written says why not."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.process import TREADLE, Ended, Program
+from tests.e2e.test_checkpoints import MODEL, lay_out, write
+from tests.e2e.test_context import call
+from treadle.app.exits import Exit
+from treadle.providers.scripted.script import Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+NOBODY = 65534
+DONE = Turn(items=(call("attempt_completion", result="Done."),))
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() == 0 and (shutil.which("setpriv") is None or not os.access(TREADLE[0], os.X_OK)),
+    reason="root may write anywhere, and there is no setpriv to be somebody else",
+)
+
+
+async def run(program: Program, work: Path, *arguments: str) -> Ended:
+    """Run it as somebody whom permissions bind."""
+    become = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--") if os.geteuid() == 0 else ()
+    return await program.run(*arguments, command=(*become, *TREADLE), cwd=work)
+
+
+def give_away(folder: Path) -> None:
+    """Let everything in a folder, and the way to it, be nobody's where root runs the test."""
+    if os.geteuid() != 0:
+        return
+    for parent in (folder, *folder.parents):
+        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
+            parent.chmod(0o755)
+    for one in (folder, *folder.rglob("*")):
+        os.chown(one, NOBODY, NOBODY, follow_symlinks=False)
+
+
+def protect(folder: Path) -> None:
+    for one in sorted(folder.rglob("*"), reverse=True):
+        one.chmod(0o555 if one.is_dir() else 0o444)
+    folder.chmod(0o555)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
+
+
+async def test_what_was_logged_can_be_read_and_nothing_is_written(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    program = Program(program.home, {"HOME": str(tmp_path)})
+    give_away(tmp_path)
+    async with ScriptedServer(Script(turns=(Turn(items=(write("a.txt", "two\n"),)), DONE))) as server:
+        flags = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
+        worked = await run(program, work, "-p", "Edit.", *flags)
+        if worked.code in (126, 127):
+            pytest.skip("nobody may not run this Python")
+        assert worked.code == Exit.DONE, worked.err
+        session = json.loads((await run(program, work, "sessions", "--json")).out)["id"]
+        exported = work / "kept.json"
+        assert (await run(program, work, "export", session, "--format", "json", "-o", str(exported))).code == Exit.DONE
+        protect(program.home)
+        before = contents(tmp_path)
+        reading: tuple[tuple[str, ...], ...] = (
+            ("sessions",),
+            ("sessions", "--search", "Edit"),
+            ("show", session),
+            ("export", session),
+            ("usage",),
+            ("checkpoint", "list"),
+            ("replay", session),
+            ("audit", "verify"),
+        )
+        for words in reading:
+            read = await run(program, work, *words)
+            assert (read.code, bool(read.out), read.err) == (Exit.DONE, True, ""), words
+        writing: tuple[tuple[str, ...], ...] = (
+            ("checkpoint", "restore", "1", "--yes"),
+            ("checkpoint", "prune"),
+            ("archive", session),
+            ("rename", session, "x"),
+            ("delete", session, "--yes"),
+            ("fork", session),
+            ("-p", "On.", "--continue", *flags),
+            ("-p", "New.", *flags),
+        )
+        for words in writing:
+            refused = await run(program, work, *words)
+            assert refused.code != Exit.DONE, words
+            assert ("Traceback" in refused.err, "bug in Treadle" in refused.err) == (False, False), refused.err
+            assert "cannot be" in refused.err, (words, refused.err)
+        doctor = await run(program, work, "doctor")
+        assert "bug in Treadle" not in doctor.err
+        assert "cannot be written" in doctor.out
+    assert contents(tmp_path) == before
