@@ -1,10 +1,9 @@
 """Import sessions: files of `treadle export --format json`, transcripts of Claude Code, task folders of Cline."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from treadle.cli.take_over import add_program_flags, import_program
+from treadle.cli.take_over import add_program_flags, import_from, import_program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,16 +16,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """Import them; the exit code is 1 when something could not be taken."""
     if arguments.program is not None:
         return import_program(arguments)
-    from treadle.app.wrapping import harmless
-    from treadle.protocol.errors import ConfigError
-
     if arguments.path is None:
-        raise ConfigError("import-nothing", "What is to be imported?", fix="treadle import PATH")
-    from treadle.app.importing.session_import import import_sessions
+        from treadle.protocol.errors import ConfigError
 
-    code = 0
-    for report in import_sessions(arguments.path.expanduser().absolute()):
-        stream = sys.stderr if report.problem else sys.stdout
-        stream.write(f"{harmless(report.text)}\n")
-        code = code or int(report.failed)
-    return code
+        raise ConfigError("import-nothing", "What is to be imported?", fix="treadle import PATH")
+    return import_from(arguments.path.expanduser().absolute())

@@ -9,13 +9,11 @@ from typing import Any
 from msgspec import Struct, field
 
 from treadle.app.presentation.words import clip_text
-from treadle.engine.core.advance import advance
-from treadle.engine.core.effects import Seal
+from treadle.engine.core.history import next_to_end, take_whole
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Assembling, Calling, Money, Space, State
 from treadle.protocol.codec import encodable
 from treadle.protocol.events import (
-    ENGINE,
     IMPORTED,
     CallFinished,
     CallJudged,
@@ -23,13 +21,10 @@ from treadle.protocol.events import (
     CallStarted,
     ContextReady,
     Delivery,
-    EditQueued,
     Event,
     EventData,
-    Interrupt,
     Prompt,
     ReplyFinished,
-    Resumed,
     SessionStarted,
     Source,
 )
@@ -136,23 +131,16 @@ class LogBuilder:
         self.at = min(max(self.at, at), LATEST)
         seq = self.events[-1].seq + 1 if self.events else 1
         event = encodable(Event(seq=seq, at=self.at, source=source, data=data))
-        self.state, effects = advance(self.state, event)
-        self.events.append(event)
-        for effect in effects:
-            if isinstance(effect, Seal):
-                self.post(effect.data, at, ENGINE)
+        self.state, events, _ = take_whole(self.state, event)
+        self.events += events
 
     def settle(self, session_id: str, at: int = 0) -> None:
         """End what is open, then keep of the state only what the conversation needs: no mode, allowance or yes.
 
         This is what the session goes on from, whatever the log before says.
         """
-        for waiting in self.state.queue:
-            self.post(EditQueued(prompt_id=waiting.prompt.id), at)
-        if self.state.turn is not None and not self.state.cancelling:
-            self.post(Interrupt(), at)
-        if self.state.cancelling:
-            self.post(Resumed(user_present=False), at)
+        while (ending := next_to_end(self.state)) is not None:
+            self.post(ending, at)
         old = self.state
         clean = State(
             session_id=session_id,

@@ -16,7 +16,7 @@ from treadle.app.importing.reading import (
     settings_table,
     table_in,
 )
-from treadle.app.places import config_file
+from treadle.app.places import config_file, servers_file
 from treadle.app.security.approvals import write_rules
 from treadle.context.imports import import_paths
 from treadle.policy.rules import Rule
@@ -46,13 +46,14 @@ class ImportItem(Struct, frozen=True, kw_only=True):
 
 
 class ImportPlan(Struct, kw_only=True):
-    """All items, and what is to be written for them."""
+    """All items, and what is to be written for them; `sessions` are folders whose sessions are imported, too."""
 
     items: list[ImportItem]
     texts: dict[Path, str]
     servers: dict[str, dict[str, Any]]
     rules: list[tuple[Rule, Path]]
     notes: list[str]
+    sessions: list[Path]
 
     @property
     def takes(self) -> int:
@@ -66,12 +67,7 @@ class ImportPlan(Struct, kw_only=True):
 
 def empty_plan() -> ImportPlan:
     """Give a plan that takes nothing."""
-    return ImportPlan(items=[], texts={}, servers={}, rules=[], notes=[])
-
-
-def servers_file() -> Path:
-    """The user's MCP servers, in the form of `.mcp.json`: beside their settings, for them alone to read."""
-    return config_file().with_name("mcp.json")
+    return ImportPlan(items=[], texts={}, servers={}, rules=[], notes=[], sessions=[])
 
 
 def imported_rules_file() -> Path:

@@ -206,14 +206,14 @@ def _as_server(one: object) -> object:
     return server
 
 
-def _sessions(
-    plan: ImportPlan, folder: Path, pattern: str, how: str = "`treadle import PATH` imports one, or a folder of them."
-) -> None:
-    """Say how many sessions there are, and how they are imported."""
+def _sessions(plan: ImportPlan, folder: Path, pattern: str, why_not: str = "") -> None:
+    """Say how many sessions there are, and import those that can be."""
     count = len(_files(folder, pattern, _MOST_SESSIONS))
     if count:
         many = f"{count:,} or more" if count == _MOST_SESSIONS else f"{count:,}"
-        plan.notes.append(f"Sessions in {folder}: {many}. {how}")
+        plan.notes.append(f"Sessions in {folder}: {many}. {why_not or 'Those that are not here yet are imported.'}")
+    if count and not why_not:
+        plan.sessions.append(folder)
 
 
 def _rules_files(plan: ImportPlan, folder: Path, *patterns: str) -> Iterator[Path]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import msgspec
 
+from treadle.workspace.text import visible
+
 MOST_SETTINGS = 8 * 1024 * 1024
 """Bytes of a settings file: one of Claude Code's also has a history."""
 
 MOST_RULES = 128 * 1024
 """Bytes of a rules file; only a part of it would ever be sent to a model."""
-
-_STEERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_TAGS = range(0xE0000, 0xE0080)
 
 
 class UnreadableError(Exception):
@@ -67,7 +66,4 @@ def table_in(table: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def hides_something(text: str) -> bool:
     """Whether a text has characters that a person who reads it does not see as they are, or that steer a terminal."""
-    return any(
-        char in _STEERING or ord(char) in _TAGS or (ord(char) < ord(" ") and char not in "\t\n\r") or char == "\x7f"
-        for char in text
-    )
+    return visible(text.replace("\r\n", "\n")) != text.replace("\r\n", "\n")

@@ -10,13 +10,13 @@ from typing import BinaryIO, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.assembly import clock
 from treadle.app.compose import new_session_id, open_store
 from treadle.app.importing.claude_code_transcript import read_transcript
 from treadle.app.importing.cline_task import CONVERSATION, SCREEN, read_task
 from treadle.app.importing.foreign_blocks import numbered_lines, parsed
 from treadle.app.importing.imported_log import ForeignSession, foreign_id, imported_log
 from treadle.app.importing.own_export import ExportedLog, read_logs
+from treadle.app.session.parts import clock
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Prompt, SessionStarted
