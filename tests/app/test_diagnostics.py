@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.sections import DiagnosticSettings
 from treadle.app.config.settings import load_settings
 from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
 from treadle.protocol.errors import ConfigError

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.app.mentioning import tell
 from tests.fakes.engine import FakeProvider, ports
 from tests.tools.web_server import Names, Page, serving
-from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.sections import DiagnosticSettings
 from treadle.app.session.live import LiveSession
 from treadle.app.session.mention_text import find_named
 from treadle.app.session.mentioning import MentionSources, resolve_mentions

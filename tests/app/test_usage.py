@@ -17,6 +17,7 @@ from tests.engine.exploring import BOUNDED, walk
 from treadle.app.reports.session_list import SessionUsage, listed_sessions, sessions_usage
 from treadle.app.reports.usage_report import UsageKey, UsageReport, since_day, summed_usage, usage_lines
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, sum_amounts
+from treadle.protocol.checkpoints import Parent
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import (
     ENGINE,
@@ -25,7 +26,6 @@ from treadle.protocol.events import (
     ContextReady,
     Event,
     EventData,
-    Parent,
     Prompt,
     ReplyFailed,
     ReplyFinished,

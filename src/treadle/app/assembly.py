@@ -2,32 +2,29 @@
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from treadle.app.config.settings import SandboxUse, Settings
-from treadle.app.models.choosing import Models
 from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles, usual_places
-from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
-from treadle.app.session.checkpointing import conversation_at, session_files
+from treadle.app.session.checkpointing import SessionCheckpoints, conversation_at
 from treadle.app.session.confined_commands import ConfinedCommands, recover_changes
 from treadle.app.session.instructions import RuleBook
 from treadle.app.session.ledger import Ledger, LedgerObserver
-from treadle.app.session.live import LiveSession, ModelFinder
-from treadle.app.session.offering import NO_SKILLS, offering
+from treadle.app.session.live import LiveSession
+from treadle.app.session.model_finder import model_finder
+from treadle.app.session.offering import NO_SKILLS, also_left_out, joined_servers, offering
 from treadle.app.session.own_tools import own_tools
+from treadle.app.session.parts import Parts
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
-from treadle.app.session.roots import Roots
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.runtime.session import Session
@@ -36,13 +33,13 @@ from treadle.engine.runtime.window import in_force, most_of_one_result
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     EventData,
-    SetModel,
 )
-from treadle.protocol.models import ModelChoice, Spent
-from treadle.protocol.permissions import Allowance, Decision, Mode, Standing
+from treadle.protocol.models import Spent
+from treadle.protocol.notifications import Notice
+from treadle.protocol.permissions import Allowance, Decision, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.appending import SessionLog
-from treadle.store.sqlite import SessionRow, Store
+from treadle.store.sqlite import Store
 from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
@@ -50,61 +47,20 @@ from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from treadle.app.models.offered import NextRequest, OfferedModel
+    from treadle.app.hooks.session_hooks import SessionHooks
+    from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
-    from treadle.app.session.recall import Recalled
-    from treadle.engine.core.history import Past
     from treadle.policy.secrets import Redactor
     from treadle.workspace.diagnostics.checks import Diagnostics
     from treadle.workspace.jobs import JobBook
     from treadle.workspace.temporary_files import TemporaryFiles
-
-
-def require_sandbox(mode: Mode, settings: Settings) -> None:
-    """Raise `ConfigError` where there must be a sandbox and is none."""
-    if mode is Mode.AUTO or settings.sandbox is SandboxUse.REQUIRED:
-        from treadle.app.security.sandbox_state import check_sandbox
-
-        check_sandbox(mode, settings.sandbox)
-
-
-def set_model(models: Models, ref: str = "", thinking: int | None = None) -> SetModel:
-    """Choose a model, by default that of the settings, and how much it thinks. Raises `ConfigError`."""
-    return SetModel(choice=models.choose(ref, thinking=thinking).use)
-
-
-async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoice | None:
-    """Find the model that a mode has of its own; raises `ConfigError` for a mode that cannot be here."""
-    require_sandbox(mode, settings)
-    if not models.differ_by_mode:
-        return None
-    await models.ask_local(mode=mode)
-    return models.choose(mode=mode).use
-
-
-class Parts(Struct, frozen=True, kw_only=True):
-    """What a session is put together from, with what its log says if it goes on; `notices` come before the rest."""
-
-    row: SessionRow
-    trust: SessionTrust
-    settings: Settings
-    models: Models
-    store: Store
-    tools: tuple[Tool, ...]
-    roots: Roots
-    recalled: "Recalled | None" = None
-    notices: Sequence[str] = ()
-
-    @property
-    def past(self) -> "Past | None":
-        """What the log says of the session; None for a new one."""
-        return None if self.recalled is None else self.recalled.past
+    from treadle.workspace.watchers import Watchers
 
 
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
-    private, files = outputs() / parts.row.id, session_files(parts.store, parts.row, parts.roots, parts.settings)
+    private = outputs() / parts.row.id
     track = Track(parts.past, partial(conversation_at, parts.store, parts.row.id))
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     commands = ConfinedCommands(
@@ -121,7 +77,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         state = track.state
         return most_of_one_result(in_force(parts.models.spec(state.choice.model), state)) * 9 // 10
 
-    redactor = _redactor(parts)
+    secrets: list[tuple[str, str]] = []
+    redactor = _redactor(parts, secrets)
     conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
     if (data_directory() / "saving").is_dir():
         _temporary_files().sweep()
@@ -132,8 +89,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=DiskFiles(temporary_files=_temporary_files),
+        files=parts.brought.files(DiskFiles(temporary_files=_temporary_files), parts.folders),
         open_jobs=partial(_open_jobs, private, redactor),
+        open_watchers=lambda: _open_watchers(live, private),
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,
@@ -148,8 +106,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     built_in = builtin_tools(
         workspace, (browser := cache(open_browser)), None if skills is None else partial(skills.text, by_model=True)
     )
-    own = own_tools([tool.spec.name for tool in built_in], parts.tools)
-    tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in (*built_in, *own.tools)}
+    own = own_tools([tool.spec.name for tool in built_in], parts.brought.tools)
+    tools: Mapping[str, Tool] = {one.spec.name: one for one in (*built_in, *own.tools) if parts.offers(one.spec.name)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
         from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
@@ -159,13 +117,17 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         tools = diagnosed(tools, diagnostics, workspace)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
     left_out = offering(parts.store, specs, NO_SKILLS if skills is None or not skills.for_model else {})
+    joined = joined_servers(parts, tools, redactor, lambda: track.state.choice)
+    secrets += joined.secrets
+    left_out = also_left_out(left_out, joined.left_out)
     prompting = Prompting(
         settings=parts.settings,
         rules=rules,
         skills=skills,
-        specs={name: tool.spec for name, tool in tools.items()},
+        specs={name: tool.spec for name, tool in joined.known.items()},
         window=lambda model: parts.models.spec(model).context_window,
     )
+    hooks = _hooks(parts, workspace, track, redactor)
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
         observers=(
@@ -174,49 +136,43 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             checklist.observe,
             rules.observe,
         ),
-        before_step=(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
+        before_step=(
+            *joined.before_step,
+            *(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
+        ),
         environment=EnvironmentBlock(
             workspace=workspace,
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
         ),
         trace=partial(_trace, redactor),
-        judge=_judge(parts, policy_files, redactor, workspace.shell),
+        judge=_judge(parts, policy_files, redactor, shell=workspace.shell, servers=joined.servers),
         redactor=redactor,
-        tools=tools,
+        tools=joined.offered,
         left_out=left_out,
         provider=parts.models.provider,
         model=specs,
         system=session_prompt(prompting, left_out),
-        clock=clock,
+        clock=parts.brought.clock,
         jitter=random.random,
-        day_budget=_DayBudget(parts.store, parts.row.id),
+        day_budget=_DayBudget(parts.store, parts.row.id, parts.brought.clock),
         remember=partial(_remember, workspace.root),
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
         keep=commands.keep,
-        checkpoints=files if parts.settings.checkpoints.enabled else None,
+        hooks=hooks,
+        checkpoints=(files := SessionCheckpoints(parts.store, parts.row.id, parts.folders, parts.settings.checkpoints))
+        if parts.settings.checkpoints.enabled
+        else None,
     )
 
-    async def clean_up() -> None:
-        if browser.cache_info().currsize:
-            await browser().close()
-        if diagnostics is not None:
-            await diagnostics.close()
-        await workspace.close()
-        await commands.close()
-        await files.close()
-        await parts.models.close()
-        from treadle.workspace.retention import remove_old_outputs_now
+    engine = Session(ports if parts.brought.shape is None else parts.brought.shape.applied(ports), track)
 
-        with suppress(StoreError):
-            leased = parts.store.leased()
-            await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
-            _tidy_sockets(leased)
+    joined.tell, joined.aside = (lambda text: engine.publish(Notice(text=text))), engine.aside
 
     live: LiveSession = LiveSession(
         session_id=parts.row.id,
-        engine=Session(ports, track),
+        engine=engine,
         past=() if recalled is None else recalled.past.notifications,
         store=parts.store,
         first=first,
@@ -233,13 +189,40 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             diagnostics=diagnostics,
             rules=rules,
             own_shell=lambda: live.own_shell,
+            servers=joined.servers,
         ),
         roots=parts.roots.folders,
-        clean_up=clean_up,
+        clean_up=partial(
+            _clean_up, browser, parts.store, (joined, diagnostics, workspace, commands, files, parts.models)
+        ),
+        hooks=hooks,
+        beside=[] if hooks is None else [hooks.watch],
+        servers=joined.servers,
     )
-    said = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back)
+    said = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back, *joined.notices)
     live.notices = (*live.notices, *said)
     return live
+
+
+def _hooks(
+    parts: Parts, workspace: Workspace, track: Track, redactor: "Callable[[], Redactor]"
+) -> "SessionHooks | None":
+    """Get the hooks ready to run; what that takes is loaded where there are some. Raises `ConfigError`."""
+    if not (parts.brought.hooks or parts.settings.hooks or parts.settings.hooks_from):
+        return None
+    from treadle.app.hooks.opening_hooks import open_hooks
+
+    return open_hooks(
+        parts,
+        parts.brought.hooks,
+        workspace,
+        mode=lambda: track.state.mode,
+        redact=lambda text: redactor().redact(text),
+    )
+
+
+class _Closes(Protocol):
+    async def close(self) -> None: ...
 
 
 async def _enclose(text: str, /, **session: Any) -> "Enclosed":
@@ -255,6 +238,12 @@ def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":
     return JobBook(private, lambda text: redactor().redact(text))
 
 
+def _open_watchers(live: LiveSession, private: Path) -> "Watchers":
+    from treadle.app.session.waking import open_watchers
+
+    return open_watchers(live, private)
+
+
 def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], Redactor]") -> "OwnShell":
     from treadle.app.session.own_shell import OwnShell
 
@@ -268,36 +257,27 @@ def _temporary_files() -> "TemporaryFiles":
     return TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
 
 
+async def _clean_up(browser: Any, store: Store, used: Sequence["_Closes | None"]) -> None:
+    """End what a session used, in this order; remove old outputs, and what sessions of killed processes left."""
+    if browser.cache_info().currsize:
+        await browser().close()
+    for one in used:
+        if one is not None:
+            await one.close()
+    from treadle.workspace.retention import remove_old_outputs_now
+
+    with suppress(StoreError):
+        leased = store.leased()
+        await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
+        _tidy_sockets(leased)
+
+
 def _tidy_sockets(leased: Collection[str]) -> None:
     """Take away the sockets of sessions whose processes were killed."""
     if (data_directory() / "live").is_dir():
         from treadle.app.session.wire import remove_stale_sockets
 
         remove_stale_sockets(leased)
-
-
-def model_finder(models: Models, settings: Settings) -> ModelFinder:
-    """Give a session what it asks about models."""
-    return ModelFinder(
-        spec=models.spec,
-        choose=partial(set_model, models),
-        for_mode=partial(model_for, models, settings),
-        offered=partial(_offered, models),
-        cheaper=partial(_cheaper, models, settings),
-    )
-
-
-def _cheaper(models: Models, settings: Settings, sent: "NextRequest") -> str:
-    from treadle.app.models.cheaper import cheaper_model
-
-    return cheaper_model(models, settings, sent)
-
-
-def _offered(models: Models) -> "Sequence[OfferedModel]":
-    """List the models to choose from; what reads them is loaded when somebody wants to choose."""
-    from treadle.app.models.listing import offered_models
-
-    return offered_models(models)
 
 
 def _repository(parts: Parts) -> str:
@@ -312,10 +292,11 @@ def _repository(parts: Parts) -> str:
 class _DayBudget(Struct, frozen=True):
     store: Store
     session_id: str
+    clock: Callable[[], int]
 
     async def reserve(self, worst: Spent, /) -> Spent:
         """Reserve in the log's file, which all sessions of the user share."""
-        return await self.store.reserve(self.session_id, clock(), worst)
+        return await self.store.reserve(self.session_id, self.clock(), worst)
 
 
 def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
@@ -346,19 +327,26 @@ def _allow_saved(path: str) -> None:
     allow_made(data_directory(), path)
 
 
-def _redactor(parts: Parts) -> "Callable[[], Redactor]":
+def _redactor(parts: Parts, also: Sequence[tuple[str, str]]) -> "Callable[[], Redactor]":
     """Hide known secrets and what looks like one; loaded with the first call that is judged."""
 
     @cache
     def redactor() -> "Redactor":
         from treadle.app.session.known_values import session_redactor
 
-        return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders)
+        return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders, also=also)
 
     return redactor
 
 
-def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]", shell: str) -> Judge:
+def _judge(
+    parts: Parts,
+    files: PolicyFiles,
+    redactor: "Callable[[], Redactor]",
+    *,
+    shell: str,
+    servers: "SessionServers | None",
+) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
     root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
@@ -370,6 +358,10 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]",
         from treadle.policy.allowances import decide_and_offer, with_allowances
         from treadle.policy.disclosure import asked_for_secrets
 
+        allowances, unapproved = standing.allowances, frozenset[str]()
+        if servers is not None:
+            spec, arguments = servers.meant(spec, arguments)
+            allowances, unapproved = (*allowances, *servers.allowances()), servers.unapproved()
         context = policy_context(
             root,
             standing,
@@ -377,7 +369,8 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]",
             further=parts.roots,
             confining=confining_here(try_first=parts.settings.try_first),
             approved=approved,
-            rules=with_allowances(files.ruleset(), standing.allowances),
+            rules=with_allowances(files.ruleset(), allowances),
+            unapproved=unapproved,
         )
         decision = decide_and_offer(spec, arguments, accesses, context)
         refuse_broken_shell(decision, accesses, shell)
@@ -388,8 +381,3 @@ def _judge(parts: Parts, files: PolicyFiles, redactor: "Callable[[], Redactor]",
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge
-
-
-def clock() -> int:
-    """Give the time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000

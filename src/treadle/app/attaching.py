@@ -4,12 +4,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.assembly import model_finder
 from treadle.app.compose import open_store
 from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import outputs
 from treadle.app.security.trusting import session_trust
+from treadle.app.session.model_finder import model_finder
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.remote import RemoteSession, SessionConnection
 from treadle.protocol.errors import SessionError
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from treadle.policy.secrets import Redactor
 
 
-async def attach_session(prefix: str, folder: Path, settings: Settings) -> RemoteSession:
+async def attach_session(
+    prefix: str, folder: Path, settings: Settings, *, kind: str = "tui", name: str = ""
+) -> RemoteSession:
     """Attach to the session of this id, or beginning of one; without, to the open one of the folder.
 
-    Enter the result to listen. Raises `SessionError` or `StoreError`.
+    `kind` and `name` say what attaches, for the log. Enter the result to listen. Raises `SessionError` or `StoreError`.
     """
     store = open_store()
     try:
         session_id = store.find(prefix).id if prefix else _open_in(folder, store)
-        line = SessionConnection(session_id)
+        line = SessionConnection(session_id, kind, name)
         attached = await line.open()
     except BaseException:
         store.close()

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.assembly import Parts, assemble, clock, model_for, require_sandbox, set_model
+from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings
-from treadle.app.models.choosing import Models, process_circuits
-from treadle.app.places import database
+from treadle.app.models.choosing import Models, OwnModel, process_circuits
+from treadle.app.places import database, outputs
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.live import LiveSession
+from treadle.app.session.model_finder import model_for, require_sandbox, set_model
+from treadle.app.session.parts import Brought, Parts
 from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.core.state import State
-from treadle.engine.ports import Tool
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from treadle.store.reading import Damage
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class Opening(Brought, frozen=True, kw_only=True):
     """Which session to open: a new one in `workspace`, or the one of `resume` (an id, or the beginning of one).
 
     `given` names the settings that came from the command line: only these change a session that is resumed.
-    `trust` is the user's word on the workspace; None is what they said of it before. `tools` are offered besides the
-    built-in ones and those of installed packages.
+    `trust` is the user's word on the workspace; None is what they said of it before. `models` are called besides those
+    of the providers; `session_id` names a new session, which no other one may have.
     """
 
     workspace: Path
@@ -58,7 +58,8 @@ class Opening(Struct, frozen=True, kw_only=True):
     given: frozenset[str] = frozenset()
     resume: str = ""
     trust: SessionTrust | None = None
-    tools: tuple[Tool, ...] = ()
+    models: tuple[OwnModel, ...] = ()
+    session_id: str = ""
 
 
 def open_store() -> Store:
@@ -120,11 +121,11 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     workspace = check_workspace(opening.workspace)
     mode, trust = _begin(opening, workspace, opening.settings.mode)
     roots = further_roots(workspace, opening.settings.add_dirs)
-    models = Models(opening.settings, circuits=process_circuits())
+    models = Models(opening.settings, own=opening.models, circuits=process_circuits())
     await models.ask_local(mode=mode)
     choice = models.choose(mode=mode)
-    now = clock()
-    session_id = new_session_id(now)
+    now = opening.clock()
+    session_id = opening.session_id or new_session_id(now)
     row = SessionRow(
         id=session_id,
         workspace=str(workspace),
@@ -151,7 +152,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         settings=opening.settings,
         models=models,
         store=store,
-        tools=opening.tools,
+        brought=opening,
         roots=roots,
         notices=choice.notices,
     )
@@ -176,7 +177,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         lost.append(await _leave_out(store, row, log.damage))
     state = recalled.past.state
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
-    models = Models(settings, circuits=process_circuits())
+    models = Models(settings, own=opening.models, circuits=process_circuits())
     await models.ask_local("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     # Whoever made an imported log may name any folder in it.
@@ -189,13 +190,17 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     if mode is not state.mode or "mode" in opening.given:
         first.append(SetMode(mode=mode, choice=own))
     first.append(Resumed(user_present=opening.user_present))
+    if any((outputs() / row.id).glob("watchers*.json")):
+        from treadle.app.session.waking import take_ended
+
+        first += filter(None, [take_ended(outputs() / row.id)])
     parts = Parts(
         row=row,
         trust=trust,
         settings=settings,
         models=models,
         store=store,
-        tools=opening.tools,
+        brought=opening,
         roots=roots,
         recalled=recalled,
         notices=(*lost, *_of_another_provider(opening, state.choice.model)),

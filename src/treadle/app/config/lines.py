@@ -10,6 +10,8 @@ import msgspec
 
 from treadle.protocol.base import Record
 
+_HOOKS = "hooks"
+
 
 class ConfigEntry(Record, frozen=True, kw_only=True):
     """One value of a file: its path of keys, and the line (from 1) where its statement begins."""
@@ -34,8 +36,17 @@ def entries(text: str) -> Iterator[ConfigEntry]:
 
 
 def first_wrong(text: str, settings: type) -> tuple[ConfigEntry, str] | None:
-    """Find the first value that cannot be converted by itself, and what the decoder says of it."""
-    for entry in entries(text):
+    """Find the first value that cannot be converted by itself, and what the decoder says of it.
+
+    Hooks are lists of tables: these are looked at together, and after the rest.
+    """
+    found = list(entries(text))
+    together = [
+        ConfigEntry(path=(_HOOKS,), value=tomllib.loads(text)[_HOOKS], line=entry.line)
+        for entry in found
+        if entry.path[0] == _HOOKS
+    ]
+    for entry in (*(entry for entry in found if entry.path[0] != _HOOKS), *together[:1]):
         try:
             msgspec.convert(nested(entry.path, entry.value), settings)
         except msgspec.ValidationError as error:

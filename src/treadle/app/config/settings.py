@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from treadle.app.config.context_settings import ContextSettings
-from treadle.app.config.diagnostic_settings import DiagnosticSettings
-from treadle.app.config.terminal_settings import Colours, Editing
+from treadle.app.config.sections import Colours, ContextSettings, DiagnosticSettings, Editing
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -100,7 +98,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
     `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
     with every request. `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables
-    that commands get besides the harmless ones. `theme`, `animation` and `editing` are about the terminal app; with
+    that commands get besides the harmless ones. `hooks` are groups of handlers for each event; `hooks_from` names other
+    programs whose hooks run too. `theme`, `animation` and `editing` are about the terminal app; with
     `screen_reader` it writes plain lines.
     """
 
@@ -135,6 +134,9 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     providers: Mapping[str, ProviderSettings] = {}
     models: Mapping[str, ModelSettings] = {}
     diagnostics: Mapping[str, DiagnosticSettings] = {}
+    hooks: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
+    hooks_from: tuple[Literal["claude"], ...] = ()
+    disable_all_hooks: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no setting may lift."""
@@ -145,6 +147,10 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
         if self.pass_variables:
             _check_variables(self)
+        if self.hooks:
+            from treadle.app.config.hook_settings import check_hooks
+
+            check_hooks(self.hooks)
         if self.max_unasked is not None:
             given = (self.max_unasked, self.max_auto_approved)
             msgspec.structs.force_setattr(self, "max_auto_approved", min(one for one in given if one is not None))
@@ -200,7 +206,9 @@ _USERS_OWN = {
     "add_dirs": "Only the user decides which folders may be read and changed.",
     "approve": "Only the user decides what runs without asking.",
     "base_url": "An address decides who gets your files and your key.",
+    "disable_all_hooks": "A folder cannot turn your own hooks off.",
     "editing": "Only you decide which keys you use.",
+    "hooks_from": "Only you decide whose hooks run.",
     "instructions": "They are your own words to every model; a project has rules files for that.",
     "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",
@@ -253,6 +261,10 @@ def merge_layers(layers: Sequence[Layer]) -> Settings:
     values: dict[str, Any] = {}
     for layer in layers:
         values = overlay(values, layer.values)
+    if "hooks" in values:
+        from treadle.app.config.hook_settings import all_hooks
+
+        values["hooks"] = all_hooks((one.origin, one.values, one.of_workspace) for one in layers)
     return msgspec.convert(values, Settings)
 
 

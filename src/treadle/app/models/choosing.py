@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -68,6 +68,13 @@ class SelectedModel(Record, frozen=True, kw_only=True):
         return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
 
 
+class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that a program brings along, and what is known of it; its name is that of the `spec`, `provider/name`."""
+
+    spec: ModelSpec
+    provider: Provider
+
+
 _UNKNOWN_WINDOW = (
     "The context window of {ref} is not known. If the provider refuses the conversation as too long and names the "
     "window, Treadle remembers it. If you know it, set context_window under "
@@ -92,8 +99,13 @@ class Models:
         *,
         keys: Mapping[str, str] = _NO_KEYS,
         circuits: Circuits | None = None,
+        own: Sequence[OwnModel] = (),
     ) -> None:
-        """`keys` are those of providers that are tried before they are stored; `circuits` are shared by sessions."""
+        """`keys` are those of providers that are tried before they are stored; `circuits` are shared by sessions.
+
+        `own` models are found by their `provider/name`; who gives them closes them.
+        """
+        self._own = {one.spec.ref: one for one in own}
         self._settings = bind_base_url(settings, settings.model)
         self._circuits = Circuits(time.monotonic) if circuits is None else circuits
         self._keys = keys
@@ -160,6 +172,8 @@ class Models:
 
     def spec(self, ref: str) -> ModelSpec:
         """Tell what is known of a model: the catalogue, under what the user says. Raises `ConfigError`."""
+        if ref in self._own:
+            return with_settings(self._own[ref].spec, self._override(ref))
         provider, name = self._parse(ref)
         if provider is None:
             own = ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
@@ -182,6 +196,8 @@ class Models:
     def provider(self, ref: str) -> Provider:
         """Open the provider of a model, or give the open one; raises `ConfigError`."""
         require_bound(self._settings)
+        if ref in self._own:
+            return self._own[ref].provider
         row, name = self._parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
@@ -244,7 +260,7 @@ class Models:
             from treadle.app.models.refusals import not_a_name
 
             raise not_a_name(ref)
-        if provider in (SCRIPTED, EMBEDDED):
+        if provider in (SCRIPTED, EMBEDDED) or ref in self._own:
             return None, name
         try:
             return self.row(provider), name

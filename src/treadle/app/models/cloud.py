@@ -119,7 +119,7 @@ def _google_file(environment: Mapping[str, str]) -> Path | None:
     home = Path(environment.get("HOME") or "~").expanduser()
     folder = environment.get("CLOUDSDK_CONFIG")
     file = Path(folder) / _GOOGLE_FILE.name if folder else home / ".config" / _GOOGLE_FILE
-    return file if file.is_file() and os.access(file, os.R_OK) else None
+    return file if os.access(file, os.R_OK) and file.is_file() else None
 
 
 def _google_project(environment: Mapping[str, str]) -> str:

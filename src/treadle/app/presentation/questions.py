@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from treadle.app.presentation.copies import changes_of, lines_of
 from treadle.app.presentation.escape import exact, exact_line, printable
+from treadle.app.presentation.forms import form_lines
 from treadle.app.presentation.meanings import Meaning, meaning_of, meaning_of_decision
 from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
@@ -23,6 +24,9 @@ from treadle.protocol.tools import (
     SandboxDenial,
     WritePath,
 )
+
+_FIRST_USE = "first-use"
+"""The rule that asks about a tool of an MCP server which nobody has said yes to yet."""
 
 
 class QuestionStyle(Enum):
@@ -41,7 +45,7 @@ class AskedPart(Struct, frozen=True, kw_only=True):
     rules: str = ""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
 
     `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that are always shown; `details` are
@@ -82,7 +86,7 @@ def once(question: Question) -> str:
     return "Yes, run it once" if runs else "Yes, write it once" if writes else "Yes, once"
 
 
-def asked_in_words(question: Question, roots: Sequence[str]) -> Asked:
+def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
     """Put a question as asked in a workspace into words."""
     match question.kind:
         case QuestionKind.PERMISSION if question.denial is not None:
@@ -93,10 +97,13 @@ def asked_in_words(question: Question, roots: Sequence[str]) -> Asked:
             return _permission(question, roots)
         case QuestionKind.SUMMARY:
             text = "" if question.preview is None else question.preview.text
-            return Asked(title=printable(question.text), text=printable(text).strip("\n"))
+            return QuestionWords(title=printable(question.text), text=printable(text).strip("\n"))
+        case QuestionKind.ELICITATION:
+            wanted = [question.url] if question.url else form_lines(question.form, question.arguments)
+            return QuestionWords(title=printable(question.text), text=printable("\n".join(wanted)))
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.BUDGET:
             title, _, rest = printable(question.text).strip().partition("\n")
-            return Asked(title=title, text=rest.strip("\n"))
+            return QuestionWords(title=title, text=rest.strip("\n"))
 
 
 def in_short(question: Question) -> str:
@@ -122,7 +129,7 @@ def _short(access: Access, question: Question) -> str:
             return exact_line(question.text[:1].lower() + question.text[1:])
 
 
-def _stopped(question: Question, denial: SandboxDenial) -> Asked:
+def _stopped(question: Question, denial: SandboxDenial) -> QuestionWords:
     base = _permission(question, ())
     target = exact_line(denial.target)
     title, missing = {
@@ -133,7 +140,7 @@ def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     }[denial.right]
     seen = f" {printable(denial.text)}" if denial.text else ""
     why = f"The command {missing}, and the sandbox stopped it.{seen}"
-    return Asked(
+    return QuestionWords(
         title=title,
         style=question_style(question),
         text=base.text,
@@ -143,10 +150,10 @@ def _stopped(question: Question, denial: SandboxDenial) -> Asked:
     )
 
 
-def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Asked:
+def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> QuestionWords:
     """Ask whether what a command changed in its throw-away copy is applied."""
     base = _permission(question, roots)
-    return Asked(
+    return QuestionWords(
         title="Keep these changes?",
         meaning=Meaning(lines_of(copy), ""),
         text=base.text,
@@ -155,23 +162,33 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Ask
     )
 
 
-def _permission(question: Question, roots: Sequence[str]) -> Asked:
+def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
     style = question_style(question)
     title, text = _title(question, roots)
     meaning = meaning_of_decision(decision)
     counted = _counted(question)
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
-    return Asked(
+    return QuestionWords(
         title=title,
         style=style,
         meaning=Meaning(counted, "") if counted else meaning if meaning.note not in title.lower() else Meaning("", ""),
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         rights=_rights(decision),
-        why=(*_touched(question.accesses, roots, text), *(_dangers(decision) if style is QuestionStyle.DANGER else ())),
+        why=(
+            *_touched(question.accesses, roots, text),
+            *(_dangers(decision) if style is QuestionStyle.DANGER else _first_use(decision)),
+        ),
         details=tuple(_details(question, decision)),
     )
+
+
+def _first_use(decision: Decision) -> Iterator[str]:
+    """Say that a tool of a server was never used, so that a yes is one to the tool."""
+    for reason in decision.reasons:
+        if reason.rule == _FIRST_USE:
+            yield f"{reason.text[:1].upper()}{reason.text[1:]}."
 
 
 def _title(question: Question, roots: Sequence[str]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from treadle.protocol.messages import Document, Image, ResultContent, Text, User
 from treadle.protocol.models import ErrorKind, ModelError, dollars
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnStop
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Allowance, OptionKind
+from treadle.protocol.permissions import Allowance, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.providers.catalogue import parse_ref
 
@@ -39,11 +39,39 @@ ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
 
 
 def elsewhere(by: str) -> str:
-    """Say where another surface is: `in terminal 2`."""
+    """Say where another surface is: `in terminal 2`, `by cursor 3 over MCP`."""
     kind, _, name = by.partition(":")
-    if kind != "tui":
-        return f"in {kind}"
-    return "in the first terminal" if name == "main" else f"in {name}"
+    match kind:
+        case "tui":
+            return "in the first terminal" if name == "main" else f"in {name}"
+        case "mcp":
+            return f"by {printable(name)} over MCP"
+        case "acp":
+            return "in the editor"
+        case _:
+            return f"in {kind}"
+
+
+def what_came_of(changed: CallChanged, result: CallResult) -> str:
+    """Say of a call whether it was asked about, and how it ended: `asked, ok`."""
+    match None if changed.decision is None else changed.decision.verdict:
+        case Verdict.REQUIRE_USER_CONFIRMATION:
+            return f"asked, {result.outcome}"
+        case _:
+            return result.outcome.value
+
+
+def written_by(by: str) -> str:
+    """Name who wrote a prompt that the user did not: `From cursor 3, over MCP:`."""
+    kind, _, name = by.partition(":")
+    about = f" ({printable(name)})" if name else ""
+    match kind:
+        case "mcp":
+            return f"From {printable(name)}, over MCP:"
+        case "monitor":
+            return f"From a watched command{about}:"
+        case _:
+            return f"From a {kind}{about}:"
 
 
 def clip_text(text: str, limit: int) -> str:

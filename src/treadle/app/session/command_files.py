@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle.app.places import config_file
+from treadle.app.places import config_file, data_directory
 from treadle.app.prompts import command_prompt
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.skills import SkillBook, find_skills
@@ -26,6 +26,7 @@ _MOST_FILES = 500
 _LONGEST = 65_536
 _DEEPEST = 5
 _NAME = regex(r"[A-Za-z0-9_][\w.-]*")
+_NOT_IN_NAMES = regex(r"[^\w.-]+")
 _ARGUMENT = regex(r"\$ARGUMENTS(?:\[(\d{1,2})\])?|\$(\d{1,2})(?!\d)")
 _OF_CLAUDE = (".claude", "commands")
 
@@ -34,7 +35,8 @@ class NamedText(Struct, frozen=True, kw_only=True):
     """A text that is sent when `/name` is entered. `origin` is where it comes from, `hint` says what follows the name.
 
     `body` gives the text for what follows the name. `runs` says that shell lines in it may run, if the policy allows
-    them. `unused` says why it is not to be used, `counting` how the words that follow are counted in it.
+    them. `unused` says why it is not to be used, `counting` how the words that follow are counted in it. With a
+    `server` it is the `prompt` of that MCP server, which writes it out.
     """
 
     name: str
@@ -47,6 +49,8 @@ class NamedText(Struct, frozen=True, kw_only=True):
     unused: str = ""
     model: str = ""
     counting: str = ""
+    server: str = ""
+    prompt: str = ""
 
 
 NamedTexts = Callable[[SessionTrust], Iterable[NamedText]]
@@ -82,7 +86,27 @@ def skill_texts(trust: SessionTrust) -> Iterator[NamedText]:
             )
 
 
-PROVIDERS: tuple[NamedTexts, ...] = (command_files, skill_texts)
+def server_prompts(trust: SessionTrust) -> Iterator[NamedText]:
+    """Give the prompts of MCP servers, as they were last listed."""
+    if not (data_directory() / "mcp" / "prompts").is_dir():
+        return
+    from treadle.app.servers.prompts import kept_prompts
+
+    for server, prompt in kept_prompts(trust):
+        named = [f"{'' if needed else '['}{name.upper()}{'' if needed else ']'}" for name, needed in prompt.arguments]
+        name = f"{_NOT_IN_NAMES.sub('_', server)}:{_NOT_IN_NAMES.sub('_', prompt.name)}"
+        yield NamedText(
+            name=name,
+            about=prompt.description,
+            origin=f"MCP server {server}",
+            hint=" ".join(named),
+            body=lambda argument: argument,
+            server=server,
+            prompt=prompt.name,
+        )
+
+
+PROVIDERS: tuple[NamedTexts, ...] = (command_files, skill_texts, server_prompts)
 """What gives texts that are entered by a name; of two with one name the first is used."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.app.config.diagnostic_settings import DiagnosticSettings
+from treadle.app.config.sections import DiagnosticSettings
 from treadle.app.places import data_directory
 from treadle.app.security.confinement import CommandFolders, confine_server
 from treadle.engine.ports import Tool

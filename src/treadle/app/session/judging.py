@@ -29,11 +29,12 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
     further: Roots = _NONE,
     home: str = "",
     rules: Ruleset | None = None,
+    unapproved: frozenset[str] = frozenset(),
 ) -> PolicyContext:
     """Put together what the policy knows of a workspace at `root`, which is absolute and resolved.
 
     `further` are the other folders of it. Without `home` it is the user's; without `rules` those count that stand in
-    the rule files now.
+    the rule files now. `unapproved` are tools of servers that nobody has said yes to.
     """
     state = (str(data_directory()), str(config_file().parent))
     chosen = bool(os.environ.get("TREADLE_HOME"))
@@ -54,4 +55,5 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         hosts=frozenset(check_url(url).host for url in standing.fetched),
         listed=AccessLists((root, *further.folders)).reason,
         rules=PolicyFiles(usual_places(Path(root)), keep=False).ruleset() if rules is None else rules,
+        unapproved=unapproved,
     )

@@ -19,15 +19,20 @@ _COULD_BE_CODE = regex(r"[\s;&|<>()$`]")
 
 
 def session_redactor(
-    workspace: str, settings: Settings, environment: Mapping[str, str] = os.environ, *, roots: Sequence[str] = ()
+    workspace: str,
+    settings: Settings,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    roots: Sequence[str] = (),
+    also: Sequence[tuple[str, str]] = (),
 ) -> Redactor:
     """Collect what one session hides: it reads a handful of small files, and keeps nothing of them on disk.
 
-    `roots` are further folders of the workspace.
+    `roots` are further folders of the workspace, `also` are values with their names.
     """
     named = [(environment.get(one.api_key_env, ""), one.api_key_env) for one in settings.providers.values()]
     return known_secrets(
-        environment, [*named, *stored_values(), *_in_files([Path(one) for one in (workspace, *roots)])]
+        environment, [*named, *also, *stored_values(), *_in_files([Path(one) for one in (workspace, *roots)])]
     )
 
 

@@ -4,19 +4,21 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.model_finder import ModelFinder
+from treadle.app.session.ops import asked_aside, own_words
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
+from treadle.engine.ports import Hooks
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
@@ -32,36 +34,18 @@ from treadle.protocol.events import (
     SetModel,
     Source,
 )
-from treadle.protocol.messages import origins, text_of, without_own_commands
-from treadle.protocol.models import ModelChoice, ModelSpec
-from treadle.protocol.notifications import Notice, Notification, TurnOutcome
-from treadle.protocol.permissions import Mode
+from treadle.protocol.messages import origins
+from treadle.protocol.notifications import Notice, Notification, Phase, TurnOutcome
 from treadle.protocol.sealed import SideAnswered
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
-    from treadle.app.models.offered import NextRequest, OfferedModel
+    from treadle.app.models.offered import OfferedModel
+    from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
 
-
-class ModelFinder(Struct, frozen=True, kw_only=True):
-    """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
-
-    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
-    None where the modes share one. `offered` lists what there is to choose from, and takes its time. `cheaper` names a
-    model that takes a costly request for less.
-    """
-
-    spec: Callable[[str], ModelSpec]
-    choose: Callable[[str, int | None], SetModel]
-    for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
-    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
-    cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
-
-
-_BTW = "/btw "
 
 _LEAST_COSTLY = 20_000
 """Tokens; whether a shorter request is costly is not looked at."""
@@ -75,6 +59,7 @@ class LiveSession:
 
     `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
     are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
+    What is `beside` it is entered when it has begun, and left before it ends.
     """
 
     source = Source(kind="tui", id="main")
@@ -94,7 +79,10 @@ class LiveSession:
         enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
+        hooks: Hooks | None = None,
         clean_up: Callable[[], Awaitable[None]],
+        beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
+        servers: "SessionServers | None" = None,
     ) -> None:
         self.id = session_id
         self.workspace = trust.workspace
@@ -109,7 +97,11 @@ class LiveSession:
         self._open_shell = open_shell
         self._enclose = enclose
         self._past = past
+        self._hooks = hooks
         self._clean_up = clean_up
+        self._beside = beside
+        self._company = AsyncExitStack()
+        self.servers = servers
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []
         self._told_costly: set[str] = set()
@@ -177,10 +169,26 @@ class LiveSession:
             window=self._models.spec(state.choice.model).context_window,
         )
 
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing goes on, and nothing waits for anybody."""
+        state = self._engine.state
+        return phase(state) is Phase.WAITING_FOR_EVENT and state.files.restoring is None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools that the model is offered now."""
+        return self._engine.offered()
+
     @cached_property
     def own_shell(self) -> "OwnShell":
         """The person's own commands."""
         return self._open_shell()
+
+    @property
+    def thinking(self) -> int | None:
+        """How many tokens the model may think; None where that is its own affair."""
+        return self._engine.state.choice.thinking_budget
 
     @property
     def sees_images(self) -> bool:
@@ -198,6 +206,10 @@ class LiveSession:
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
         return self._models.offered()
 
+    def keep(self) -> None:
+        """Keep the session though nothing was done in it: somebody knows its id."""
+        self._untouched = False
+
     async def post(self, op: Op, source: Source) -> None:
         """Ask for something; returns when it is in the log. Raises `RefusedError` with the reason when it cannot be.
 
@@ -206,11 +218,15 @@ class LiveSession:
         """
         self._untouched = False
         if not isinstance(op, SetMode):
-            if question := _asked_aside(op):
+            if question := asked_aside(op):
                 self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
             else:
                 op = await self._with_mentions(op)
                 if isinstance(op, Prompt):
+                    if self._hooks is not None:
+                        from treadle.app.hooks.sending import heard_prompt
+
+                        op = await heard_prompt(self._hooks, op, self.status.phase)
                     self._name_cheaper(op)
                 await self._engine.post(op, source)
             return
@@ -249,7 +265,7 @@ class LiveSession:
 
     async def _with_mentions(self, op: Op) -> Op:
         """Let go along what the user's words mention; what does not is said."""
-        text = _mentioning(op)
+        text = own_words(op)
         if not text or not isinstance(op, Prompt | EditQueued | Answer):
             return op
         found = await self._enclose(text)
@@ -259,6 +275,14 @@ class LiveSession:
         for notice in (*named, *found.notices):
             self._engine.publish(Notice(text=notice))
         return replace(op, enclosed=(*op.enclosed, *found.enclosures))
+
+    async def wake(self, op: Op, source: Source) -> None:
+        """Post what no person wrote: nothing in it is a mention or a command. Raises `RefusedError`."""
+        await self._engine.post(op, source)
+
+    def tell(self, text: str) -> None:
+        """Let every surface show a line that nothing waits for."""
+        self._engine.publish(Notice(text=text))
 
     def follow(self) -> AsyncIterator[Notification]:
         """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
@@ -281,6 +305,8 @@ class LiveSession:
 
     async def __aenter__(self) -> Self:
         await self._store.acquire(self.id)
+        if self.servers is not None:
+            self.servers.hub.start()
         self._tasks = [
             asyncio.create_task(self._run(), name="session"),
             asyncio.create_task(self._beat(), name="lease"),
@@ -290,6 +316,8 @@ class LiveSession:
         try:
             for event in self._first:
                 await self._engine.post(event)
+            for one in self._beside:
+                await self._company.enter_async_context(one(self))
             self._opening = begun.taken()
             self._engine.unfollow(begun)
             self._untouched = True
@@ -301,6 +329,7 @@ class LiveSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._company.aclose()
         for aside in self._asides:
             aside.cancel()
         await asyncio.gather(*self._asides, return_exceptions=True)
@@ -358,24 +387,6 @@ class LiveSession:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             await self._store.heartbeat(self.id)
-
-
-def _asked_aside(op: Op) -> str:
-    """Give the question of a message that is one beside the work."""
-    text = text_of(without_own_commands(op.content)) if isinstance(op, Prompt) else ""
-    return text.removeprefix(_BTW).strip() if text.startswith(_BTW) else ""
-
-
-def _mentioning(op: Op) -> str:
-    """Give the user's own words where they may mention something, or begin with a command."""
-    match op:
-        case Prompt(content=content) | EditQueued(content=content):
-            text = text_of(without_own_commands(content))
-        case Answer(text=text):
-            pass
-        case _:
-            return ""
-    return text if "@" in text or text.startswith("/") else ""
 
 
 def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.presentation.words import plain
 from treadle.app.session.command_files import find_text
@@ -17,6 +18,7 @@ from treadle.app.session.git_mentions import Repository
 from treadle.app.session.mentioning import Enclosed, MentionSources, call_allowed, resolve_mentions, why_not
 from treadle.app.slash_commands import slash_word
 from treadle.engine.core.state import standing
+from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ToolProtocol
 from treadle.tools.declarations import EXECUTE_COMMAND, READ_FILE
@@ -26,6 +28,7 @@ from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
+    from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.instructions import RuleBook
     from treadle.app.session.own_shell import OwnShell
     from treadle.engine.ports import Ports
@@ -49,6 +52,7 @@ class SessionParts(Struct, frozen=True, kw_only=True):
     diagnostics: "Diagnostics | None"
     rules: "RuleBook"
     own_shell: "Callable[[], OwnShell]"
+    servers: "SessionServers | None" = None
 
 
 async def enclosed_in(text: str, parts: SessionParts) -> Enclosed:
@@ -67,7 +71,16 @@ async def enclosed_in(text: str, parts: SessionParts) -> Enclosed:
         result = await call_allowed(sources, EXECUTE_COMMAND, {"command": line, "timeout": _LINE_SECONDS})
         return plain(result.content).removeprefix(_NO_FAILURE)
 
-    command = await written_out(named, text[1 + len(name) :].strip(), run)
+    argument = text[1 + len(name) :].strip()
+    if named.server:
+        try:
+            if parts.servers is None:
+                raise ToolError(f"the MCP server {visible(named.server)} is not connected. Use /mcp to see why.")
+            written = await parts.servers.prompt(named.server, named.prompt, argument)
+        except ToolError as error:
+            return Enclosed(notices=(f"/{name} is not used: {error.text}",))
+        named = replace(named, body=lambda _: written)
+    command = await written_out(named, argument, run)
     found = await resolve_mentions(f"{text}\n{command.body}", sources)
     content = (Text(text=parts.ports.redactor().redact(command.text)),)
     whole = Enclosure(kind=named.kind, origin=named.origin, content=content)

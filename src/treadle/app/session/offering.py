@@ -1,14 +1,26 @@
 """Which tools a model is not told of, and why: what cannot work here or now."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
+from treadle.app.places import data_directory, servers_file
 from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
-from treadle.protocol.models import ModelSpec
+from treadle.engine.ports import BeforeStep, Tool
+from treadle.protocol.models import ModelChoice, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Mode, Situation
+from treadle.store.activation import ActiveKind
 from treadle.store.sqlite import Store
+
+if TYPE_CHECKING:
+    from treadle.app.servers.session_servers import SessionServers
+    from treadle.app.session.parts import Parts
+    from treadle.policy.secrets import Redactor
 
 ANSWERED = Situation(mode=Mode.ASK, user_present=True)
 """A session as a person has it in a terminal."""
@@ -32,6 +44,7 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
         reasons["plan_mode_respond"] = "it works in plan mode only. Continue with the task, then use attempt_completion"
     if not situation.user_present:
         reasons["ask_followup_question"] = "nobody is here to answer"
+        reasons["set_timer"] = "the run ends with your turn. Use execute_command with sleep to wait"
         reasons["new_task"] = "nobody is here to agree to it. Continue with the task"
     return reasons
 
@@ -53,3 +66,61 @@ def offering(
         return {**left_out(model, store, spec(model)), **always_out}
 
     return lambda model, situation: {**always(model), **left_out_now(situation)}
+
+
+LeftOut = Callable[[str, Situation], Mapping[str, str]]
+
+
+def also_left_out(base: LeftOut, now: Callable[[], Mapping[str, str]]) -> LeftOut:
+    """Leave out besides what cannot be offered at the moment, such as a tool of a server that is gone."""
+    return lambda model, situation: {**base(model, situation), **now()}
+
+
+class JoinedServers(Struct, kw_only=True):
+    """The MCP servers of a session, if any: what they add to it. `known` are the tools that a prompt may describe."""
+
+    offered: Mapping[str, Tool]
+    known: Mapping[str, Tool]
+    servers: "SessionServers | None" = None
+    left_out: Callable[[], Mapping[str, str]] = dict
+    before_step: tuple[BeforeStep, ...] = ()
+    notices: tuple[str, ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
+    tell: Callable[[str], object] = str
+    aside: Any = None
+
+    async def close(self) -> None:
+        """End the servers."""
+        if self.servers is not None:
+            await self.servers.hub.close()
+
+
+def joined_servers(
+    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", choice: Callable[[], ModelChoice]
+) -> JoinedServers:
+    """Find the MCP servers of a session put together from `parts`, whose model is the `choice` now.
+
+    What they take is loaded only where some are configured.
+    """
+    joined = JoinedServers(offered=tools, known=tools)
+    of_folder = parts.trust.trusted and any(item.kind is ActiveKind.SERVERS for item in parts.trust.items)
+    if parts.brought.servers or of_folder or os.path.lexists(servers_file()):
+        from treadle.app.servers.joining import ServersWanted, join_servers
+
+        wanted = ServersWanted(
+            trust=parts.trust,
+            roots=parts.roots.folders,
+            private=data_directory() / "mcp" / "run",
+            redactor=redactor,
+            pass_on=parts.settings.pass_variables,
+            given=parts.brought.servers,
+            exchanges=parts.brought.exchanges,
+            native=lambda: choice().tool_protocol is ToolProtocol.NATIVE,
+            window=lambda: parts.models.spec(choice().model).context_window,
+            tell=lambda text: joined.tell(text),  # noqa: PLW0108 - it is set later
+            aside=lambda: joined.aside,
+            tools=tools,
+        )
+        for name, value in join_servers(wanted).items():
+            setattr(joined, name, value)
+    return joined

@@ -1,7 +1,7 @@
 """A session that runs in another process of this user: a terminal attaches to it, leaves it, and comes back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -13,7 +13,7 @@ import msgspec
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import checklist_file
-from treadle.app.session.live import ModelFinder
+from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.wire import WIRE_VERSION, Address, receive, send_message
 from treadle.context.notified import notifications
@@ -34,16 +34,19 @@ from treadle.protocol.attach import (
     ToClient,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
-from treadle.protocol.events import Op, SetModel, Source
+from treadle.protocol.events import Op, Prompt, SetModel, Source
 from treadle.protocol.notifications import (
     ModeChanged,
     Notice,
     Notification,
     PhaseChanged,
+    PromptDelivered,
     QuestionAsked,
     QuestionClosed,
     QueueChanged,
     ReplyDropped,
+    TurnEnded,
+    TurnOutcome,
 )
 from treadle.store.sqlite import Store
 
@@ -62,9 +65,11 @@ _PAUSE = 0.2
 class SessionConnection:
     """The connection to a live session, made anew when it is lost; `attached` is what the session said first."""
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, kind: str = "tui", name: str = "") -> None:
+        """`kind` is what kind of surface attaches, `name` who uses it; the session numbers them."""
         self._address = Address(session_id)
         self._session_id = session_id
+        self._kind, self._name = kind, name
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -73,7 +78,8 @@ class SessionConnection:
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN):
                 self._reader, self._writer, key = await self._address.connect()
-                await send_message(self._writer, Attach(key=key, version=WIRE_VERSION, cursor=cursor))
+                hello = Attach(key=key, version=WIRE_VERSION, cursor=cursor, kind=self._kind, name=self._name)
+                await send_message(self._writer, hello)
                 answer = await receive(self._reader, _decoder)
         except TimeoutError as error:
             await self.close()
@@ -156,9 +162,12 @@ class RemoteSession:
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
         self._past: tuple[Notification, ...] = ()
+        self._handlers: dict[Source, Callable[[TurnOutcome], None]] = {}
+        self._asked: dict[str, Source] = {}
+        self._delivered: set[str] = set()
 
     async def __aenter__(self) -> Self:
-        self._past = self._read_past()
+        self._past = self._read_past(self._attached.snapshot)
         self._task = asyncio.create_task(self._listen(), name="attached")
         return self
 
@@ -172,8 +181,7 @@ class RemoteSession:
         await self.own_shell.close()
         self._store.close()
 
-    def _read_past(self) -> tuple[Notification, ...]:
-        snapshot = self._attached.snapshot
+    def _read_past(self, snapshot: Snapshot | None) -> tuple[Notification, ...]:
         if snapshot is None:
             return ()
         with suppress(TreadleError):
@@ -232,9 +240,18 @@ class RemoteSession:
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
         return self._models.offered()
 
-    async def post(self, op: Op, source: Source) -> None:  # noqa: ARG002 - the session says as whom
-        """Ask for something; returns when it is in the log. Raises `RefusedError` or `ConfigError`."""
+    def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
+        """Bring the ends of turns that were asked for from here as this source to `handler`."""
+        self._handlers[source] = handler
+
+    async def post(self, op: Op, source: Source) -> None:
+        """Ask for something; returns when it is in the log. Raises `RefusedError` or `ConfigError`.
+
+        The session says as whom it was; `source` is what `answer_to` goes by here.
+        """
         number = next(self._numbers)
+        if isinstance(op, Prompt) and source in self._handlers:
+            self._asked[op.id] = source
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
@@ -274,6 +291,7 @@ class RemoteSession:
                 case Notified(number=number, notification=notification, status=status):
                     self._cursor = FeedCursor(run=self._cursor.run, number=number)
                     self._status = status or self._status
+                    self._bring(notification)
                     self._feed.put(Numbered(number=number, notification=notification))
                 case Taken(number=number):
                     self._answer(number, None)
@@ -286,6 +304,19 @@ class RemoteSession:
                     return False
                 case Behind() | None | Attached():
                     return True
+
+    def _bring(self, notification: Notification) -> None:
+        """Bring the end of a turn to whoever asked for it: those whose prompts went into it."""
+        match notification:
+            case PromptDelivered(prompt_id=prompt_id):
+                self._delivered |= {prompt_id} & self._asked.keys()
+            case TurnEnded(outcome=outcome):
+                sources = {self._asked.pop(prompt_id) for prompt_id in self._delivered}
+                self._delivered.clear()
+                for source in sources:
+                    self._handlers[source](outcome)
+            case _:
+                pass
 
     def _answer(self, number: int, refused: Refused | None) -> None:
         waiting = self._waiting.get(number)
@@ -320,9 +351,18 @@ class RemoteSession:
         """Go on; where too much was missed for the session to remember it, from where it is now."""
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
+            self._bring_missed(attached.snapshot, attached.number)
             for notification in _started_over(self.id, before, attached.status, attached.snapshot):
                 self._feed.put(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
+
+    def _bring_missed(self, snapshot: Snapshot, number: int) -> None:
+        """Bring the ends of turns that were missed, to those who asked for them: the log has them."""
+        self._delivered.clear()
+        for notification in self._read_past(snapshot) if self._asked else ():
+            self._bring(notification)
+            if isinstance(notification, PromptDelivered | TurnEnded):
+                self._feed.put(Numbered(number=number, notification=notification))
 
 
 def _started_over(

@@ -8,6 +8,8 @@ from itertools import count
 import msgspec
 from msgspec import Struct
 
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import clip_text
 from treadle.app.session.wire import MOST_MESSAGE_BYTES, WIRE_VERSION, Address, receive, same_key, send_message
 from treadle.engine.runtime.session import Attachment
 from treadle.protocol.attach import (
@@ -28,6 +30,9 @@ from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, T
 
 _HELLO = 10.0
 """Seconds that a client has to say who it is."""
+
+_KINDS = frozenset({"tui", "mcp", "library"})
+"""The surfaces that attach from another process."""
 
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
 """Notifications after which a session's status is what it was."""
@@ -69,11 +74,14 @@ async def share(session: Shared) -> None:
         clients.add(client)
         client.add_done_callback(clients.discard)
 
-    server = await asyncio.start_unix_server(welcome, sock=listening, limit=MOST_MESSAGE_BYTES)
     try:
-        await server.serve_forever()
+        server = await asyncio.start_unix_server(welcome, sock=listening, limit=MOST_MESSAGE_BYTES)
+        try:
+            await server.serve_forever()
+        finally:
+            server.close()
     finally:
-        server.close()
+        listening.close()
         address.remove()
         for client in clients:
             client.cancel()
@@ -102,7 +110,12 @@ class _Client:
         if hello.version != WIRE_VERSION:
             await self._send(_refusal("attach-version", "The session runs in another version of Treadle.", ""))
             return
-        source = Source(kind="tui", id=f"terminal {next(numbers)}")
+        if hello.kind not in _KINDS:
+            await self._send(
+                _refusal("attach-kind", f"A surface of kind {clip_text(hello.kind, 40)!r} is unknown.", "")
+            )
+            return
+        source = Source(kind=hello.kind, id=f"{printable(clip_text(hello.name, 40)) or 'terminal'} {next(numbers)}")
         cursor = hello.cursor
         after = cursor.number if cursor is not None and cursor.run == self._session.run else None
         attachment = self._session.attach(after)

@@ -1,0 +1,202 @@
+"""A program's hold on a session, its own or one that it is attached to: ask something, and get the turn's end."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from treadle.app.session.live import LiveSession
+from treadle.app.session.remote import RemoteSession
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
+from treadle.protocol.messages import UserContent, text_of
+from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged, TurnEnded, TurnOutcome
+
+_ASIDE = "/btw "
+
+
+class PromptRun:
+    """A prompt on its way: an async iterator over what happens until the turn that it went into ends.
+
+    `outcome` is how that ended, None before. Iterating raises `SessionError` where it never comes to an answer.
+    """
+
+    def __init__(self) -> None:
+        self.id = uuid.uuid4().hex
+        self.outcome: TurnOutcome | None = None
+        self.delivered = False
+        self._error: TreadleError | None = None
+        self._queued = False
+        self._waiting: asyncio.Queue[Notification | None] = asyncio.Queue()
+        self._ended = asyncio.Event()
+        self._begun = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self._ended.is_set()
+
+    def answered(self, outcome: TurnOutcome) -> None:
+        """Take the end of the turn."""
+        self.outcome = outcome
+
+    def hear(self, notification: Notification) -> None:
+        """Take what happened."""
+        self._waiting.put_nowait(notification)
+        match notification:
+            case PromptDelivered(prompt_id=self.id):
+                self.delivered = True
+                self._begun.set()
+            case QueueChanged(prompts=prompts) if not self.delivered:
+                is_queued = any(prompt.id == self.id for prompt in prompts)
+                if self._queued and not is_queued:
+                    self.end(SessionError("prompt-dropped", "The prompt was removed from the queue.", fix="Ask again."))
+                self._queued = is_queued
+            case TurnEnded() if self.delivered and self.outcome is not None:
+                self.end(None)
+            case _:
+                pass
+
+    def end(self, error: TreadleError | None) -> None:
+        """Nothing more comes; `error` says why there is no outcome."""
+        self._error = error
+        self._waiting.put_nowait(None)
+        self._begun.set()
+        self._ended.set()
+
+    async def begun(self) -> None:
+        """Wait until it is not in the queue any more."""
+        await self._begun.wait()
+
+    async def wait(self) -> TurnOutcome:
+        """Wait for the end of the turn; raises `TreadleError` where it has none."""
+        await self._ended.wait()
+        return self._result()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Notification:
+        notification = await self._waiting.get()
+        if notification is not None:
+            return notification
+        self._waiting.put_nowait(None)
+        self._result()
+        raise StopAsyncIteration
+
+    def _result(self) -> TurnOutcome:
+        if self._error is not None:
+            raise self._error
+        assert self.outcome is not None  # noqa: S101 - it ends with one or the other
+        return self.outcome
+
+
+class SessionClient:
+    """Enters a session, listens to it, and asks as one source after the other: `kind:name 1`, `kind:name 2` ….
+
+    `hears` is called with everything that happens; it must return immediately.
+    """
+
+    def __init__(
+        self,
+        session: LiveSession | RemoteSession,
+        source: Source,
+        hears: Callable[[Notification], None] = lambda _: None,
+    ) -> None:
+        self.session = session
+        self.source = source
+        self._hears = hears
+        self._runs: list[PromptRun] = []
+        self._asked = 0
+        self._listening: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        feed = self.session.follow()
+        await self.session.__aenter__()
+
+        async def listen() -> None:
+            try:
+                async for notification in feed:
+                    self._hear(notification)
+            finally:
+                await self._finish()
+
+        self._listening = asyncio.create_task(listen(), name="listening")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.session.__aexit__(kind, error, trace)
+        finally:
+            if self._listening is not None:
+                await self._listening
+
+    async def ask(
+        self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE, *, name: str = ""
+    ) -> PromptRun:
+        """Send a prompt, as somebody else with `name`; returns when it is in the log.
+
+        Raises `TreadleError` when it cannot be sent.
+        """
+        if text_of(content).startswith(_ASIDE):
+            raise ConfigError(
+                "task-aside",
+                "A question beside the work has no turn to wait for.",
+                why="/btw only works in the terminal and with -p.",
+                fix="Ask without /btw.",
+            )
+        run = PromptRun()
+        self._asked += 1
+        source = Source(kind=self.source.kind, id=f"{name or self.source.id} {self._asked}")
+        self.session.answer_to(source, run.answered)
+        self._runs.append(run)
+        prompt = Prompt(id=run.id, content=content, delivery=delivery)
+        posting = asyncio.ensure_future(self.session.post(prompt, source))
+        try:
+            await asyncio.shield(posting)
+        except asyncio.CancelledError:
+            # It may be in the log, whoever wanted it.
+            await posting
+            await self.withdraw(run)
+            raise
+        except BaseException:
+            self._runs = [other for other in self._runs if other is not run]
+            raise
+        return run
+
+    async def withdraw(self, run: PromptRun) -> None:
+        """Stop the turn that a prompt went into, or take the prompt out of the queue; what ended stays as it is."""
+        if not run.delivered:
+            try:
+                await self.post(EditQueued(prompt_id=run.id))
+            except RefusedError:
+                await run.begun()
+        if run.delivered and not run.ended:
+            with suppress(RefusedError):
+                await self.post(Interrupt())
+
+    async def post(self, op: Op, *, name: str = "") -> None:
+        """Ask for anything else, as somebody else with `name`; raises `RefusedError` or `ConfigError`."""
+        await self.session.post(op, Source(kind=self.source.kind, id=name or self.source.id))
+
+    def _hear(self, notification: Notification) -> None:
+        self._hears(notification)
+        for run in self._runs:
+            run.hear(notification)
+        self._runs = [run for run in self._runs if not run.ended]
+
+    async def _finish(self) -> None:
+        error: TreadleError = SessionError(
+            "session-closed", "The session was closed before the task was done.", fix="Resume it."
+        )
+        try:
+            await self.session.failure()
+        except TreadleError as failure:
+            error = failure
+        for run in self._runs:
+            run.end(error)
+        self._runs = []

@@ -1,0 +1,77 @@
+"""What a session asks about models: what is known of one, how to change to it, and which there are."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from treadle.app.config.settings import SandboxUse, Settings
+from treadle.app.models.choosing import Models
+from treadle.protocol.events import SetModel
+from treadle.protocol.models import ModelChoice, ModelSpec
+from treadle.protocol.permissions import Mode
+
+if TYPE_CHECKING:
+    from treadle.app.models.offered import NextRequest, OfferedModel
+
+
+class ModelFinder(Struct, frozen=True, kw_only=True):
+    """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
+
+    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
+    None where the modes share one. `offered` lists what there is to choose from, and takes its time. `cheaper` names a
+    model that takes a costly request for less.
+    """
+
+    spec: Callable[[str], ModelSpec]
+    choose: Callable[[str, int | None], SetModel]
+    for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
+    offered: "Callable[[], Sequence[OfferedModel]]" = tuple
+    cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
+
+
+def require_sandbox(mode: Mode, settings: Settings) -> None:
+    """Raise `ConfigError` where there must be a sandbox and is none."""
+    if mode is Mode.AUTO or settings.sandbox is SandboxUse.REQUIRED:
+        from treadle.app.security.sandbox_state import check_sandbox
+
+        check_sandbox(mode, settings.sandbox)
+
+
+def set_model(models: Models, ref: str = "", thinking: int | None = None) -> SetModel:
+    """Choose a model, by default that of the settings, and how much it thinks. Raises `ConfigError`."""
+    return SetModel(choice=models.choose(ref, thinking=thinking).use)
+
+
+async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoice | None:
+    """Find the model that a mode has of its own; raises `ConfigError` for a mode that cannot be here."""
+    require_sandbox(mode, settings)
+    if not models.differ_by_mode:
+        return None
+    await models.ask_local(mode=mode)
+    return models.choose(mode=mode).use
+
+
+def model_finder(models: Models, settings: Settings) -> ModelFinder:
+    """Give a session what it asks about models."""
+    return ModelFinder(
+        spec=models.spec,
+        choose=partial(set_model, models),
+        for_mode=partial(model_for, models, settings),
+        offered=partial(_offered, models),
+        cheaper=partial(_cheaper, models, settings),
+    )
+
+
+def _cheaper(models: Models, settings: Settings, sent: "NextRequest") -> str:
+    from treadle.app.models.cheaper import cheaper_model
+
+    return cheaper_model(models, settings, sent)
+
+
+def _offered(models: Models) -> "Sequence[OfferedModel]":
+    """List the models to choose from; what reads them is loaded when somebody wants to choose."""
+    from treadle.app.models.listing import offered_models
+
+    return offered_models(models)

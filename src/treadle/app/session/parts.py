@@ -1,0 +1,74 @@
+"""What a session is put together from."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from treadle.app.config.settings import Settings
+from treadle.app.models.choosing import Models
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.roots import Roots
+from treadle.engine.ports import Tool
+from treadle.store.sqlite import SessionRow, Store
+from treadle.workspace.file_access import FilesOver, on_disk
+
+if TYPE_CHECKING:
+    from treadle.app.hooks.hook_rows import HookRow
+    from treadle.app.session.recall import Recalled
+    from treadle.app.session.shape import SessionShape
+    from treadle.engine.core.history import Past
+    from treadle.mcp.states import Exchange
+    from treadle.protocol.servers import McpServer
+
+
+def clock() -> int:
+    """Give the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Brought(Struct, frozen=True, kw_only=True):
+    """What whoever opens a session brings to it.
+
+    `tools` are offered besides the built-in ones and those of installed packages, `hooks` run besides those of the
+    settings. `servers` are MCP servers that the client of the session names, `exchanges` those of them that it has
+    itself, by their names. `clock` gives milliseconds since 1970. `files` gives what reads and saves in the place of
+    the disk, such as an editor. `shape` is what the caller wants different from other sessions.
+    """
+
+    tools: tuple[Tool, ...] = ()
+    hooks: "tuple[HookRow, ...]" = ()
+    servers: "tuple[McpServer, ...]" = ()
+    exchanges: "Mapping[str, Exchange]" = {}
+    clock: Callable[[], int] = clock
+    files: FilesOver = on_disk
+    shape: "SessionShape | None" = None
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What a session is put together from, with what its log says if it goes on; `notices` come before the rest."""
+
+    row: SessionRow
+    trust: SessionTrust
+    settings: Settings
+    models: Models
+    store: Store
+    roots: Roots
+    brought: Brought = Brought()
+    recalled: "Recalled | None" = None
+    notices: Sequence[str] = ()
+
+    @property
+    def past(self) -> "Past | None":
+        """What the log says of the session; None for a new one."""
+        return None if self.recalled is None else self.recalled.past
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All folders of the workspace."""
+        return (self.row.workspace, *self.roots.folders)
+
+    def offers(self, tool: str) -> bool:
+        """Whether its caller wants a tool in the session."""
+        return self.brought.shape is None or self.brought.shape.offers(tool)

@@ -1,0 +1,133 @@
+"""The answer of a task as a value of a JSON Schema: the tool that takes it, and the word to a model without one."""
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+from treadle.engine.ports import Output, Prepared
+from treadle.protocol.errors import ConfigError, ToolError
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.tools import (
+    CallResult,
+    Flow,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
+
+_NAME = "StructuredOutput"
+MOST_TRIES = 5
+"""Turns that may end without a valid answer."""
+
+PROMPT = f"""# The answer
+
+Give the final answer of each task by calling `{_NAME}`, once, as the last thing that you do. It ends the task. \
+Do not use `attempt_completion`, and do not answer in plain text."""
+
+AGAIN = f"The answer is still missing. Give it now by calling `{_NAME}` with arguments that fit its schema."
+_VALUE = "value"
+_SHOWN = 5
+
+
+class StructuredAnswer:
+    """The tool that takes the answer; `value` is what the last turn gave, None where it gave none.
+
+    A schema that is not of an object is put into one, with the answer as its `value`.
+    """
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        """Raises `ConfigError` for a schema that is none."""
+        _check_schema(schema)
+        self.value: Any = None
+        self.given = False
+        self._schema = schema
+        self._wrapped = schema.get("type") != "object"
+        wrapped = {"type": "object", "properties": {_VALUE: schema}, "required": [_VALUE]}
+        self.spec = ToolSpec(
+            name=_NAME,
+            description="Give the final answer of the task, in exactly this form. The task ends with it.",
+            parameters=wrapped if self._wrapped else schema,
+            traits=ToolTraits(effect=ToolEffect.PURE, flow=Flow.END_TURN),
+            risk=Risk.NONE,
+        )
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Check the answer; raises `ToolError` for one that does not fit the schema."""
+        value = arguments.get(_VALUE) if self._wrapped else dict(arguments)
+        if problems := _problems(self._schema, value):
+            raise ToolError(f"The answer does not fit the schema: {problems} Correct it and call again.", invalid=True)
+        text = json.dumps(value, ensure_ascii=False)
+
+        async def run(output: Output) -> CallResult:  # noqa: ARG001 - it prints nothing
+            self.value, self.given = value, True
+            return result_text(Outcome.OK, text)
+
+        return Prepared(accesses=(), preview=Preview(title="Gives the answer", text=text), run=run)
+
+    def forget(self) -> None:
+        """Begin a task: it has no answer yet."""
+        self.value, self.given = None, False
+
+    def is_missing(self, outcome: TurnOutcome) -> bool:
+        """Whether a turn ended by itself without an answer."""
+        return outcome.stop is TurnStop.END_TURN and not self.given
+
+
+def structured_answer(text: str) -> StructuredAnswer:
+    """Make the tool for a JSON Schema that is given as text. Raises `ConfigError`."""
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        raise _wrong(str(error)) from error
+    if not isinstance(schema, dict):
+        raise _wrong("It is not a JSON object.")
+    return StructuredAnswer(schema)
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` for a schema that no answer could be checked against, where that can be found out."""
+    checker = _checker()
+    if checker is None:
+        return
+    try:
+        checker.validators.validator_for(dict(schema)).check_schema(dict(schema))
+    except checker.SchemaError as error:
+        raise _wrong(error.message) from error
+
+
+def _problems(schema: dict[str, Any], value: Any) -> str:
+    """Say what of a value does not fit; empty where all of it does.
+
+    Without the package jsonschema (the extra `mcp` brings it) types, required members, enums and bounds are checked.
+    """
+    checker = _checker()
+    if checker is None:
+        from treadle.parsing import validate_arguments
+
+        whole = {"type": "object", "properties": {_VALUE: schema}, "required": [_VALUE]}
+        return " ".join(validate_arguments(whole, {_VALUE: value}))
+    # With a registry of its own it fetches nothing that a schema refers to.
+    found = checker.validators.validator_for(schema)(schema, registry=import_module("referencing").Registry())
+    try:
+        return " ".join(f"{error.json_path}: {error.message}." for error in islice(found.iter_errors(value), _SHOWN))
+    except import_module("referencing.exceptions").Unresolvable as error:
+        return f"The schema refers to what is not in it: {error}."
+
+
+def _checker() -> Any:
+    try:
+        return import_module("jsonschema")
+    except ImportError:
+        return None
+
+
+def _wrong(why: str) -> ConfigError:
+    return ConfigError(
+        "json-schema", "The JSON Schema of the answer cannot be used.", why=why, fix="Correct what --json-schema says."
+    )
