@@ -112,6 +112,7 @@ class PolicyContext:
     Treadle that the user put inside a workspace, which are protected there. `state` names the directories of Treadle's
     own data and rules; `rules` are the user's and the project's. `listed` says which ignore file lists a path, with its
     line; empty where none does. `usable` are the resolved roots that may be a workspace, once they were found out.
+    `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets them run.
     """
 
     mode: Mode
@@ -131,6 +132,7 @@ class PolicyContext:
     rules: Ruleset = field(default_factory=Ruleset)
     listed: Callable[[str], str] = _not_listed
     usable: tuple[str, ...] = ()
+    unapproved: frozenset[str] = frozenset()
 
     @property
     def confined(self) -> bool:

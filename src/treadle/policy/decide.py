@@ -39,6 +39,15 @@ _RISKS = tuple(Risk)
 _LOOKS = frozenset({Risk.NONE, Risk.READ, Risk.READ_OUTSIDE})
 _READING_METHODS = frozenset({"GET", "HEAD"})
 _POLICY_VERSION = "2"
+SERVER_TOOLS = "mcp__"
+"""How the names of tools of MCP servers begin."""
+
+_SERVER_TOOL: Mapping[Risk, str] = {
+    **dict.fromkeys(Risk, "a tool of an MCP server"),
+    Risk.READ: "a tool of an MCP server that you trust, which says that it only reads",
+    Risk.REMOTE: "a tool of an MCP server, which may change things that others see, or destroy something",
+}
+_FIRST_USE = "the first use of a tool of an MCP server: a yes approves the tool as it is now"
 
 
 def decide(
@@ -88,7 +97,12 @@ def tool_digest(spec: ToolSpec) -> str:
 def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
     """Judge a call that names nothing it touches: it runs in Treadle's own process, which nothing confines."""
     subject = Subject(tool=spec.name, tool_digest=tool_digest(spec))
-    finding = Finding(spec.risk, "tool-risk", f"a tool of risk class {spec.risk}")
+    if spec.name.startswith(SERVER_TOOLS):
+        new = spec.name in context.unapproved
+        rule, text = ("first-use", _FIRST_USE) if new else ("server-tool", _SERVER_TOOL[spec.risk])
+        finding = Finding(spec.risk, rule, text, always_asks=new)
+    else:
+        finding = Finding(spec.risk, "tool-risk", f"a tool of risk class {spec.risk}")
     return _part(spec.name, (finding,), subject, context)
 
 

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
-from treadle.policy.decide import decide
+from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
 from treadle.policy.findings import is_plain
 from treadle.policy.marks import is_static, split_words
 from treadle.policy.operations import PathOp
@@ -64,6 +64,8 @@ def suggest_rules(
     if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION or decision.risk is Risk.CRITICAL:
         return ()
     rules: list[Rule] = []
+    if not accesses and spec.name.startswith(SERVER_TOOLS):
+        rules.append(_rule(spec, tool_digest=tool_digest(spec)))
     for access in accesses:
         offered = _for_access(access, spec, context)
         if offered is None:
@@ -146,7 +148,7 @@ def _pushes_anywhere(argv: Sequence[str]) -> bool:
 
 
 def _rule(spec: ToolSpec, **match: Any) -> Rule:
-    what = " ".join(match.get("argv", ())) or match.get("path") or match.get("host")
+    what = " ".join(match.get("argv", ())) or match.get("path") or match.get("host") or spec.name
     rule = Rule(
         id="",
         verdict=Verdict.ALLOW,
@@ -160,7 +162,9 @@ def _rule(spec: ToolSpec, **match: Any) -> Rule:
 
 def rule_id(rule: Rule) -> str:
     """Name a rule by what it matches, short enough to type: `npm-test-1f3a9c`."""
-    what = (rule.tool, rule.argv, rule.exact, rule.path, rule.op, rule.host, rule.workspace)
+    what: tuple[object, ...] = (rule.tool, rule.argv, rule.exact, rule.path, rule.op, rule.host, rule.workspace)
+    if rule.tool_digest:
+        what = (*what, rule.tool_digest)
     stem = " ".join(rule.argv[:2]) or posixpath.basename(rule.path) or rule.host or rule.tool
     slug = re.sub(r"[^a-z0-9]+", "-", stem.casefold()).strip("-")[:32].strip("-")
     return f"{slug or 'rule'}-{hashlib.sha256(repr(what).encode()).hexdigest()[:6]}"

@@ -1,0 +1,265 @@
+"""Looks at servers outside of a session: connects to them, says how they are, and takes the person's yes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from treadle.app.config.settings import load_settings
+from treadle.app.places import data_directory, servers_file
+from treadle.app.security.trusting import SessionTrust, session_trust, trust_store
+from treadle.app.servers.configured import (
+    FOLDER_FILE,
+    Configured,
+    ConfiguredServer,
+    ServerOrigin,
+    configured_servers,
+    read_servers,
+    server_secrets,
+    write_server,
+)
+from treadle.app.servers.identity import identity_of
+from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub, pin_book
+from treadle.mcp.hub import McpHub
+from treadle.mcp.states import PinState, ServerHealth, ServerState
+from treadle.protocol.errors import ConfigError
+from treadle.workspace.text import visible
+
+_LONGEST_WAIT = 120.0
+_LONGEST_SIGN_IN = 600.0
+_SETTLING = 0.3
+"""Seconds in which a server may still add tools, once it knows what Treadle can do."""
+
+
+@asynccontextmanager
+async def connected(
+    configured: Configured, trust: SessionTrust, seconds: float = 0.0, *, sign_in: Any = None
+) -> AsyncIterator[McpHub]:
+    """Connect to servers for a while, and wait for them `seconds` at most (0: as long as each may take).
+
+    `sign_in` stands in for what is kept of having signed in.
+    """
+    settings = load_settings({}, workspace=trust.workspace, trusted=trust.trusted)
+
+    def redactor() -> Any:
+        from treadle.app.session.known_values import session_redactor
+
+        secrets = tuple(server_secrets(one.server for one in configured.servers))
+        return session_redactor(str(trust.workspace), settings, also=secrets)
+
+    place = ServersPlace(
+        trust=trust, private=data_directory() / "mcp" / "run", redactor=redactor, pass_on=settings.pass_variables
+    )
+    hub = open_hub(configured, place, ServersSurface(tell=lambda _: None, sign_in=sign_in))
+    hub.start()
+    try:
+        longest = max((one.server.connect_seconds for one in configured.servers), default=0.0)
+        await hub.settled(seconds or min(_LONGEST_WAIT, longest + 2.0))
+        yield hub
+    finally:
+        await hub.close()
+
+
+def named_server(configured: Configured, name: str) -> Configured:
+    """Keep one server; raises `ConfigError` when there is none of this name."""
+    found = [one for one in configured.servers if one.server.name == name]
+    if not found:
+        known = ", ".join(visible(one.server.name) for one in configured.servers) or "none"
+        raise ConfigError(
+            "mcp-unknown",
+            f"There is no MCP server {visible(name)!r}.",
+            why=f"Configured here are: {known}. {' '.join(configured.notices)}".strip(),
+            fix="`treadle mcp list` lists them. Add one with: treadle mcp add NAME -- COMMAND",
+        )
+    return Configured(servers=tuple(found))
+
+
+async def server_list(trust: SessionTrust, *, connect: bool, seconds: float = 15.0) -> tuple[ServerHealth, ...]:
+    """Say how all configured servers are; without `connect` nothing is started."""
+    configured = configured_servers(trust)
+    if not configured.servers:
+        return ()
+    if not connect:
+        place = ServersPlace(trust=trust, private=data_directory() / "mcp" / "run", redactor=_never)
+        hub = open_hub(configured, place, ServersSurface(tell=lambda _: None))
+        found = hub.health()
+        await hub.close()
+        return found
+    async with connected(configured, trust, seconds) as hub:
+        return hub.health()
+
+
+def _never() -> Any:
+    raise AssertionError("nothing is started")
+
+
+async def check_server(name: str, trust: SessionTrust) -> ServerHealth:
+    """Connect to one server and say how it is. Raises `ConfigError`."""
+    async with connected(named_server(configured_servers(trust), name), trust) as hub:
+        return hub.health()[0]
+
+
+async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *, project: bool) -> ServerHealth:
+    """Add a server, to the user's own or with `project` to the folder's: connect, and approve what it has then.
+
+    Nothing is written when it cannot be connected to. Raises `ConfigError` or `StoreError`.
+    """
+    origin = ServerOrigin.FOLDER if project else ServerOrigin.USER
+    one = _read(name, entry, origin)
+    health, tools = await _looked_at(one, trust)
+    if health.state is not ServerState.CONNECTED:
+        raise ConfigError(
+            "mcp-connect",
+            f"The MCP server {visible(name)} was not added: it cannot be connected to.",
+            why=health.why or str(health.state),
+            fix="Check its command or URL. `treadle mcp logs NAME` shows what it printed.",
+        )
+    file = trust.workspace / FOLDER_FILE if project else servers_file()
+    keeps_trust = project and (trust.trusted or not trust.matters)
+    write_server(file, name, entry)
+    pin_book().pin(name, identity_of(one.server, origin, trust.workspace), tools, others=False)
+    if keeps_trust and not trust.once:
+        _trust_again(trust)
+    return health
+
+
+def _read(name: str, entry: Mapping[str, Any], origin: ServerOrigin) -> ConfiguredServer:
+    (one,) = read_servers(msgspec.json.encode({"mcpServers": {name: entry}}), origin)
+    if one.problem:
+        raise ConfigError(
+            "mcp-entry",
+            f"The MCP server {visible(name)} cannot be used: {one.problem}.",
+            fix="`treadle mcp add --help` shows how to name one.",
+        )
+    return one
+
+
+async def _looked_at(one: ConfiguredServer, trust: SessionTrust) -> tuple[ServerHealth, Sequence[Any]]:
+    async with connected(Configured(servers=(one,)), trust) as hub:
+        await asyncio.sleep(_SETTLING)
+        return hub.health()[0], tuple(tool.declared for tool in hub.tools().values())
+
+
+def _trust_again(trust: SessionTrust) -> None:
+    """Let a folder stay trusted in which nothing but its servers changed."""
+    now = session_trust(trust.workspace).trust
+    before = {item for item in trust.items if item.path != FOLDER_FILE}
+    if before == {item for item in now.items if item.path != FOLDER_FILE}:
+        trust_store().grant(now)
+
+
+def remove_server(name: str, trust: SessionTrust, *, project: bool) -> None:
+    """Take a server out of the file, and the yes to it back. Raises `ConfigError`."""
+    origin = ServerOrigin.FOLDER if project else ServerOrigin.USER
+    for one in configured_servers(trust).servers:
+        if one.server.name == name and one.origin is origin:
+            pin_book().forget(identity_of(one.server, origin, trust.workspace))
+    keeps_trust = project and trust.trusted and not trust.once
+    if not write_server(trust.workspace / FOLDER_FILE if project else servers_file(), name, None):
+        where = FOLDER_FILE if project else str(servers_file())
+        raise ConfigError(
+            "mcp-unknown",
+            f"There is no MCP server {visible(name)!r} in {visible(where)}.",
+            fix=f"`treadle mcp list` lists them. {'' if project else 'One of the folder: add --project.'}".strip(),
+        )
+    if keeps_trust:
+        _trust_again(trust)
+
+
+async def sign_in_to(
+    name: str, trust: SessionTrust, show: Callable[[str], None], pasted: Callable[[], Awaitable[str]]
+) -> ServerHealth:
+    """Sign in to a server over HTTP; `show` is given the address to open, `pasted` waits for the one it ended at.
+
+    Raises `ConfigError`.
+    """
+    from treadle.app.servers.signing_in import browser_sign_in
+
+    (one,) = named_server(configured_servers(trust), name).servers
+    if not one.server.url:
+        raise ConfigError("mcp-login", f"The MCP server {visible(name)} is a program, which has no sign-in over HTTP.")
+    patient = replace(one, server=replace(one.server, connect_seconds=_LONGEST_SIGN_IN))
+    auth = browser_sign_in(one.server, show, pasted)
+    async with connected(Configured(servers=(patient,)), trust, _LONGEST_SIGN_IN, sign_in=lambda _: auth) as hub:
+        health = hub.health()[0]
+    if health.state is not ServerState.CONNECTED:
+        raise ConfigError(
+            "mcp-login", f"You are not signed in to {visible(name)}.", why=health.why, fix="Run it again."
+        )
+    return health
+
+
+async def approve_server(name: str, trust: SessionTrust) -> tuple[str, ...]:
+    """Approve the tools of a server as they are now; gives their names. Raises `ConfigError` or `StoreError`."""
+    async with connected(named_server(configured_servers(trust), name), trust) as hub:
+        health = hub.health()[0]
+        if health.state is not ServerState.CONNECTED:
+            raise ConfigError(
+                "mcp-connect",
+                f"The MCP server {visible(name)} cannot be connected to.",
+                why=health.why or str(health.state),
+                fix=f"treadle mcp logs {visible(name)}",
+            )
+        return await asyncio.to_thread(hub.approve, name)
+
+
+async def tool_lines(name: str, trust: SessionTrust) -> tuple[str, ...]:
+    """Describe the tools of a server, with what changed of those that did since they were approved."""
+    async with connected(named_server(configured_servers(trust), name), trust) as hub:
+        health = hub.health()[0]
+        if health.state is not ServerState.CONNECTED:
+            return (f"{visible(name)} is not connected: {health.why or health.state}",)
+        texts = pin_book().texts(hub.plans[0].identity)
+        return tuple(_tool_lines(hub, texts))
+
+
+def _tool_lines(hub: McpHub, texts: Mapping[str, str]) -> Iterable[str]:
+    for tool in hub.tools().values():
+        one = tool.declared
+        hints = {"reads only": one.read_only, "destructive": one.destructive, "reaches out": one.open_world}
+        said = ", ".join(word for word, hint in hints.items() if hint)
+        state = f"not used: {one.hidden}" if one.hidden else tool.pinned
+        yield f"{tool.spec.name}  [{state}{f'; says of itself: {said}' if said else ''}]"
+        yield f"  {one.description.partition(chr(10))[0]}"
+        if tool.pinned is PinState.CHANGED:
+            before = texts.get(one.name, "").splitlines()
+            yield from (f"    {line}" for line in unified_diff(before, one.text.splitlines(), "approved", "now", n=1))
+
+
+def log_text(name: str) -> str:
+    """Give the end of what a server logged and printed on standard error."""
+    from treadle.app.servers.opening import log_folder
+
+    pieces: list[str] = []
+    folder = log_folder(name)
+    errors = sorted(folder.glob("output-*"), key=_changed_at)[-1:]
+    for title, file in (("log", folder / "messages.log"), *(("standard error", one) for one in errors)):
+        text = _end_of(file)
+        if text:
+            pieces.append(f"--- {title} ({file})\n{text}")
+    return visible("\n".join(pieces))
+
+
+_MOST_OF_LOG = 40_000
+
+
+def _changed_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _end_of(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            stream.seek(0, 2)
+            stream.seek(max(0, stream.tell() - _MOST_OF_LOG))
+            return stream.read().decode(errors="replace").rstrip()
+    except OSError:
+        return ""

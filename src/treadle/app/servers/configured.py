@@ -1,0 +1,248 @@
+"""Which MCP servers are configured: in the user's `mcp.json`, in a trusted folder's `.mcp.json`, by the client."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle.app.places import servers_file
+from treadle.app.security.trusting import SessionTrust
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.servers import McpServer, ServerTransport
+from treadle.store.activation import ActiveKind
+from treadle.store.trust import read_item
+from treadle.workspace.text import visible_name
+
+FOLDER_FILE = ".mcp.json"
+_LARGEST = 1024 * 1024
+_MOST = 200
+_TYPES = {
+    "stdio": ServerTransport.STDIO,
+    "http": ServerTransport.HTTP,
+    "streamable-http": ServerTransport.HTTP,
+    "streamablehttp": ServerTransport.HTTP,
+    "sse": ServerTransport.SSE,
+}
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-((?:[^{}])*))?\}")
+
+
+class ServerOrigin(StrEnum):
+    """Who named a server."""
+
+    CLIENT = "client"
+    USER = "user"
+    FOLDER = "folder"
+
+
+class ConfiguredServer(Struct, frozen=True, kw_only=True):
+    """A server with its variables filled in. `problem` says why it cannot be used; `names` are its variables."""
+
+    server: McpServer
+    origin: ServerOrigin
+    problem: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Configured(Struct, frozen=True, kw_only=True):
+    """All servers, of two with one name the first, and what a person should know of files that cannot be used."""
+
+    servers: tuple[ConfiguredServer, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def configured_servers(trust: SessionTrust, given: Sequence[McpServer] = ()) -> Configured:
+    """Read what is configured for a folder: what the client gives, the user's file, and the folder's if trusted."""
+    found: dict[str, ConfiguredServer] = {
+        one.name: ConfiguredServer(server=one, origin=ServerOrigin.CLIENT) for one in given
+    }
+    notices: list[str] = []
+    for origin, name, read in (
+        (ServerOrigin.USER, str(servers_file()), _read_own),
+        (ServerOrigin.FOLDER, FOLDER_FILE, lambda: _read_folders(trust)),
+    ):
+        try:
+            servers = list(_servers(read(), origin))
+        except ValueError as error:
+            notices.append(f"The MCP servers of {visible_name(name)} are not used: {error}.")
+            continue
+        for one in servers:
+            if one.server.name in found:
+                notices.append(
+                    f"The MCP server {visible_name(one.server.name)} of {visible_name(name)} is not used: there is "
+                    "another one with this name."
+                )
+            else:
+                found[one.server.name] = one
+    return Configured(servers=tuple(found.values()), notices=tuple(notices))
+
+
+def _read_own() -> bytes:
+    try:
+        with servers_file().open("rb") as stream:
+            return stream.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+
+
+def _read_folders(trust: SessionTrust) -> bytes:
+    """Read the folder's file exactly as it was trusted; nothing of a folder that is not."""
+    item = next((one for one in trust.items if one.kind is ActiveKind.SERVERS), None)
+    if item is None or not trust.trusted:
+        return b""
+    content = read_item(trust.workspace, item)
+    if content is None:
+        raise ValueError("it changed since you trusted this folder (`treadle trust` shows it)")
+    return content
+
+
+def read_servers(content: bytes, origin: ServerOrigin) -> tuple[ConfiguredServer, ...]:
+    """Read a file of servers, `{"mcpServers": {NAME: ...}}`. Raises `ValueError` with the reason."""
+    return tuple(_servers(content, origin))
+
+
+def _servers(content: bytes, origin: ServerOrigin) -> Iterator[ConfiguredServer]:
+    if len(content) > _LARGEST:
+        raise ValueError(f"it is larger than {_LARGEST // 1024:,} KiB")
+    if not content.strip():
+        return
+    try:
+        table = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"it is not valid JSON ({error})") from error
+    listed = table.get("mcpServers", {}) if isinstance(table, dict) else None
+    if not isinstance(listed, dict):
+        raise ValueError('it holds no table "mcpServers"')  # noqa: TRY004 - as every other mistake in it
+    if len(listed) > _MOST:
+        raise ValueError(f"it names more than {_MOST} servers")
+    for name, said in listed.items():
+        yield _server(name, said, origin)
+
+
+def _server(name: str, said: Any, origin: ServerOrigin) -> ConfiguredServer:
+    bare = McpServer(name=name)
+    if not isinstance(said, dict):
+        return ConfiguredServer(server=bare, origin=origin, problem="its entry is not a table")
+    missing: list[str] = []
+    names: list[str] = []
+
+    def filled(value: Any) -> Any:
+        return _filled(value, missing, names)
+
+    try:
+        server = msgspec.convert(_fields(name, said, filled, own=origin is ServerOrigin.USER), McpServer, strict=False)
+    except (msgspec.ValidationError, ValueError) as error:
+        return ConfiguredServer(server=bare, origin=origin, problem=f"its entry has a mistake: {error}")
+    problem = f"the variable {missing[0]} is not set" if missing else _incomplete(server)
+    return ConfiguredServer(server=server, origin=origin, problem=problem, names=tuple(dict.fromkeys(names)))
+
+
+def _fields(name: str, said: Mapping[str, Any], filled: Any, *, own: bool) -> dict[str, Any]:
+    """Give the fields of a server; what lets it do more is taken from the user's own file only."""
+    kind = str(said.get("type") or said.get("transport") or "").lower()
+    if kind and kind not in _TYPES:
+        raise ValueError(f"{visible_name(kind)} is not a transport; there are stdio, http and sse")
+    transport = _TYPES[kind] if kind else ServerTransport.STDIO if said.get("command") else ServerTransport.HTTP
+    fields: dict[str, Any] = {"name": name, "transport": transport}
+    for key in ("command", "args", "env", "cwd", "url", "headers"):
+        if said.get(key):
+            fields[key] = filled(said[key])
+    for key, field in (("timeout", "call_seconds"), ("connectTimeout", "connect_seconds"), ("era", "era")):
+        if said.get(key):
+            fields[field] = said[key]
+    fields["enabled"] = not said.get("disabled", False)
+    if own:
+        fields["allowed"] = tuple(said.get("alwaysAllow") or said.get("autoApprove") or ())
+        fields["sampling"] = bool(said.get("sampling", False))
+        fields["trusted"] = bool(said.get("trusted", False))
+        fields["confined"] = bool(said.get("sandbox", True))
+    return fields
+
+
+def _incomplete(server: McpServer) -> str:
+    if server.transport is ServerTransport.STDIO:
+        return "" if server.command else "it names no command"
+    if server.transport is ServerTransport.INSIDE:
+        return ""
+    return (
+        "" if server.url.startswith(("http://", "https://")) else "it has no url that begins with https:// or http://"
+    )
+
+
+def _filled(value: Any, missing: list[str], names: list[str]) -> Any:
+    """Put variables in the place of `${NAME}` and `${NAME:-default}`, wherever they are."""
+    match value:
+        case str():
+            return _VARIABLE.sub(lambda found: _of_variable(found, missing, names), value)
+        case list():
+            return [_filled(one, missing, names) for one in value]
+        case dict():
+            return {key: _filled(one, missing, names) for key, one in value.items()}
+        case _:
+            return value
+
+
+def _of_variable(found: "re.Match[str]", missing: list[str], names: list[str]) -> str:
+    names.append(found[1])
+    value = os.environ.get(found[1])
+    if value:
+        return value
+    if found[2] is None:
+        missing.append(found[1])
+    return found[3] or ""
+
+
+_SECRET_NAME = re.compile(r"(?i).*(KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|AUTH|CREDENTIALS?|PAT|COOKIE|DSN)S?")
+_PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent", "accept-language"})
+
+
+def server_secrets(servers: Iterable[McpServer]) -> Iterator[tuple[str, str]]:
+    """Pair what servers are given that must not be shown with its name: headers, variables, parts of an address."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    for server in servers:
+        for name, value in server.headers.items():
+            if name.lower() not in _PLAIN_HEADERS:
+                yield value, name
+                yield value.partition(" ")[2], name
+        for name, value in server.env.items():
+            if _SECRET_NAME.fullmatch(name):
+                yield value, name
+        for name, value in parse_qsl(urlsplit(server.url).query):
+            yield value, name
+
+
+def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool:
+    """Write a server into a file of servers, or with None take it out; says whether there was one of this name.
+
+    The rest of the file stays. Raises `ConfigError` when it cannot be read or written.
+    """
+    from treadle.workspace.private_file import write_private
+
+    try:
+        text = file.read_bytes() if file.exists() else b""
+        table = msgspec.json.decode(text) if text.strip() else {}
+        listed = table.setdefault("mcpServers", {})
+        there = name in listed
+        if entry is not None:
+            listed[name] = dict(entry)
+        elif there:
+            del listed[name]
+        if entry is not None or there:
+            shown = msgspec.json.format(msgspec.json.encode(table), indent=2)
+            mode = 0o600 if file == servers_file() else 0o644
+            write_private(file, shown + b"\n", mode=mode)
+    except (OSError, msgspec.DecodeError, AttributeError, TypeError) as error:
+        raise ConfigError(
+            "mcp-file",
+            f"The MCP servers in {visible_name(str(file))} cannot be changed.",
+            why=str(error),
+            fix='Correct the file: it holds {"mcpServers": {...}} in JSON.',
+        ) from error
+    return there

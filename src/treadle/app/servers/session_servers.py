@@ -1,0 +1,207 @@
+"""The servers as one session has them: which tools are offered, how calls are judged, and what is said of servers."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from treadle.app.servers.prompts import filled_arguments
+from treadle.engine.ports import Tool
+from treadle.mcp.declaring import slug_of
+from treadle.mcp.fixed_tools import (
+    RESOURCE,
+    SEARCH,
+    USE,
+    AccessResource,
+    SearchTools,
+    UseTool,
+    named_tool,
+    resource_spec,
+    search_spec,
+    use_spec,
+    why_unusable,
+    written_prompt,
+)
+from treadle.mcp.hub import McpHub
+from treadle.mcp.server_tool import ServerTool, parsed_arguments
+from treadle.mcp.states import PinState, ServerHealth, ServerState
+from treadle.protocol.errors import ToolError
+from treadle.protocol.events import Noted
+from treadle.protocol.permissions import Allowance
+from treadle.protocol.sealed import Passage, PassageKind
+from treadle.protocol.tools import ToolSpec
+from treadle.tools.images import image_of
+from treadle.workspace.text import visible
+
+FIRST_WAIT = 10.0
+"""Seconds that the first request waits for servers at most."""
+
+_MOST_TOKENS = 15_000
+_WINDOW = 200_000
+_CHARACTERS_PER_TOKEN = 3.6
+
+
+class SessionServers:
+    """The servers of one session. `native` says how calls are written now, `window` gives the model's tokens."""
+
+    def __init__(self, hub: McpHub, *, native: Callable[[], bool], window: Callable[[], int | None]) -> None:
+        self.hub = hub
+        self.found: set[str] = set()
+        self._native = native
+        self._window = window
+        self._waited = False
+        self._missing: frozenset[str] = frozenset()
+        self._key: tuple[Any, ...] = ()
+        self._left: Mapping[str, str] = {}
+        self._sizes: tuple[int, int] = (-1, 0)
+        fixed: tuple[Tool, ...] = (
+            SearchTools(hub, self.found, search_spec()),
+            UseTool(hub, use_spec()),
+            AccessResource(hub, image_of, resource_spec()),
+        )
+        self.fixed: Mapping[str, Tool] = {tool.spec.name: tool for tool in fixed}
+
+    def tools(self, own: Mapping[str, Tool]) -> Mapping[str, Tool]:
+        """Give a session's tools with those of the servers, as they are whenever it is looked at."""
+        return _LiveTools({**own, **self.fixed}, self.hub)
+
+    def left_out(self) -> Mapping[str, str]:
+        """Give the tools that the model is not told of now, each with the reason."""
+        states = tuple(self.hub.state_of(plan) for plan in self.hub.plans)
+        key = (self.hub.changes, len(self.found), self._native(), self._window(), states)
+        if key != self._key:
+            self._key, self._left = key, dict(self._reasons(native=self._native()))
+        return self._left
+
+    def _reasons(self, *, native: bool) -> Iterator[tuple[str, str]]:
+        tools = self.hub.tools()
+        many = self._size() > self._bound()
+        for name, tool in tools.items():
+            if reason := why_unusable(self.hub, tool):
+                yield name, reason
+            elif not native:
+                yield name, f"call it with {USE}"
+            elif many and name not in self.found:
+                yield name, f"find it with {SEARCH} first"
+        if native:
+            yield USE, "call the tool itself by its name"
+        if not tools or (native and not many):
+            yield SEARCH, "all tools of the MCP servers are offered already"
+        if not self.hub.resources_of():
+            yield RESOURCE, "no MCP server here has resources"
+
+    def _size(self) -> int:
+        """Count the characters of all schemas."""
+        if self._sizes[0] != self.hub.changes:
+            specs = (tool.spec for tool in self.hub.tools().values())
+            total = sum(len(one.description) + len(msgspec.json.encode(one.parameters)) for one in specs)
+            self._sizes = (self.hub.changes, total)
+        return self._sizes[1]
+
+    def _bound(self) -> float:
+        return min(_MOST_TOKENS, (self._window() or _WINDOW) / 10) * _CHARACTERS_PER_TOKEN
+
+    def meant(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> tuple[ToolSpec, Mapping[str, Any]]:
+        """Give what a call is judged as: one through `use_mcp_tool` as that of the tool itself. Raises `ToolError`."""
+        if spec.name != USE:
+            return spec, arguments
+        return named_tool(self.hub, arguments).spec, parsed_arguments(arguments.get("arguments", ""))
+
+    def unapproved(self) -> frozenset[str]:
+        """Name the tools that nobody has said yes to as they are."""
+        return frozenset(name for name, one in self.hub.tools().items() if one.pinned is not PinState.APPROVED)
+
+    def allowances(self) -> Sequence[Allowance]:
+        """Give what the user lets run without a question, each pinned to the declaration that was approved."""
+        from treadle.policy.decide import tool_digest  # loaded with the first call that is judged
+
+        allowed = [
+            tool
+            for tool in self.hub.tools().values()
+            if tool.pinned is PinState.APPROVED and {tool.declared.name, "*"} & set(tool.plan.server.allowed)
+        ]
+        return [
+            Allowance(id=f"allowed-{tool.spec.name}", tool=tool.spec.name, tool_digest=tool_digest(tool.spec))
+            for tool in allowed
+        ]
+
+    async def before_step(self) -> Noted | None:
+        """Wait for the servers before the first step; say which are missing, and later what became of them."""
+        if not self._waited:
+            self._waited = True
+            missing = await self.hub.settled(FIRST_WAIT)
+            self.hub.news.clear()
+            if not missing:
+                return None
+            lines = [f"{slug_of(one.name, {})} ({_reason(one)})" for one in missing]
+            self._missing = frozenset(one.name for one in missing)
+            return _note(f"MCP servers that are not connected, so that their tools are missing: {', '.join(lines)}.")
+        news = [self.hub.news.popleft() for _ in range(len(self.hub.news))]
+        return _note(f"MCP servers: {'; '.join(news)}.") if news else None
+
+    async def prompt(self, server: str, name: str, said: str) -> str:
+        """Have a server write a prompt out, with what the person said after its name. Raises `ToolError`."""
+        await self.hub.settled(FIRST_WAIT)
+        for plan, prompt in self.hub.prompts():
+            if plan.server.name == server and prompt.name == name:
+                return await self.hub.request(server, partial(written_prompt, name, filled_arguments(prompt, said)))
+        raise ToolError(f"The MCP server {visible(server)} has no prompt {visible(name)} now. Continue without it.")
+
+    def report(self) -> str:
+        """Say how each server is doing, in lines."""
+        return "\n".join(health_lines(self.hub.health()))
+
+
+def _reason(one: ServerHealth) -> str:
+    """Say it in words of our own: why a server failed is in its words, which the person reads."""
+    starts = one.state in (ServerState.WAITING, ServerState.CONNECTING)
+    return "it is still starting" if starts else "it cannot be connected to"
+
+
+def _note(text: str) -> Noted:
+    return Noted(notes=(Passage(kind=PassageKind.NOTE, text=f"<note>\n{text}\n</note>"),))
+
+
+def health_lines(servers: Sequence[ServerHealth]) -> Iterator[str]:
+    """Write how servers are doing: a line for each, and one for what is not as usual."""
+    for one in servers:
+        facts = [f"{len(one.tools)} tools"] if one.tools or one.state is ServerState.CONNECTED else []
+        facts += [f"{len(one.prompts)} prompts"] if one.prompts else []
+        facts += ["resources"] if one.resources else []
+        facts += [f"protocol {one.protocol}"] if one.protocol else []
+        facts += [f"restarted {one.restarts} times"] if one.restarts else []
+        facts += [f"{one.garbage} lines that are no message"] if one.garbage else []
+        about = f"  {', '.join(facts)}" if facts else ""
+        yield visible(f"{one.name}  {one.state}  ({one.transport}, {one.target}, of the {one.origin}){about}")
+        if one.why:
+            yield f"  {one.why}"
+        for state in (PinState.NEW, PinState.CHANGED):
+            names = [name for name, said in one.tools.items() if said == state]
+            if names:
+                how = "asks at its first use" if state is PinState.NEW else "not used until you approve it"
+                yield visible(f"  {state} ({how}): {', '.join(names)}")
+        for name, said in one.tools.items():
+            if said.startswith("not used"):
+                yield visible(f"  {name}: {said}")
+
+
+class _LiveTools(Mapping[str, Tool]):
+    """Tools that stay, and those that the servers have when it is looked at."""
+
+    def __init__(self, own: Mapping[str, Tool], hub: McpHub) -> None:
+        self._own = own
+        self._hub = hub
+
+    def _all(self) -> Mapping[str, ServerTool]:
+        return self._hub.tools()
+
+    def __getitem__(self, name: str) -> Tool:
+        own = self._own.get(name)
+        return own if own is not None else self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._own, *self._all()))
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self._all())

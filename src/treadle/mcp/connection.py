@@ -1,0 +1,385 @@
+"""One server: the task that owns its connection from the start to the end, and what everyone may ask of it."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+from treadle.mcp.callbacks import Callbacks, ServerHost
+from treadle.mcp.declaring import declared_tool
+from treadle.mcp.program import ServerProgram, start_program
+from treadle.mcp.states import Declared, DeclaredPrompt, ServerPlan, ServerState
+from treadle.mcp.transports import (
+    BoundedTransport,
+    Noise,
+    Streams,
+    inside_transport,
+    network_transport,
+    program_transport,
+)
+from treadle.protocol.errors import ToolError
+from treadle.protocol.servers import ServerEra, ServerTransport
+from treadle.workspace.text import visible
+from treadle.workspace.untrusted import mark_untrusted
+
+_T = TypeVar("_T")
+
+_MOST_PAGES = 50
+_MOST_LISTED = 1_000
+_RETRIES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each attempt to connect again."""
+
+_STEADY = 60.0
+"""Seconds after which a connection is taken for a good one, and attempts are counted from the first again."""
+
+_LONGEST_SAID = 2_000
+_RECONNECT_PATIENCE = 10.0
+_CLOSED, _INVALID = -32000, -32600
+
+
+class ServerSaidError(ToolError):
+    """What went wrong, in the words of a server."""
+
+
+class ServerConnection:
+    """A server, connected or not. Everything here runs in the one loop that its owner runs in."""
+
+    def __init__(self, plan: ServerPlan, host: ServerHost, early: ServerProgram | ToolError | None = None) -> None:
+        """`early` is the program where it was started already, or why it could not be."""
+        self.plan = plan
+        self._early = early
+        self._network: BoundedTransport | None = None
+        self._connecting: asyncio.Timeout | None = None
+        self.declared = Declared()
+        self.state = ServerState.WAITING
+        self.why = ""
+        self.protocol = ""
+        self.version = ""
+        self.restarts = 0
+        self.noise = Noise(lambda text: host.log(self.plan, text))
+        self.settled = asyncio.Event()
+        self._host = host
+        self._client: Client | None = None
+        self._changed = asyncio.Event()
+        self._broken = asyncio.Event()
+        self._ending = asyncio.Event()
+        self._again = asyncio.Event()
+        self._stale = False
+        self._clocks: set[asyncio.Timeout] = set()
+        self._callbacks = Callbacks(plan, host, self.paused)
+
+    async def own(self, places: asyncio.Semaphore) -> None:
+        """Connect, and again when the connection breaks, until `end`; the task that runs this is never cancelled."""
+        attempts: Iterator[float] = iter(_RETRIES)
+        while not self._ending.is_set():
+            began = time.monotonic()
+            why = await self._serve(places)
+            self._client = None
+            if self._ending.is_set():
+                break
+            if time.monotonic() - began > _STEADY and self.settled.is_set():
+                attempts = iter(_RETRIES)
+            pause = next(attempts, None) if self._had_connection or self._may_pass() else None
+            if pause is None:
+                self._set(ServerState.FAILED, why)
+                self.settled.set()
+                await _first_of(self._ending, self._again)
+                self._again.clear()
+                attempts = iter(_RETRIES)
+                continue
+            self.restarts += 1
+            self.settled.set()
+            self._set(ServerState.RECONNECTING, why)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), pause)
+        if isinstance(self._early, ServerProgram):
+            await self._early.close()
+        self._set(ServerState.CLOSED, "")
+        self.settled.set()
+
+    _had_connection = False
+
+    def end(self) -> None:
+        """Let the owner close the connection."""
+        self._ending.set()
+        self._changed.set()
+        self._broken.set()
+        if self._connecting is not None and not self._connecting.expired():
+            self._connecting.reschedule(0)
+
+    def _set(self, state: ServerState, why: str) -> None:
+        before, self.state, self.why = self.state, state, why
+        if before is not state:
+            self._host.changed(self, before)
+
+    async def _serve(self, places: asyncio.Semaphore) -> str:
+        """Connect once and stay so until that ends; gives why it ended."""
+        self._broken.clear()
+        self._changed.clear()
+        program: ServerProgram | None = None
+        why = "the connection ended"
+        try:
+            async with AsyncExitStack() as stack:
+                async with places:
+                    if self._ending.is_set():
+                        return ""
+                    if not self._had_connection:
+                        self._set(ServerState.CONNECTING, "")
+                    async with asyncio.timeout(self.plan.server.connect_seconds) as limit:
+                        self._connecting = limit
+                        program = await self._program()
+                        if program is not None:
+                            stack.push_async_callback(program.close)
+                        client = await stack.enter_async_context(self._new_client(program))
+                        self._check_era(client)
+                        await self._learn(client)
+                        limit.reschedule(None)
+                        self._connecting = None
+                    self._connected(client)
+                await self._until_end(client)
+        except TimeoutError:
+            why = f"it did not answer within {self.plan.server.connect_seconds:g} s"
+        except ToolError as error:
+            why = error.text
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the task owner
+            why = error_reason(error)
+        finally:
+            self._connecting = None
+        if self._network is not None and self._network.refused:
+            why += f" (HTTP {self._network.refused}). To sign in: treadle mcp login {self.plan.server.name}"
+        if program is not None and not self._ending.is_set():
+            why = f"{why}. {visible(program.errors())}"
+        return why
+
+    async def _program(self) -> ServerProgram | None:
+        """Give the program, started now if it was not before. Raises `ToolError`."""
+        early, self._early = self._early, None
+        if isinstance(early, ToolError):
+            raise early
+        if early is not None or self.plan.program is None:
+            return early
+        return await start_program(self.plan.program())
+
+    def _check_era(self, client: Client) -> None:
+        wanted = self.plan.server.era
+        if wanted is ServerEra.MODERN and client.protocol_version != wanted:
+            raise ToolError(f"It speaks {client.protocol_version}, not {wanted}. Use another era for it.")
+
+    def _connected(self, client: Client) -> None:
+        self._client, self._had_connection = client, True
+        if self._network is not None:
+            self._network.refused = 0
+        self.protocol = client.protocol_version
+        info = client.server_info
+        self.version = "" if info is None else visible(f"{info.name} {info.version}")
+        self._set(ServerState.CONNECTED, "")
+        self.settled.set()
+
+    def _new_client(self, program: ServerProgram | None) -> Client:
+        server = self.plan.server
+        return Client(
+            self._transport(program),
+            mode="legacy" if server.era is ServerEra.LEGACY else "auto",
+            sampling_callback=self._callbacks.sampling if server.sampling else None,
+            elicitation_callback=self._callbacks.elicit,
+            list_roots_callback=self._callbacks.roots,
+            logging_callback=self._callbacks.logged,
+            log_level="info",
+            message_handler=self._noticed,
+            client_info=types.Implementation(name="treadle", version=self._host.version),
+        )
+
+    @asynccontextmanager
+    async def _transport(self, program: ServerProgram | None) -> AsyncIterator[Streams]:
+        server = self.plan.server
+        async with AsyncExitStack() as stack:
+            if program is not None:
+                yield await stack.enter_async_context(program_transport(program, self.noise, self._broken))
+            elif self.plan.exchange is not None:
+                yield await stack.enter_async_context(inside_transport(self._host.exchanging(self.plan.exchange)))
+            else:
+                timeout = httpx2.Timeout(server.connect_seconds, read=None)
+                self._network = BoundedTransport()
+                client = httpx2.AsyncClient(
+                    headers=server.headers,
+                    timeout=timeout,
+                    transport=self._network,
+                    auth=self._host.sign_in(self.plan),
+                )
+                events = server.transport is ServerTransport.SSE
+                if not events:  # there the transport enters the client
+                    await stack.enter_async_context(client)
+                yield await stack.enter_async_context(network_transport(server.url, client, events=events))
+
+    async def _noticed(self, message: Any) -> None:
+        """Take note of a change of what the server has; it is listed again by the owner."""
+        kinds = (types.ToolListChangedNotification, types.PromptListChangedNotification)
+        if isinstance(message, kinds):
+            self._stale = True
+            self._changed.set()
+        elif isinstance(message, Exception):
+            self._host.log(self.plan, f"trouble: {error_reason(message)}")
+
+    async def _until_end(self, client: Client) -> None:
+        """Stay connected; list again what changed."""
+        async with asyncio.TaskGroup() as tasks:
+            listening = tasks.create_task(self._listen(client))
+            while not (self._ending.is_set() or self._broken.is_set()):
+                await _first_of(self._ending, self._broken, self._changed)
+                self._changed.clear()
+                if self._stale and not self._broken.is_set():
+                    self._stale = False
+                    with suppress(MCPError, TimeoutError):
+                        async with asyncio.timeout(self.plan.server.connect_seconds):
+                            await self._learn(client)
+                        self._host.relisted(self)
+            listening.cancel()
+
+    async def _listen(self, client: Client) -> None:
+        """Hear of changes where the protocol has no other way."""
+        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
+                async for _ in changes:
+                    self._stale = True
+                    self._changed.set()
+
+    async def _learn(self, client: Client) -> None:
+        """List what the server has."""
+        has = client.server_capabilities
+        tools: Sequence[Any] = ()
+        prompts: Sequence[Any] = ()
+        if has.tools is not None:
+            tools = await _all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
+        if has.prompts is not None:
+            with suppress(MCPError):
+                prompts = await _all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
+        self.declared = Declared(
+            tools=[declared_tool(one.model_dump(by_alias=True, exclude_none=True, mode="json")) for one in tools],
+            prompts=[
+                DeclaredPrompt(
+                    name=one.name,
+                    description=visible(one.description or ""),
+                    arguments=tuple((each.name, bool(each.required)) for each in one.arguments or ()),
+                )
+                for one in prompts
+            ],
+            resources=has.resources is not None,
+        )
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clocks of the calls while a person is asked."""
+        now = asyncio.get_running_loop().time
+        left = {one: when - now() for one in self._clocks if (when := one.when()) is not None and not one.expired()}
+        for clock in left:
+            clock.reschedule(None)
+        try:
+            yield
+        finally:
+            for clock, seconds in left.items():
+                if clock in self._clocks and not clock.expired():
+                    clock.reschedule(now() + max(seconds, 1.0))
+
+    async def ask(self, request: Callable[[Client], Awaitable[_T]]) -> _T:
+        """Ask the server something within its time limit; a session that has expired is begun again, once.
+
+        Raises `ToolError` for everything that goes wrong.
+        """
+        for last in (False, True):
+            client = await self._ready()
+            clock = asyncio.timeout(self.plan.server.call_seconds)
+            self._clocks.add(clock)
+            try:
+                async with clock:
+                    return await request(client)
+            except TimeoutError as error:
+                raise ToolError(
+                    f"{self._name} did not answer within {self.plan.server.call_seconds:g} s, and was "
+                    "asked to stop. Continue without it."
+                ) from error
+            except MCPError as error:
+                if error.code == _INVALID and error.message == "Session terminated":
+                    self._client = None
+                    self._broken.set()
+                    if not last:
+                        continue
+                if error.code == _CLOSED:
+                    self._broken.set()
+                    raise ToolError(
+                        f"{self._name} ended during this call, and its effects are not known. It is being restarted. "
+                        "Check what was done before you call it again."
+                    ) from error
+                raise self._said("refused", visible(error.message)) from error
+            except (RuntimeError, ValueError, LookupError, httpx2.HTTPError, anyio.ClosedResourceError) as error:
+                raise self._said("gave a wrong answer", error_reason(error)) from error
+            finally:
+                self._clocks.discard(clock)
+        raise ToolError(f"{self._name} ended the session twice. Continue without it.")
+
+    def _said(self, what: str, text: str) -> "ServerSaidError":
+        """Make the error for what a server did, with its words marked as such."""
+        marked = mark_untrusted(text[:_LONGEST_SAID], f"MCP server {self.plan.server.name}")
+        return ServerSaidError(f"{self._name} {what}:\n{marked}\nCheck the arguments, or continue without it.")
+
+    @property
+    def _name(self) -> str:
+        return f"The MCP server {visible(self.plan.server.name)}"
+
+    async def _ready(self) -> Client:
+        """Give the client, once the server is connected again where it is about to be."""
+        end = time.monotonic() + _RECONNECT_PATIENCE
+        while (self._client is None or self._broken.is_set()) and time.monotonic() < end:
+            if self.state in (ServerState.FAILED, ServerState.CLOSED, ServerState.DISABLED):
+                break
+            await asyncio.sleep(0.05)
+        if self._client is None or self._broken.is_set():
+            raise ToolError(f"{self._name} is not connected ({self.state}). Continue without it.")
+        return self._client
+
+    def _may_pass(self) -> bool:
+        """Whether a first attempt that failed may succeed by itself: an address may answer, a program will not."""
+        return self._network is not None and not self._network.refused
+
+    def again(self) -> None:
+        """Try once more to connect where that was given up."""
+        self._again.set()
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+async def _all_pages(page: Callable[[str | None], Awaitable[Any]], kind: str) -> list[Any]:
+    """Give what is listed on all pages, within bounds."""
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in itertools.repeat(None, _MOST_PAGES):
+        listed = await page(cursor)
+        found += getattr(listed, kind)
+        cursor = listed.next_cursor
+        if not cursor or len(found) >= _MOST_LISTED:
+            break
+    return found[:_MOST_LISTED]
+
+
+def error_reason(error: BaseException) -> str:
+    """Name what is behind an error, which may be a group of such, in one harmless line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, httpx2.HTTPStatusError):
+        return f"HTTP {error.response.status_code}"
+    said = " ".join(visible(str(error)).split())[:300]
+    return said or type(error).__name__

@@ -1,0 +1,238 @@
+"""The tools that are the same whatever servers there are: search their tools, call one, read a resource."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle.engine.ports import Output, Prepared
+from treadle.mcp.hub import McpHub
+from treadle.mcp.server_tool import ServerTool, parsed_arguments
+from treadle.mcp.states import PinState, ServerState
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.workspace.text import visible
+
+if TYPE_CHECKING:
+    from treadle.mcp.connection import ServerConnection
+    from treadle.mcp.results import ReadImage
+
+SEARCH, USE, RESOURCE = "search_mcp_tools", "use_mcp_tool", "access_mcp_resource"
+_MOST_FOUND = 8
+_MOST_NAMES = 400
+_MOST_RESOURCES = 200
+_LONGEST_PROMPT = 60_000
+
+
+def _text(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
+
+
+def _spec(name: str, properties: Mapping[str, Any], required: tuple[str, ...], risk: Risk) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip(),
+        parameters={
+            "type": "object",
+            "properties": dict(properties),
+            "required": list(required),
+            "additionalProperties": False,
+        },
+        traits=ToolTraits(
+            kind=ToolKind.SEARCH if name == SEARCH else ToolKind.OTHER,
+            effect=ToolEffect.ONCE if name == USE else ToolEffect.PURE,
+        ),
+        risk=risk,
+    )
+
+
+def search_spec() -> ToolSpec:
+    """The declaration of the search."""
+    words = _text("Words that say what the tool should do, or its name.")
+    return _spec(SEARCH, {"query": words}, ("query",), Risk.NONE)
+
+
+def use_spec() -> ToolSpec:
+    """The declaration of the tool that calls others."""
+    properties = {
+        "server_name": _text("The name of the server."),
+        "tool_name": _text("The name of the tool."),
+        "arguments": _text("One JSON object with the arguments of the tool, as its schema says."),
+    }
+    return _spec(USE, properties, ("server_name", "tool_name"), Risk.CRITICAL)
+
+
+def resource_spec() -> ToolSpec:
+    """The declaration of the tool that reads resources."""
+    properties = {
+        "server_name": _text("The name of the server."),
+        "uri": _text("The URI of the resource. Leave it out to list what there is."),
+    }
+    return _spec(RESOURCE, properties, ("server_name",), Risk.READ_OUTSIDE)
+
+
+class SearchTools(Struct, frozen=True):
+    """Finds tools; those found are noted in `found`, so that they are offered from then on."""
+
+    hub: McpHub
+    found: set[str]
+    spec: ToolSpec
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Nothing is asked of any server."""
+        query = str(arguments["query"])
+        return Prepared(
+            accesses=(), preview=Preview(title="Search MCP tools", text=visible(query)), run=partial(self._run, query)
+        )
+
+    async def _run(self, query: str, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
+        from treadle.mcp.results import server_text
+
+        usable = [one for one in self.hub.tools().values() if is_usable(one)]
+        if not query.strip():
+            names = [f"{one.spec.name}: {one.declared.description.partition(chr(10))[0][:120]}" for one in usable]
+            more = len(names) - _MOST_NAMES
+            return server_text("tools", "\n".join([*names[:_MOST_NAMES], *([f"{more} more"] if more > 0 else [])]))
+        best = _ranked(query, usable)[:_MOST_FOUND]
+        if not best:
+            raise ToolError("No tool matches. Try other words, or an empty query for the names of all.")
+        self.found.update(one.spec.name for one in best)
+        return server_text("tools", "\n\n".join(map(_shown, best)))
+
+
+def is_usable(tool: ServerTool) -> bool:
+    """Whether a tool can be called."""
+    return not tool.declared.hidden and tool.pinned is not PinState.CHANGED
+
+
+def _shown(tool: ServerTool) -> str:
+    schema = msgspec.json.encode(tool.declared.parameters).decode()
+    return (
+        f"{tool.spec.name} (server {tool.plan.server.name}, tool {tool.declared.name})\n"
+        f"{tool.declared.description}\nArguments: {schema}"
+    )
+
+
+def _ranked(query: str, tools: list[ServerTool]) -> list[ServerTool]:
+    """Order the tools that have a word of the query: words of a name weigh more than those of a description."""
+    wanted = _words(query)
+
+    def score(tool: ServerTool) -> float:
+        named = _words(f"{tool.plan.server.name} {tool.declared.name}")
+        said = _words(tool.declared.description)
+        exact = 5.0 if query.strip() in (tool.spec.name, tool.declared.name) else 0.0
+        return exact + sum(3.0 * _holds(word, named) + _holds(word, said) for word in wanted)
+
+    scored = [(score(tool), tool) for tool in tools]
+    return [tool for points, tool in sorted(scored, key=lambda one: -one[0]) if points > 0]
+
+
+def _words(text: str) -> set[str]:
+    parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
+    return {word for word in re.findall(r"[a-z0-9]+", parts.lower()) if len(word) > 1}
+
+
+def _holds(word: str, words: set[str]) -> float:
+    if word in words:
+        return 1.0
+    return 0.5 if len(word) > 3 and any(word in one or (len(one) > 3 and one in word) for one in words) else 0.0
+
+
+class UseTool(Struct, frozen=True):
+    """Calls a tool by its server's name and its own, where schemas are not sent."""
+
+    hub: McpHub
+    spec: ToolSpec
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Prepare the call of the tool that is meant."""
+        tool = named_tool(self.hub, arguments)
+        return await tool.prepare(parsed_arguments(arguments.get("arguments", "")))
+
+
+def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
+    """Find the tool that a call of `use_mcp_tool` means; raises `ToolError`."""
+    server, name = str(arguments.get("server_name", "")), str(arguments.get("tool_name", ""))
+    tool = hub.find(server, name)
+    if tool is None:
+        raise ToolError(
+            f"The MCP server {visible(server)} has no tool {visible(name)}. Use search_mcp_tools to list them.",
+            invalid=True,
+        )
+    if reason := why_unusable(hub, tool):
+        raise ToolError(f"{tool.spec.name} is not available: {reason}. Continue without it.")
+    return tool
+
+
+def why_unusable(hub: McpHub, tool: ServerTool) -> str:
+    """Say why a tool cannot be called now; empty where it can."""
+    if tool.declared.hidden:
+        return tool.declared.hidden
+    if tool.pinned is PinState.CHANGED:
+        return "its declaration changed since the user approved it."
+    if hub.state_of(tool.plan) in (ServerState.FAILED, ServerState.CLOSED):
+        return f"the MCP server {visible(tool.plan.server.name)} is not connected"
+    return ""
+
+
+class AccessResource(Struct, frozen=True):
+    """Reads resources of servers."""
+
+    hub: McpHub
+    read_image: "ReadImage"
+    spec: ToolSpec
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """Name the resource; its server is asked nothing before it was judged."""
+        server, uri = str(arguments["server_name"]), str(arguments.get("uri") or "")
+        title = f"Read a resource of the MCP server {visible(server)}"
+        run = partial(self._read, server, uri) if uri else partial(self._list, server)
+        return Prepared(accesses=(), preview=Preview(title=title, text=visible(uri)), run=run)
+
+    async def _read(self, server: str, uri: str, output: Output) -> CallResult:  # noqa: ARG002
+        async def read(connection: "ServerConnection") -> CallResult:
+            from treadle.mcp.results import resource_result
+
+            found = await connection.ask(lambda client: client.read_resource(uri))
+            return await asyncio.to_thread(resource_result, found, server, self.read_image)
+
+        return await self.hub.request(server, read)
+
+    async def _list(self, server: str, output: Output) -> CallResult:  # noqa: ARG002
+        async def listed(connection: "ServerConnection") -> CallResult:
+            from treadle.mcp.results import server_text
+
+            resources = await connection.ask(lambda client: client.list_resources(cache_mode="refresh"))
+            lines = [
+                f"{one.uri}  {one.name}{f' ({one.description})' if one.description else ''}"
+                for one in resources.resources
+            ]
+            templates = await connection.ask(lambda client: client.list_resource_templates(cache_mode="refresh"))
+            lines += [
+                f"{one.uri_template}  {one.name} (a template: replace what is in braces)"
+                for one in templates.resource_templates
+            ]
+            more = len(lines) - _MOST_RESOURCES
+            return server_text(server, "\n".join([*lines[:_MOST_RESOURCES], *([f"{more} more"] if more > 0 else [])]))
+
+        return await self.hub.request(server, listed)
+
+
+async def written_prompt(name: str, arguments: dict[str, str], connection: "ServerConnection") -> str:
+    """Have a server write out a prompt; what is no text is named. Raises `ToolError`."""
+    found = await connection.ask(lambda client: client.get_prompt(name, arguments))
+    said = [f"{'' if one.role == 'user' else 'Assistant: '}{_prompt_text(one.content)}" for one in found.messages]
+    return visible("\n\n".join(said))[:_LONGEST_PROMPT]
+
+
+def _prompt_text(content: Any) -> str:
+    if content.type == "text":
+        return str(content.text)
+    if content.type == "resource":
+        return str(getattr(content.resource, "text", content.resource.uri))
+    return f"[{content.type}: left out]"

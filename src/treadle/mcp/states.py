@@ -1,0 +1,108 @@
+"""Servers as they stand: what one is to be, and how it is doing. Loads nothing of the SDK."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.mcp.program import ProgramStart
+from treadle.protocol.base import Record
+from treadle.protocol.servers import McpServer
+
+Exchange = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Takes a message of JSON-RPC to a server that its host has, and gives the answer; None for a notification."""
+
+
+class ServerPlan(Struct, frozen=True, kw_only=True):
+    """One server to connect to. `slug` is its name as tools have it, unique; `origin` says where it is configured.
+
+    `identity` names what was said yes to. `vouched`: who named it vouches for it, so that its tools are taken as they
+    first are; `kept` says that they are to be the same the next time. `problem` says why it cannot be connected to.
+    `program` gives what to start, and looks at the disk; `exchange` is that of a server inside its host. `log` is the
+    file for what it logs.
+    """
+
+    server: McpServer
+    slug: str
+    identity: str
+    origin: str
+    log: Path
+    vouched: bool = False
+    kept: bool = True
+    problem: str = ""
+    program: Callable[[], ProgramStart] | None = None
+    exchange: Exchange | None = None
+
+
+class ServerState(StrEnum):
+    """How a server is doing."""
+
+    WAITING = "waiting"
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    RECONNECTING = "reconnecting"
+    FAILED = "failed"
+    DISABLED = "disabled"
+    CLOSED = "closed"
+
+
+class PinState(StrEnum):
+    """How a tool stands to what was approved."""
+
+    APPROVED = "approved"
+    NEW = "new"
+    CHANGED = "changed"
+
+
+class DeclaredTool(Struct, frozen=True, kw_only=True):
+    """A tool as its server declares it: harmless to show, with its hints, None where there is none.
+
+    `hidden` says why nobody can call it. `digest` names the declaration as it came, `text` shows it, or its beginning.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    digest: str
+    text: str = ""
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+    hidden: str = ""
+
+
+class DeclaredPrompt(Struct, frozen=True, kw_only=True):
+    """A prompt of a server; `arguments` pairs their names with whether they are needed."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[tuple[str, bool], ...] = ()
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """What a server has, as it was last listed."""
+
+    tools: Sequence[DeclaredTool] = ()
+    prompts: Sequence[DeclaredPrompt] = ()
+    resources: bool = False
+
+
+class ServerHealth(Record, frozen=True, kw_only=True):
+    """How a server is doing, for people and programs; `tools` pairs the names of its tools with how they stand."""
+
+    name: str
+    origin: str
+    transport: str
+    target: str
+    state: ServerState
+    why: str = ""
+    protocol: str = ""
+    version: str = ""
+    tools: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    prompts: tuple[str, ...] = ()
+    resources: bool = False
+    restarts: int = 0
+    garbage: int = 0

@@ -1,0 +1,202 @@
+"""How the messages of a server come and go: over the pipes of its program, over HTTP, or through its host."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import msgspec
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from treadle.mcp.framing import MOST_OF_ONE, Frames, TooLong
+from treadle.mcp.program import ServerProgram
+
+Streams = tuple[Any, Any]
+"""What is read, and what is written, as the SDK has them."""
+
+OpenTransport = Callable[[], AbstractAsyncContextManager[Streams]]
+
+MOST_GARBAGE = 200
+"""Lines that are no message: a server with more is ended."""
+
+_MOST_NOTED = 20
+_MOST_BLOCKS = 1_000
+
+_SSE_QUIET = 24 * 3600.0
+
+
+class Noise:
+    """What a server said that is no message, counted; `note` is given a line about each of the first."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self.count = 0
+        self._note = note
+
+    def messages(self, lines: Iterable[bytes | TooLong]) -> Iterator[SessionMessage]:
+        """Give what is a message; raises `BrokenPipeError` when too much was none."""
+        for line in lines:
+            message = _read_message(line)
+            if message is not None:
+                yield message
+                continue
+            self.count += 1
+            if self.count <= _MOST_NOTED:
+                self._note(f"no message: {line[:200] if isinstance(line, bytes) else f'{line.size:,} bytes'!r}")
+            if self.count > MOST_GARBAGE:
+                raise BrokenPipeError("it sends what is no message")
+
+
+@asynccontextmanager
+async def program_transport(program: ServerProgram, noise: Noise, ended: asyncio.Event) -> AsyncIterator[Streams]:
+    """Talk to a program, and end it with the block; `ended` is set when nothing more comes of it."""
+    arrived, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, leaving = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def receive() -> None:
+        frames = Frames()
+        try:
+            async with arrived:
+                while chunk := await program.read():
+                    for message in noise.messages(frames.feed(chunk)):
+                        await arrived.send(message)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            return
+        finally:
+            ended.set()
+
+    async def send() -> None:
+        try:
+            async with leaving:
+                async for message in leaving:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await program.write(text.encode() + b"\n")
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            await arrived.aclose()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(receive)
+        tasks.start_soon(send)
+        try:
+            yield read, write
+        finally:
+            for stream in (read, write):
+                stream.close()
+            try:
+                await program.close()
+            finally:
+                tasks.cancel_scope.cancel()
+
+
+def _read_message(line: bytes | TooLong) -> SessionMessage | None:
+    """Read a line; of an answer that is too long an error to whoever waits for it. None for what is no message."""
+    if isinstance(line, bytes):
+        try:
+            # This reads JSON three times as fast as the types of the SDK do.
+            found = _bounded(msgspec.json.decode(line))
+            return SessionMessage(jsonrpc_message_adapter.validate_python(found, by_name=False))
+        except (ValueError, RecursionError):
+            return None
+    if not line.answers:
+        return None
+    text = f"the answer has {line.size:,} bytes, more than the {MOST_OF_ONE:,} that are read"
+    number = msgspec.json.decode(line.answers)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=INTERNAL_ERROR, message=text)))
+
+
+def _bounded(message: Any) -> Any:
+    """Leave out blocks of a result beyond those that anybody reads: each of them takes its time."""
+    match message:
+        case {"result": {"content": list(blocks)}} if len(blocks) > _MOST_BLOCKS:
+            said = {"type": "text", "text": f"[{len(blocks) - _MOST_BLOCKS:,} more parts were left out]"}
+            message["result"]["content"] = [*blocks[:_MOST_BLOCKS], said]
+    return message
+
+
+def network_transport(url: str, client: httpx2.AsyncClient, *, events: bool) -> AbstractAsyncContextManager[Streams]:
+    """Talk to a server over streamable HTTP, or with `events` the older HTTP, which enters the client."""
+    if not events:
+        return streamable_http_client(url, http_client=client, max_sse_event_size=MOST_OF_ONE)
+
+    def made(
+        headers: dict[str, str] | None = None,  # noqa: ARG001 - the client has its own
+        timeout: httpx2.Timeout | None = None,  # noqa: ARG001
+        auth: httpx2.Auth | None = None,  # noqa: ARG001
+    ) -> httpx2.AsyncClient:
+        return client
+
+    return sse_client(url, sse_read_timeout=_SSE_QUIET, httpx_client_factory=made)
+
+
+class BoundedTransport(httpx2.AsyncHTTPTransport):
+    """Reads answers that are no stream of events only up to the bound. Raises `httpx2.ReadError` beyond it.
+
+    `refused` is the status of an answer that wanted somebody to sign in; 0 for none.
+    """
+
+    refused = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request."""
+        response = await super().handle_async_request(request)
+        if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
+            self.refused = response.status_code
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            response.stream = _Bounded(response.stream, request)
+        return response
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: Any, request: httpx2.Request) -> None:
+        self._stream = stream
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > MOST_OF_ONE:
+                raise httpx2.ReadError(
+                    f"the answer has more than the {MOST_OF_ONE:,} bytes that are read", request=self._request
+                )
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+Exchanged = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
+
+
+@asynccontextmanager
+async def inside_transport(exchange: Exchanged) -> AsyncIterator[Streams]:
+    """Talk to a server that its host has: each message goes through `exchange`, which gives the answer, if any."""
+    arrived, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, leaving = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def pass_on(message: dict[str, Any]) -> None:
+        answer = await exchange(message)
+        if answer is not None and "id" in message:
+            answer = {"jsonrpc": "2.0", "id": message["id"], **answer}
+            try:
+                await arrived.send(SessionMessage(jsonrpc_message_adapter.validate_python(answer, by_name=False)))
+            except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+
+    async def send(tasks: anyio.abc.TaskGroup) -> None:
+        async with leaving:
+            async for message in leaving:
+                tasks.start_soon(pass_on, message.message.model_dump(by_alias=True, exclude_unset=True, mode="json"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(send, tasks)
+        try:
+            yield read, write
+        finally:
+            for stream in (read, write, arrived):
+                stream.close()
+            tasks.cancel_scope.cancel()

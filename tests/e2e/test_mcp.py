@@ -1,0 +1,304 @@
+"""MCP servers in the real program: from `treadle mcp add` to a run that calls them, and to their end."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.e2e.process import Ended, Program
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.e2e.running import left_of, model, running
+from tests.mcp.hubs import FAKE, needs_node, peer
+from tests.person import CTRL_D, ENTER
+from treadle.app.exits import Exit
+from treadle.providers.scripted.script import MakeCall, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+from treadle.store.trust import TrustStore
+from treadle.workspace.sandbox import probe
+
+DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))
+
+
+def calls(name: str, **arguments: Any) -> Turn:
+    return Turn(items=(MakeCall(name=name, arguments=arguments),))
+
+
+class Place:
+    """A home and a folder to work in."""
+
+    def __init__(self, folder: Path, **extra: str) -> None:
+        self.home, self.folder = folder / "home", folder / "ws"
+        self.home.mkdir()
+        self.folder.mkdir()
+        self.program = Program(self.home, extra)
+
+    async def mcp(self, *arguments: str) -> Ended:
+        return await self.program.run("mcp", *arguments, cwd=self.folder)
+
+    async def add(self, *behaviour: str, flags: tuple[str, ...] = ()) -> Ended:
+        """Add the server that misbehaves."""
+        return await self.mcp("add", "fake", *flags, "--", sys.executable, str(FAKE), *behaviour)
+
+    def configure(self, **servers: Any) -> None:
+        (self.home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    def trust(self) -> None:
+        store = TrustStore(self.home / "trust")
+        store.grant(store.read(self.folder))
+
+    async def work(self, *turns: Turn, mode: str = "full", flags: tuple[str, ...] = ()) -> tuple[Ended, list[str], Any]:
+        """Run a task; gives how it ended, the results that the model read, and the requests."""
+        async with ScriptedServer(Script(turns=(*turns, DONE))) as server:
+            ended = await self.program.run(
+                "-p",
+                "Go.",
+                *model(server),
+                "--mode",
+                mode,
+                "-C",
+                str(self.folder),
+                *flags,
+                "--output-format",
+                "stream-json",
+            )
+            requests = list(server.requests)
+        records = [msgspec.json.decode(line) for line in ended.out.splitlines()]
+        results = [record["result"]["content"] for record in records if record.get("status") == "finished"]
+        return ended, ["".join(block.get("text", "") for block in content) for content in results][:-1], requests
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def offered(requests: Any) -> set[str]:
+    return {tool["name"] for tool in requests[0].body["tools"]}
+
+
+@needs_node
+async def test_a_server_that_was_added_is_called_as_the_mode_allows(place: Place) -> None:
+    server = peer("everything")
+    added = await place.mcp("add", "every", "--allow", "get-sum", "--", server.command, *server.args)
+    assert (added.code, added.out.splitlines()[0]) == (0, "Added every with 16 tools, approved as they are now.")
+    echo, total = calls("mcp__every__echo", message="hi"), calls("mcp__every__get-sum", a=2, b=3)
+    ended, results, requests = await place.work(echo, total)
+    assert ended.code == Exit.DONE, ended.err
+    assert [("Echo: hi" in results[0]), ("is 5." in results[1])] == [True, True]
+    assert {"mcp__every__echo", "access_mcp_resource"} <= offered(requests)
+    assert "use_mcp_tool" not in offered(requests)
+    ended, results, _ = await place.work(echo, total, mode="ask")
+    assert results[0].startswith("Denied [no-user]: a tool of an MCP server.")
+    assert "is 5." in results[1]
+    assert ended.code != Exit.DONE
+    assert left_of("server-everything") == []
+
+
+async def test_nothing_is_added_that_cannot_be_connected_to(place: Place) -> None:
+    added = await place.mcp("add", "gone", "--", "/no/such/program")
+    assert (added.code, "[mcp-connect]" in added.err) == (Exit.CONFIG, True)
+    assert not (place.home / "mcp.json").exists()
+    assert (await place.mcp("test", "gone")).code == 1
+
+
+async def test_servers_are_listed_tested_shown_and_removed(place: Place) -> None:
+    assert (await place.add("task")).code == 0
+    (line,) = (await place.mcp("list", "--json")).out.splitlines()
+    listed = json.loads(line)
+    assert (listed["name"], listed["state"], listed["tools"]["echo"]) == ("fake", "connected", "approved")
+    assert listed["tools"]["task"].startswith("not used: it only runs as a task")
+    tested = await place.mcp("test", "fake")
+    assert (tested.code, tested.out.startswith("fake  connected  (stdio, python")) == (0, True)
+    assert "mcp__fake__reads  [approved; says of itself: reads only]" in (await place.mcp("tools", "fake")).out
+    assert "connecting -> connected" in (await place.mcp("logs", "fake")).out
+    assert (await place.mcp("remove", "fake")).out == "Removed fake.\n"
+    assert (await place.mcp("list")).err == "No MCP servers are configured. Add one: treadle mcp add NAME -- COMMAND\n"
+    assert list((place.home / "mcp" / "pins").iterdir()) == []
+
+
+async def test_a_changed_tool_is_left_out_until_it_is_approved(place: Place) -> None:
+    assert (await place.add()).code == 0
+    (file,) = (place.home / "mcp" / "pins").iterdir()
+    pinned = json.loads(file.read_text())
+    pinned["tools"]["echo"] = "0" * 64
+    file.write_text(json.dumps(pinned))
+    ended, results, requests = await place.work(calls("mcp__fake__echo"), calls("mcp__fake__big"))
+    assert "mcp__fake__echo" not in offered(requests)
+    assert "its declaration changed since the user approved it" in results[0]
+    assert "MCP server fake changed its tool echo since you approved it" in ended.out
+    assert "changed (not used until you approve it): echo" in (await place.mcp("list")).out
+    assert (await place.mcp("tools", "fake", "--approve")).out.endswith("Approved 5 tools as they are now.\n")
+    _, results, _ = await place.work(calls("mcp__fake__echo"))
+    assert "echo {}" in results[0]
+
+
+async def test_the_first_use_of_a_tool_asks_in_the_widest_mode(place: Place) -> None:
+    place.configure(fake={"command": sys.executable, "args": [str(FAKE)]})
+    _, results, requests = await place.work(calls("mcp__fake__echo"))
+    assert "mcp__fake__echo" in offered(requests)
+    assert results[0].startswith("Denied [no-user]: the first use of a tool of an MCP server")
+
+
+async def test_the_servers_of_a_folder_start_only_after_trust_and_as_they_were_trusted(place: Place) -> None:
+    mark = place.folder / "started"
+    args = ["-c", f"echo x >> {mark}; exec {sys.executable} {FAKE}"]
+    entry: dict[str, Any] = {"command": "sh", "args": args}
+    (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"fake": entry}}))
+    shown = await place.program.run("trust", str(place.folder))
+    assert f"starts fake: sh -c 'echo x >> {mark}" in shown.out
+    _, _, requests = await place.work()
+    assert not any(name.startswith("mcp__") for name in offered(requests))
+    assert (await place.mcp("list", "--json")).out == ""
+    assert not mark.exists()
+    place.trust()
+    _, _, requests = await place.work()
+    assert "mcp__fake__echo" in offered(requests)
+    assert mark.exists()
+    mark.unlink()
+    args[1] += " # changed"
+    (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"fake": entry}}))
+    _, _, requests = await place.work()
+    assert not any(name.startswith("mcp__") for name in offered(requests))
+    assert not mark.exists()
+
+
+async def test_adding_a_server_to_a_folder_is_the_yes_to_it(place: Place) -> None:
+    assert (await place.add(flags=("--project",))).code == 0
+    assert json.loads((place.folder / ".mcp.json").read_text())["mcpServers"]["fake"]["command"] == sys.executable
+    _, results, _ = await place.work(calls("mcp__fake__echo"))
+    assert "echo {}" in results[0]
+
+
+async def test_a_folder_gives_its_servers_no_rights(place: Place) -> None:
+    entry = {"command": sys.executable, "args": [str(FAKE)], "alwaysAllow": ["*"], "trusted": True, "sandbox": False}
+    (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"fake": entry}}))
+    place.trust()
+    _, results, _ = await place.work(calls("mcp__fake__reads"), mode="ask")
+    assert results[0].startswith("Denied [no-user]")
+
+
+async def test_the_first_request_says_which_servers_are_missing(place: Place) -> None:
+    place.configure(gone={"command": "/no/such/program"}, unset={"command": "x", "env": {"A": "${NOT_SET_ANYWHERE}"}})
+    ended, _, requests = await place.work()
+    said = json.dumps(requests[0].body["messages"])
+    missing = ", ".join(f"{name} (it cannot be connected to)" for name in ("gone", "unset"))
+    assert f"MCP servers that are not connected, so that their tools are missing: {missing}." in said
+    assert "The MCP server gone is not connected" in ended.out
+
+
+async def test_many_tools_are_searched_and_then_offered(place: Place) -> None:
+    assert (await place.add("many", "--", "x")).code == 0
+    found = "mcp__fake__find_issue_7"
+    _, results, requests = await place.work(calls(found), calls("search_mcp_tools", query="find_issue_7"), calls(found))
+    assert {name for name in offered(requests) if name.startswith("mcp__")} == set()
+    assert "search_mcp_tools" in offered(requests)
+    assert "find it with search_mcp_tools first" in results[0]
+    assert f"{found} (server fake, tool find_issue_7)" in results[1]
+    assert found in {tool["name"] for tool in requests[2].body["tools"]}
+    assert "find_issue_7 {}" in results[2]
+
+
+async def test_with_calls_written_as_xml_one_tool_calls_the_others(place: Place) -> None:
+    assert (await place.add()).code == 0
+    use = calls("use_mcp_tool", server_name="fake", tool_name="echo", arguments='{"n": 1}')
+    _, results, requests = await place.work(use, flags=("--tool-protocol", "xml"))
+    assert "echo {'n': 1}" in results[0]
+    system = json.dumps(requests[0].body["system"])
+    assert ("use_mcp_tool" in system, "search_mcp_tools" in system, "mcp__" in system) == (True, True, False)
+    _, results, _ = await place.work(use, flags=("--tool-protocol", "xml"), mode="ask")
+    assert results[0].startswith("Denied [no-user]: a tool of an MCP server.")
+
+
+async def test_secrets_of_a_server_are_hidden_where_it_says_them(tmp_path: Path) -> None:
+    place = Place(tmp_path, MY_TOKEN="swordfish-47-11-xyz")
+    place.configure(fake={"command": sys.executable, "args": [str(FAKE)], "env": {"FAKE_TOKEN": "${MY_TOKEN}"}})
+    (await place.mcp("tools", "fake", "--approve"))
+    ended, results, _ = await place.work(calls("mcp__fake__echo"))
+    assert "swordfish" not in "".join(results) + ended.out + ended.err
+    assert "echo {} [hidden: FAKE_TOKEN]" in results[0]
+
+
+@needs_node
+async def test_a_prompt_of_a_server_is_a_slash_command(place: Place) -> None:
+    server = peer("everything")
+    assert (await place.mcp("add", "every", "--", server.command, *server.args)).code == 0
+    async with ScriptedServer(Script(turns=(DONE,))) as scripted:
+        flags = (*model(scripted), "-C", str(place.folder))
+        ended = await place.program.run("-p", "/every:args-prompt Oslo", *flags)
+        assert ended.code == Exit.DONE, ended.err
+        assert "weather in Oslo" in json.dumps(scripted.requests[0].body["messages"])
+        ended = await place.program.run("-p", "/mcp", *flags)
+        assert ended.out.startswith("every  connected  (stdio, node, of the user)  16 tools, 4 prompts, resources")
+
+
+@needs_node
+async def test_a_person_says_yes_to_the_first_use_and_answers_what_the_server_asks(place: Place) -> None:
+    server = peer("everything")
+    place.configure(every={"command": server.command, "args": list(server.args)})
+    ask = calls("mcp__every__trigger-elicitation-request")
+    async with ScriptedServer(Script(turns=(ask, DONE))) as scripted:
+        async with on_terminal(place.program, *model(scripted), "-C", str(place.folder)) as terminal:
+            await terminal.until_shown("? for keys")
+            terminal.type(f"Go.{ENTER}")
+            await terminal.until_shown("The first use of a tool of an MCP server", "❯ Yes")
+            await terminal.confirm()
+            await terminal.until_shown("MCP server every asks: Please provide inputs", "❯ Fill in")
+            await terminal.confirm()
+            await terminal.until_shown("Your answer:")
+            terminal.type("name=Ada")
+            await terminal.until_shown("Your answer: name=Ada")
+            await terminal.confirm()
+            await terminal.until(lambda shown: "❯ Send this" in shown or "■ Done · " in shown, "the filled form")
+            if "■ Done · " not in terminal.shown:
+                await terminal.confirm()
+            await terminal.until_shown("■ Done · ")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == Exit.DONE
+        assert "- Name: Ada" in json.dumps(scripted.requests[1].body["messages"])
+
+
+@pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+async def test_servers_run_in_the_sandbox_and_see_what_their_arguments_name(place: Place, tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, sys\n"
+        "seen = [os.access(sys.argv[1], os.R_OK), os.path.exists(sys.argv[3][1:])]\n"
+        "pathlib.Path(sys.argv[2]).write_text(repr(seen))\n"
+    )
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "data.txt").write_text("x")
+    (tmp_path / "hidden.txt").write_text("x")
+    script = tmp_path / "given" / "probe.py"
+    script.write_text(code + FAKE.read_text())
+    out = place.folder / "out"
+    words = [str(script), str(tmp_path / "given" / "data.txt"), str(out), f"x{tmp_path / 'hidden.txt'}"]
+    place.configure(fake={"command": str(Path(sys.base_prefix) / "bin" / "python3"), "args": words})
+    place.trust()
+    _, _, requests = await place.work()
+    assert "mcp__fake__echo" in offered(requests)
+    assert out.read_text() == "[True, False]"
+
+
+async def test_nothing_is_left_of_the_servers_of_a_killed_program(place: Place) -> None:
+    assert (await place.add("stubborn")).code == 0
+    async with ScriptedServer(Script(turns=(calls("mcp__fake__slow"), DONE))) as server:
+        flags = ("-p", "Go.", *model(server), "--mode", "full", "-C", str(place.folder))
+        async with running(place.program, *flags) as program:
+            await program.until("call_changed", status="running")
+            program.send(signal.SIGKILL)
+            await program.end()
+    assert left_of("fake_server.py") == []
+    assert left_of("fake-child") == []
+
+
+async def test_a_run_without_servers_loads_nothing_of_them(place: Place) -> None:
+    code = "import sys; from treadle.cli.main import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    async with ScriptedServer(Script(turns=(DONE,))) as server:
+        ended = await place.program.run(
+            "-p", "Go.", *model(server), "-C", str(place.folder), command=(sys.executable, "-c", code)
+        )
+    loaded = ended.err.split()
+    assert not [name for name in loaded if name.startswith(("treadle.mcp", "treadle.app.servers", "mcp", "pydantic"))]

@@ -1,0 +1,221 @@
+"""Servers that misbehave: each fault has its end, in bounded time and space, and the others never notice."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
+from treadle.mcp.framing import Frames, TooLong
+from treadle.mcp.states import PinState, ServerState
+from treadle.protocol.errors import ToolError
+from treadle.protocol.servers import McpServer
+from treadle.protocol.tools import Origin, Outcome, Risk
+
+
+async def test_a_server_that_does_not_start_is_marked_failed_with_the_reason(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, McpServer(name="gone", command="/no/such/program"), fake()) as hub:
+        gone, good = hub.health()
+        assert (gone.state, good.state) == (ServerState.FAILED, ServerState.CONNECTED)
+        assert "/no/such/program: No such file or directory" in gone.why
+        assert text_of(await call(hub, "mcp__fake__echo", n=1)) == "echo {'n': 1}"
+    assert "gone is not connected" in told(tmp_path)
+
+
+async def test_a_server_that_never_answers_has_a_time_limit_and_delays_nobody(tmp_path: Path) -> None:
+    silent = fake("silent", name="silent", connect_seconds=1.5)
+    async with hub_of(tmp_path, silent, fake(), wait=30) as hub:
+        states = {one.name: (one.state, one.why.partition(".")[0]) for one in hub.health()}
+        assert states["fake"] == (ServerState.CONNECTED, "")
+        assert states["silent"] == (ServerState.FAILED, "it did not answer within 1")
+
+
+async def test_a_server_that_is_still_starting_ends_with_the_session(tmp_path: Path) -> None:
+    began = time.monotonic()
+    async with hub_of(tmp_path, fake("silent"), wait=0.5) as hub:
+        (one,) = hub.health()
+        assert one.state is ServerState.CONNECTING
+    assert time.monotonic() - began < 25  # not the 30 s of its time limit
+
+
+async def test_a_server_that_dies_in_a_call_ends_the_call_and_is_started_again(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake()) as hub:
+        with pytest.raises(ToolError, match="ended during this call"):
+            await call(hub, "mcp__fake__die")
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+        assert hub.health()[0].restarts == 1
+
+
+async def test_a_server_that_cannot_be_started_again_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from treadle.mcp import connection
+
+    monkeypatch.setattr(connection, "_RETRIES", (0.01, 0.01))
+    async with hub_of(tmp_path, fake("once", state=tmp_path / "runs")) as hub:
+        with pytest.raises(ToolError):
+            await call(hub, "mcp__fake__die")
+        await until(lambda: hub.health()[0].state is ServerState.FAILED)
+        assert hub.health()[0].restarts == 2
+        with pytest.raises(ToolError, match="is not connected"):
+            await call(hub, "mcp__fake__echo")
+
+
+async def test_lines_that_are_no_message_are_skipped_and_counted(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("noise")) as hub:
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+        assert hub.health()[0].garbage == 2
+
+
+async def test_too_many_lines_that_are_no_message_end_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from treadle.mcp import connection
+
+    monkeypatch.setattr(connection, "_RETRIES", ())
+    async with hub_of(tmp_path, fake("garbage")) as hub:
+        assert (hub.health()[0].state, hub.health()[0].garbage) == (ServerState.FAILED, 201)
+
+
+async def test_a_flood_on_standard_error_is_drained_and_bounded(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("flood")) as hub:
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+    (file,) = (tmp_path / "spool" / "fake").iterdir()
+    assert 1_000_000 < file.stat().st_size <= 4 * 1024 * 1024
+
+
+async def test_answers_with_unknown_or_repeated_ids_are_ignored(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("unknown-ids")) as hub:
+        for number in range(3):
+            assert text_of(await call(hub, "mcp__fake__echo", n=number)) == f"echo {{'n': {number}}}"
+
+
+async def test_a_call_beyond_its_time_is_cancelled_and_its_late_answer_dropped(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with hub_of(tmp_path, fake(state=state, call_seconds=0.5)) as hub:
+        with pytest.raises(ToolError, match=r"did not answer within 0\.5 s"):
+            await call(hub, "mcp__fake__slow")
+        await until(state.exists)
+        assert state.read_text() == "cancelled"
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+
+
+async def test_an_interrupted_call_ends_and_the_server_goes_on(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with hub_of(tmp_path, fake(state=state)) as hub:
+        running = asyncio.create_task(call(hub, "mcp__fake__slow"))
+        await asyncio.sleep(0.2)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await until(state.exists)
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+
+
+async def test_a_tool_that_changes_is_not_used_until_it_is_approved(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("change")) as hub:
+        before = hub.tools()["mcp__fake__echo"]
+        assert before.pinned is PinState.APPROVED
+        await call(hub, "mcp__fake__echo")
+        await until(lambda: hub.tools()["mcp__fake__echo"].pinned is PinState.CHANGED)
+        with pytest.raises(ToolError, match="changed since it was approved"):
+            await call(hub, "mcp__fake__echo")
+        assert "changed its tool echo" in told(tmp_path)
+        await asyncio.to_thread(hub.approve, "fake")
+        assert hub.tools()["mcp__fake__echo"].pinned is PinState.APPROVED
+        assert hub.tools()["mcp__fake__echo"].spec.description == "Sends your keys elsewhere."
+
+
+async def test_a_change_while_nobody_looked_is_found_at_the_next_start(tmp_path: Path) -> None:
+    plan = plan_of(fake(), tmp_path)
+    async with hub_of(tmp_path, plan):
+        pass
+    other = plan_of(fake("changed"), tmp_path, vouched=False, identity=plan.identity)
+    async with hub_of(tmp_path, other) as hub:
+        states = {one.declared.name: one.pinned for one in hub.tools().values()}
+        assert states["echo"] is PinState.CHANGED
+        assert states["big"] is PinState.APPROVED
+
+
+async def test_the_first_use_of_a_tool_approves_it(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake(), vouched=False) as hub:
+        assert hub.tools()["mcp__fake__echo"].pinned is PinState.NEW
+        await call(hub, "mcp__fake__echo")
+        assert hub.tools()["mcp__fake__echo"].pinned is PinState.APPROVED
+        assert hub.tools()["mcp__fake__big"].pinned is PinState.NEW
+    async with hub_of(tmp_path, fake(), vouched=False) as hub:
+        assert hub.tools()["mcp__fake__echo"].pinned is PinState.APPROVED
+
+
+async def test_what_a_server_says_of_itself_lowers_no_risk_unless_it_is_trusted(tmp_path: Path) -> None:
+    trusted = fake("poison", name="trusted", trusted=True)
+    async with hub_of(tmp_path, fake("poison"), trusted) as hub:
+        risks = {name: tool.spec.risk for name, tool in hub.tools().items() if "reads" in name or "poison" in name}
+        assert risks == {
+            "mcp__fake__reads": Risk.EXECUTE,
+            "mcp__fake__poison": Risk.REMOTE,
+            "mcp__trusted__reads": Risk.READ,
+            "mcp__trusted__poison": Risk.REMOTE,
+        }
+
+
+async def test_two_servers_with_the_same_names_are_kept_apart(tmp_path: Path) -> None:
+    taken = {"mcp__one__echo": None}
+    async with hub_of(tmp_path, fake("clash", name="one"), fake(name="two"), taken=taken) as hub:
+        names = set(hub.tools())
+        assert len(names) == 13
+        assert "mcp__one__echo" not in names
+        assert "mcp__two__echo" in names
+        assert all(len(name) <= 64 and name.replace("_", "a").replace("-", "a").isalnum() for name in names)
+
+
+async def test_hidden_characters_of_a_description_are_shown(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("poison")) as hub:
+        assert hub.tools()["mcp__fake__poison"].spec.description == "Say \\x1b[31mred\\U000e0041\\u202e"
+
+
+async def test_a_tool_that_only_runs_as_a_task_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("task")) as hub:
+        assert hub.health()[0].tools["task"] == "not used: it only runs as a task, which Treadle does not support"
+
+
+async def test_a_result_that_breaks_its_own_schema_is_an_error_that_the_model_reads(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("structured")) as hub:
+        result = await call(hub, "mcp__fake__structured")
+        assert (result.outcome, result.origin) == (Outcome.FAILED, Origin.SERVER)
+        assert "Invalid structured content returned by tool structured" in text_of(result)
+
+
+async def test_a_large_result_is_cut_and_one_beyond_the_bound_is_an_error(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake()) as hub:
+        cut = await call(hub, "mcp__fake__big", n=3_000_000)
+        assert cut.outcome is Outcome.OK
+        assert 60_000 <= len(text_of(cut)) < 61_000
+        for size in (50_000_000, 100_000_000):
+            refused = await call(hub, "mcp__fake__big", n=size)
+            assert refused.outcome is Outcome.FAILED
+            assert text_of(refused) == f"the answer has {size + 82:,} bytes, more than the 4,194,304 that are read"
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+
+
+async def test_a_server_that_ignores_everything_is_gone_after_the_session(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("stubborn")) as hub:
+        assert hub.health()[0].state is ServerState.CONNECTED
+
+
+async def test_sixty_servers_are_all_connected_to(tmp_path: Path) -> None:
+    servers = [fake(name=f"s{number}") for number in range(60)]
+    async with hub_of(tmp_path, *servers, wait=60) as hub:
+        assert [one.state for one in hub.health()] == [ServerState.CONNECTED] * 60
+        assert len(hub.tools()) == 300
+
+
+@pytest.mark.parametrize("step", [1, 7, 65_536])
+def test_frames_are_the_same_whatever_the_chunks(step: int) -> None:
+    text = (
+        b'{"a": 1}\n\n  \n'
+        b'{"id": 5, ' + b"x" * 200 + b'}\n{"b": "' + b"y" * 150 + b'", "jsonrpc": "2.0", "id": "k"}\n{"c": 2}\nrest'
+    )
+    frames = Frames(most=100)
+    found = [one for at in range(0, len(text), step) for one in frames.feed(text[at : at + step])]
+    shown = [(one.size, one.answers) if isinstance(one, TooLong) else one for one in found]
+    assert shown == [b'{"a": 1}', (211, b"5"), (188, b'"k"'), b'{"c": 2}']

@@ -1,0 +1,80 @@
+"""What a session makes of its servers: which tools are offered when, and what the model is told of servers."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.hubs import call, fake, hub_of, until
+from treadle.app.servers import session_servers
+from treadle.app.servers.session_servers import SessionServers, health_lines
+from treadle.mcp.states import ServerState
+from treadle.protocol.events import Noted
+from treadle.tools.catalogue import builtin_tools
+from treadle.workspace.workspace import open_workspace
+
+
+def servers_of(hub: object, *, native: bool = True, window: int | None = 200_000) -> SessionServers:
+    return SessionServers(hub, native=lambda: native, window=lambda: window)  # type: ignore[arg-type]
+
+
+def note(noted: Noted | None) -> str:
+    return "" if noted is None else "".join(one.text for one in noted.notes)
+
+
+async def test_the_first_step_waits_only_so_long_and_later_ones_tell_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_servers, "FIRST_WAIT", 0.2)
+    async with hub_of(tmp_path, fake("late", name="late"), wait=0.0) as hub:
+        servers = servers_of(hub)
+        assert "late (it is still starting)" in note(await servers.before_step())
+        assert note(await servers.before_step()) == ""
+        await until(lambda: hub.health()[0].state is ServerState.CONNECTED)
+        assert note(await servers.before_step()) == "<note>\nMCP servers: late is connected.\n</note>"
+        assert await servers.before_step() is None
+
+
+async def test_tools_come_and_go_between_steps_and_take_no_names(tmp_path: Path) -> None:
+    own = {tool.spec.name: tool for tool in builtin_tools(open_workspace(tmp_path))}
+    async with hub_of(tmp_path, fake("change")) as hub:
+        tools = servers_of(hub).tools(own)
+        first = {name: tools[name] for name in tools}
+        assert list(first)[: len(own)] == list(own)
+        assert {"mcp__fake__echo", "use_mcp_tool", "search_mcp_tools", "access_mcp_resource"} <= set(first)
+        assert tools["mcp__fake__big"] is first["mcp__fake__big"]
+        await call(hub, "mcp__fake__echo")
+        await until(lambda: tools["mcp__fake__echo"] is not first["mcp__fake__echo"])
+        assert tools["mcp__fake__big"] is first["mcp__fake__big"]
+        assert "changed since" in servers_of(hub).left_out()["mcp__fake__echo"]
+
+
+async def test_schemas_are_sent_up_to_a_bound_that_the_window_sets(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake()) as hub:
+        assert set(servers_of(hub).left_out()) == {"use_mcp_tool", "search_mcp_tools", "access_mcp_resource"}
+        small = servers_of(hub, window=500)
+        assert small.left_out()["mcp__fake__echo"] == "find it with search_mcp_tools first"
+        assert "search_mcp_tools" not in small.left_out()
+        small.found.add("mcp__fake__echo")
+        assert "mcp__fake__echo" not in small.left_out()
+        xml = servers_of(hub, native=False).left_out()
+        assert xml["mcp__fake__echo"] == "call it with use_mcp_tool"
+        assert not {"use_mcp_tool", "search_mcp_tools"} & set(xml)
+
+
+async def test_what_the_user_allows_by_name_is_bound_to_the_approved_declaration(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("change", allowed=("echo",))) as hub:
+        servers = servers_of(hub)
+        (allowed,) = servers.allowances()
+        assert (allowed.tool, len(allowed.tool_digest)) == ("mcp__fake__echo", 64)
+        await call(hub, "mcp__fake__echo")
+        await until(lambda: not servers.allowances())
+
+
+async def test_the_state_of_servers_is_shown_in_lines(tmp_path: Path) -> None:
+    program, facts = Path(fake().command).name, "5 tools, protocol 2025-11-25, 2 lines that are no message"
+    async with hub_of(tmp_path, fake("noise"), fake(name="off", enabled=False), vouched=False) as hub:
+        assert list(health_lines(hub.health())) == [
+            f"fake  connected  (stdio, {program}, of the test)  {facts}",
+            "  new (asks at its first use): echo, big, slow, die, reads",
+            f"off  disabled  (stdio, {program}, of the test)",
+        ]
