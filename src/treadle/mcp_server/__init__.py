@@ -1,0 +1,1 @@
+"""The MCP server: other programs' models start tasks here, follow and answer them."""

@@ -1,0 +1,116 @@
+"""What the tools of the server give: shapes that clients read."""
+
+from pydantic import BaseModel, Field
+
+from treadle.app.report import facts_of
+from treadle.mcp_server.task import ServedTask, TaskState
+from treadle.mcp_server.wording import decisions, question_words
+
+_NEXT = {
+    TaskState.WORKING: "Call task_result to wait for it.",
+    TaskState.NEEDS_ANSWER: "A person has to answer: call task_result to have them asked, or answer_question.",
+    TaskState.DONE: "",
+    TaskState.STOPPED: "Call send_message to continue.",
+    TaskState.FAILED: "Call send_message to try again.",
+    TaskState.IDLE: "Call send_message to give it something to do.",
+    TaskState.CLOSED: "Call join_task with its id to open it again.",
+}
+
+
+class QuestionReport(BaseModel):
+    """A question that waits for a person."""
+
+    id: str
+    kind: str
+    text: str = Field(description="What it is about, whole: show it to the person who decides.")
+    options: list[str] = Field(description="What answer_question takes as its decision.")
+
+
+class ChangeReport(BaseModel):
+    """A file that the task changed."""
+
+    path: str
+    added: int
+    removed: int
+
+
+class TaskReport(BaseModel):
+    """Where a task is."""
+
+    task_id: str
+    state: str = Field(description=f"One of {', '.join(TaskState)}.")
+    folder: str
+    trusted: bool
+    mode: str
+    model: str
+    doing: str = Field(description="The last thing that happened, in a line.")
+    questions: list[QuestionReport]
+    queued: int = Field(description="Messages that wait.")
+    answer: str = Field(description="The answer to the last message of this server, once there is one.")
+    error: str = Field(description="Why it stopped before its end.")
+    denied: int = Field(description="Calls that were denied because nobody could answer.")
+    steps: int
+    cost: float = Field(description="US dollars of the last turn; -1 where a price is not known.")
+    changes: list[ChangeReport]
+    notices: list[str]
+    next: str = Field(description="What to do next.")
+
+
+class SessionLine(BaseModel):
+    """A session that can be joined."""
+
+    session_id: str
+    folder: str
+    title: str
+
+
+class TaskList(BaseModel):
+    """The open tasks, and sessions that can be joined."""
+
+    tasks: list[TaskReport]
+    sessions: list[SessionLine]
+
+
+class DiffReport(BaseModel):
+    """What changed in the folder since the session began."""
+
+    task_id: str
+    files: list[str]
+    diff: str
+
+
+def task_report(task: ServedTask) -> TaskReport:
+    """Describe a task."""
+    session, outcome, state = task.client.session, task.outcome, task.state
+    status = session.status
+    failed = "" if outcome is None or outcome.error is None else facts_of(outcome.error)
+    return TaskReport(
+        task_id=task.id,
+        state=state.value,
+        folder=str(session.workspace),
+        trusted=session.trust.trusted,
+        mode=status.mode.value,
+        model=status.model,
+        doing=task.doing,
+        questions=[
+            QuestionReport(
+                id=one.id,
+                kind=one.kind.value,
+                text=question_words(task, one),
+                options=decisions(task, one),
+            )
+            for one in task.questions
+        ],
+        queued=len(status.queue),
+        answer="" if outcome is None else outcome.text,
+        error=failed if outcome is None else failed or outcome.why,
+        denied=0 if outcome is None else outcome.denied,
+        steps=0 if outcome is None else outcome.steps,
+        cost=0.0 if outcome is None else -1.0 if outcome.cost is None else outcome.cost,
+        changes=[
+            ChangeReport(path=one.path, added=one.added, removed=one.removed)
+            for one in (() if outcome is None else outcome.changes)
+        ],
+        notices=list(session.notices),
+        next=_NEXT[state],
+    )

@@ -1,0 +1,160 @@
+"""One task of the server: its session, what was asked in it, and what happens, for whoever waits."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from enum import StrEnum
+
+from treadle.app.asking import PromptRun, SessionClient
+from treadle.app.presentation.words import clip_text, describe_call
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import Delivery
+from treadle.protocol.messages import UserContent, text_of
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    MessageDone,
+    Notice,
+    Notification,
+    RetryScheduled,
+    TurnOutcome,
+    TurnStop,
+)
+from treadle.protocol.permissions import Question
+
+_LONGEST_LINE = 200
+_MOST_LINES = 500
+_TICK = 10.0
+"""Seconds after which whoever waits is sent a sign of life."""
+
+Tell = Callable[[int, str], Awaitable[None]]
+"""Takes progress: the number of a line, which rises, and the line."""
+
+
+class TaskState(StrEnum):
+    """Where a task is."""
+
+    WORKING = "working"
+    NEEDS_ANSWER = "needs_answer"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    IDLE = "idle"
+    CLOSED = "closed"
+
+
+class ServedTask:
+    """A session that clients of the server work with, its own or one that a terminal shares."""
+
+    client: SessionClient
+
+    def __init__(self) -> None:
+        self.runs: list[PromptRun] = []
+        self._lines: list[str] = []
+        self._happened = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def id(self) -> str:
+        """Its id, which is its session's."""
+        return self.client.session.id
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What waits for a person's answer."""
+        return self.client.session.status.questions
+
+    @property
+    def doing(self) -> str:
+        """The last thing that happened, in a line."""
+        return self._lines[-1] if self._lines else ""
+
+    @property
+    def outcome(self) -> TurnOutcome | None:
+        """The end of the turn of the last message; None where it has none yet, or nothing was asked here."""
+        return self.runs[-1].outcome if self.runs else None
+
+    @property
+    def state(self) -> TaskState:
+        """Where it is; of a session that is shared, what was asked here decides once it ended."""
+        session = self.client.session
+        if session.status.questions and not session.closed:
+            return TaskState.NEEDS_ANSWER
+        run = self.runs[-1] if self.runs else None
+        if run is not None and run.outcome is not None:
+            return _ended(run.outcome)
+        if session.closed or (run is not None and run.ended):
+            return TaskState.CLOSED
+        return TaskState.WORKING if run is not None or session.status.turn_active else TaskState.IDLE
+
+    async def ask(self, content: tuple[UserContent, ...], client: str, *, steer: bool = False) -> None:
+        """Send a message as this client. Raises `TreadleError`."""
+        delivery = Delivery.STEER if steer else Delivery.QUEUE
+        self.runs.append(await self.client.ask(content, delivery, name=client))
+
+    def hear(self, notification: Notification) -> None:
+        """Take what happened."""
+        line = _line(notification)
+        if line:
+            self._happened += 1
+            self._lines = [*self._lines[-_MOST_LINES:], line]
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def wait(self, seconds: float, tell: Tell) -> None:
+        """Wait until it ended or needs an answer, at most so many seconds; progress goes to `tell`."""
+        clock = asyncio.get_running_loop()
+        end, told, seen, sent = clock.time() + seconds, clock.time(), self._happened, 0
+        while self.state is TaskState.WORKING and (left := end - clock.time()) > 0:
+            changed = self._changed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, _TICK)):
+                    await changed.wait()
+            new = self._lines[-(self._happened - seen) :] if self._happened > seen else []
+            seen = self._happened
+            if not new and clock.time() - told >= _TICK:
+                new = self._lines[-1:] or ["working"]
+            for line in new:
+                sent, told = sent + 1, clock.time()
+                await tell(sent, line)
+
+    async def close(self) -> None:
+        """Leave the session: its own is closed and can be continued, that of a terminal continues there."""
+        await self.client.__aexit__(None, None, None)
+
+    def question(self, question_id: str) -> Question:
+        """Find an open question, by its id or as the only one; raises `SessionError`."""
+        found = [one for one in self.questions if not question_id or one.id == question_id]
+        if len(found) != 1:
+            raise SessionError(
+                "mcp-question",
+                f"There is no open question {question_id!r}." if question_id else "It is not clear which question.",
+                why=f"Open are: {', '.join(one.id for one in self.questions) or 'none'}.",
+                fix="task_status lists them with their ids.",
+            )
+        return found[0]
+
+
+def _ended(outcome: TurnOutcome) -> TaskState:
+    match outcome.stop:
+        case TurnStop.END_TURN:
+            return TaskState.DONE
+        case TurnStop.ERROR | TurnStop.REFUSAL:
+            return TaskState.FAILED
+        case _:
+            return TaskState.STOPPED
+
+
+def _line(notification: Notification) -> str:
+    """Say in a line what happened; empty for what is not worth one."""
+    match notification:
+        case CallChanged(status=CallStatus.RUNNING) as changed:
+            return clip_text(describe_call(changed).text, _LONGEST_LINE)
+        case MessageDone(message=message):
+            return clip_text(text_of(message.content).strip(), _LONGEST_LINE)
+        case RetryScheduled(error=error, seconds=seconds):
+            return f"{error.kind}: the model is called again in {seconds:.0f} s"
+        case Notice(text=text):
+            return clip_text(text, _LONGEST_LINE)
+        case _:
+            return ""
