@@ -1,0 +1,1 @@
+"""The surface for editors: an agent that speaks the Agent Client Protocol on its standard streams."""

