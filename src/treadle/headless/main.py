@@ -7,8 +7,9 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from treadle.app.places import outputs
 from treadle.app.session.live import LiveSession
 from treadle.app.wrapping import harmless, write_wrapped
 from treadle.headless.progress import Progress, summary_lines
@@ -20,6 +21,7 @@ from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome,
 
 if TYPE_CHECKING:
     from treadle.app.exits import Exit
+    from treadle.app.structured import StructuredAnswer
     from treadle.headless.records import CommandRecord
 
 HEADLESS = Source(kind="headless", id="main")
@@ -64,20 +66,29 @@ async def run_headless(
     *,
     out: TextWriter = sys.stdout,
     err: TextWriter = sys.stderr,
+    structured: "StructuredAnswer | None" = None,
 ) -> int:
-    """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code."""
+    """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code.
+
+    With `structured` the answer has to have that form.
+    """
     console = HeadlessConsole(live, output, out, err)
     feed = live.follow()
     async with live:
         try:
             console.begin()
-            return await finish_task(live, task, feed, console)
+            return await finish_task(live, task, feed, console, structured=structured)
         finally:
             console.end()
 
 
 async def finish_task(
-    live: LiveSession, task: tuple[UserContent, ...], feed: AsyncIterator[Notification], console: "HeadlessConsole"
+    live: LiveSession,
+    task: tuple[UserContent, ...],
+    feed: AsyncIterator[Notification],
+    console: "HeadlessConsole",
+    *,
+    structured: "StructuredAnswer | None" = None,
 ) -> int:
     """Post a task, and follow the session until it is done; returns the exit code."""
     with HeadlessSignals(live) as signals:
@@ -87,11 +98,20 @@ async def finish_task(
             if not live.status.turn_active:
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
+            if structured is not None:
+                from treadle.headless.structured_end import until_answered
+
+                outcome = await until_answered(live, outcome, structured, lambda: _until_end(live, feed, console))
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
             return signals.code
-    return console.conclude(outcome)
+    if structured is None:
+        return console.conclude(outcome)
+    from treadle.app.exits import Exit
+
+    code = Exit.FAILED if structured.is_missing(outcome) else None
+    return console.conclude(outcome, code, structured.value)
 
 
 async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "HeadlessConsole") -> TurnOutcome:
@@ -148,12 +168,12 @@ class HeadlessConsole:
         self._say(["This session has nothing left to do. Give it a task with -p."])
         return Exit.DONE
 
-    def conclude(self, outcome: TurnOutcome) -> int:
-        """Write the answer; returns the exit code."""
+    def conclude(self, outcome: TurnOutcome, code: "Exit | None" = None, value: Any = None) -> int:
+        """Write the answer, and its `value` where it has one; returns the exit code, by default that of the outcome."""
         from treadle.app.exits import exit_code
         from treadle.app.report import describe_model_error
 
-        code = exit_code(outcome)
+        code = exit_code(outcome) if code is None else code
         self._say(self._progress.finish(outcome.text))
         if self._output is OutputFormat.TEXT:
             if outcome.text and not self._was_seen(outcome):
@@ -162,7 +182,7 @@ class HeadlessConsole:
         else:
             from treadle.headless.records import result_record
 
-            self._record(result_record(self._live, outcome, code))
+            self._record(result_record(self._live, outcome, code, value))
         self._say(summary_lines(outcome))
         self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
         self._say(self._how_to_go_on())
@@ -173,7 +193,15 @@ class HeadlessConsole:
     def end(self) -> None:
         """Write what was held back when nothing concluded the turn, and how to go on with the session."""
         with suppress(OSError):
-            self._say([*self._progress.finish(), *self._how_to_go_on()])
+            self._say([*self._progress.finish(), *self._how_to_go_on(), *self._ended_with_it()])
+
+    def _ended_with_it(self) -> list[str]:
+        """Name what would have woken the agent later: a run ends with its turn."""
+        if not (outputs() / self._live.id / "watchers.json").is_file():
+            return []
+        from treadle.app.reports.jobs import armed_lines
+
+        return [f"# ended with this run: {one}" for one in armed_lines(self._live.id)]
 
     def _how_to_go_on(self) -> list[str]:
         """Say it once, and only where there is something to go on with."""

@@ -99,6 +99,10 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             from treadle.app.session.checklist_file import summary_of
 
             yield f"~ checklist: {summary_of(text) or 'empty'}"
+        case PromptDelivered(content=content, by=by) if by:
+            from treadle.app.presentation.words import clip_text, written_by
+
+            yield f"~ {written_by(by)} {clip_text(' '.join(text_of(content).split()), 200)}"
         case PromptDelivered(enclosed=enclosed) if enclosed:
             from treadle.app.presentation.words import enclosed_line
 

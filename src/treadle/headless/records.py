@@ -1,5 +1,7 @@
 """The records of JSON output that are not notifications."""
 
+from typing import Any
+
 from treadle.app.session.live import LiveSession
 from treadle.protocol.base import Tagged
 from treadle.protocol.models import ModelError
@@ -23,7 +25,10 @@ class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):
 
 
 class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="result"):
-    """The last line of a stream, and the one object of `json`. `cost` is in US dollars, null where unknown."""
+    """The last line of a stream, and the one object of `json`. `cost` is in US dollars, null where unknown.
+
+    `structured_output` is the answer as a value where a form of it was wanted.
+    """
 
     session_id: str
     stop: TurnStop
@@ -36,6 +41,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     changes: tuple[FileChange, ...]
     denied: int
     error: ModelError | None
+    structured_output: Any
 
 
 class CommandRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="command"):
@@ -60,7 +66,7 @@ def session_record(live: LiveSession) -> SessionRecord:
     )
 
 
-def result_record(live: LiveSession, outcome: TurnOutcome, code: int) -> ResultRecord:
+def result_record(live: LiveSession, outcome: TurnOutcome, code: int, value: Any = None) -> ResultRecord:
     """Describe the end of the turn."""
     return ResultRecord(
         session_id=live.id,
@@ -74,4 +80,5 @@ def result_record(live: LiveSession, outcome: TurnOutcome, code: int) -> ResultR
         changes=outcome.changes,
         denied=outcome.denied,
         error=outcome.error,
+        structured_output=value,
     )

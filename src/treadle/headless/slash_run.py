@@ -20,7 +20,7 @@ from treadle.headless.main import (
 from treadle.headless.records import CommandRecord
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import Notification, Phase
+from treadle.protocol.notifications import Notification
 
 
 async def run_slash_command(
@@ -82,7 +82,7 @@ async def _aside(live: LiveSession, message: str, console: HeadlessConsole) -> i
 
 async def _until_quiet(live: LiveSession, feed: AsyncIterator[Notification], console: HeadlessConsole) -> None:
     """Wait until what a command began is done, such as a summary that frees space in the model's window."""
-    while live.status.phase is not Phase.WAITING_FOR_EVENT:
+    while not live.quiet:
         notification = await anext(feed, None)
         if notification is None:
             await live.failure()

@@ -1,0 +1,118 @@
+"""The questions of a session that its host has to answer: put when it can understand them, withdrawn when they are."""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from treadle.app.session.live import LiveSession
+from treadle.headless.channel import HostError
+from treadle.headless.host_questions import (
+    elicitation_answer,
+    elicitation_request,
+    host_answer,
+    permission_request,
+)
+from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.events import Answer, SetMode, SetPresence
+from treadle.protocol.notifications import QuestionAsked, QuestionClosed
+from treadle.protocol.permissions import OptionKind, Question, QuestionKind
+
+if TYPE_CHECKING:
+    from treadle.headless.hosting import HostedSession
+
+REQUIRES_ACTION = "requires_action"
+
+
+class OpenQuestions:
+    """Those that wait for the host to read the call that they are about, and those that it was asked."""
+
+    def __init__(self, host: "HostedSession") -> None:
+        self._host = host
+        self._held: list[Question] = []
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    async def take(self, notification: QuestionAsked | QuestionClosed) -> None:
+        """Take a question, or withdraw it."""
+        match notification:
+            case QuestionAsked(question=question):
+                self._held.append(question)
+            case QuestionClosed(question_id=question_id):
+                self._held = [one for one in self._held if one.id != question_id]
+                if task := self._asking.pop(question_id, None):
+                    await _cancelled(task)
+
+    async def withdraw(self) -> None:
+        """Withdraw all, before the host reads that the turn is over."""
+        asking, self._asking, self._held = [*self._asking.values()], {}, []
+        await _cancelled(*asking)
+
+    def put(self, live: LiveSession) -> None:
+        """Put the questions about calls that the host has read by now."""
+        host = self._host
+        for question in [one for one in self._held if not one.call_id or host.frames.was_said(one.call_id)]:
+            self._held.remove(question)
+            self._asking[question.id] = host.start(self._ask(live, question), "question")
+        if self._asking:
+            host.state(REQUIRES_ACTION)
+        elif host.asks_now:
+            host.state("running")
+
+    async def _ask(self, live: LiveSession, question: Question) -> None:
+        match question.kind:
+            case QuestionKind.PERMISSION | QuestionKind.FOLLOWUP:
+                await self._ask_host(live, question)
+            case QuestionKind.ELICITATION:
+                await self._ask_form(live, question)
+            case QuestionKind.SUMMARY:
+                use = Answer(question_id=question.id, option=OptionKind.ANSWER, text=question.options[0])
+                await self._answer(live, use)
+            case QuestionKind.BUDGET:
+                # The host has set the limit, and can raise it for the next run.
+                await self._answer(live, Answer(question_id=question.id, option=OptionKind.REJECT_ONCE))
+            case QuestionKind.GUIDANCE:
+                # Hosts have no way to say how the model goes on: the turn ends as without anybody there.
+                self._asking.pop(question.id, None)
+                for present in (False, True):
+                    await live.post(SetPresence(user_present=present), self._host.source)
+
+    async def _ask_host(self, live: LiveSession, question: Question) -> None:
+        host, call, root = self._host, self._host.frames.calls[question.call_id], str(live.workspace)
+        try:
+            said = await host.channel.ask(permission_request(question, call, root, live.roots))
+        except HostError as error:
+            if host.channel.silent:
+                return  # the session denies it by itself
+            said = {"behavior": "deny", "message": f"Nobody approved it: {error}"}
+        given = host_answer(question, call, root, said)
+        for note in given.notes:
+            host.warn(f"From the host: {note}.")
+        await self._answer(live, given.answer)
+        try:
+            if given.mode is not None:
+                await live.post(SetMode(mode=given.mode), host.source)
+        except TreadleError as error:
+            host.warn(f"The mode stays: {error}")
+        if given.interrupt:
+            await host.interrupt(live)
+
+    async def _ask_form(self, live: LiveSession, question: Question) -> None:
+        try:
+            said = await self._host.channel.ask(elicitation_request(question))
+        except HostError as error:
+            if self._host.channel.silent:
+                return
+            self._host.warn(f"A question of a running call is declined: {error}")
+            said = {}
+        await self._answer(live, elicitation_answer(question, said))
+
+    async def _answer(self, live: LiveSession, answer: Answer) -> None:
+        self._asking.pop(answer.question_id, None)
+        with suppress(RefusedError):  # it was closed meanwhile
+            await live.post(answer, self._host.source)
+        self.put(live)
+
+
+async def _cancelled(*asking: asyncio.Task[None]) -> None:
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)

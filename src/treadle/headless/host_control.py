@@ -1,0 +1,253 @@
+"""What a host asks of the program itself: to begin, to interrupt, to change mode or model, to say how it is."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from treadle.app.foreign_tools import claude_names
+from treadle.app.session.live import LiveSession
+from treadle.headless.channel import Frame
+from treadle.headless.frames import MODE_NAMES
+from treadle.headless.host_questions import HOST_MODES, NOBODY
+from treadle.headless.host_servers import server_status
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.events import SetMode, SetPresence
+from treadle.protocol.permissions import Mode
+
+if TYPE_CHECKING:
+    from treadle.headless.hosting import HostedSession
+
+SPOKEN = "2.1.0"
+"""The version of Claude Code whose frames these are: hosts look at it to know what they may use."""
+
+
+class UnsupportedError(Exception):
+    """The host asks for what there is not; the text says so."""
+
+
+async def control(host: "HostedSession", frame: Frame) -> None:
+    """Do what a request of the host says, and answer it. Raises `TreadleError` where the session cannot be opened."""
+    request_id, request = str(frame.get("request_id")), frame.get("request")
+    request = request if isinstance(request, dict) else {}
+    subtype = request.get("subtype")
+    handler = _HANDLERS.get(str(subtype))
+    if handler is None:
+        host.channel.answer(request_id, error=f"Treadle has no control request {subtype!r}.")
+        return
+    if handler is _initialize:
+        host.hooks = _hooks_of(request)
+    live = await host.session() if handler is not _initialize or not host.waits_for_trust else None
+    try:
+        host.channel.answer(request_id, await handler(host, live, request))
+    except UnsupportedError as error:
+        host.channel.answer(request_id, error=str(error))
+    except TreadleError as error:
+        host.channel.answer(request_id, error=" ".join(filter(None, (error.what, error.why, error.fix))))
+
+
+def _hooks_of(request: Frame) -> Frame:
+    hooks = request.get("hooks")
+    return hooks if isinstance(hooks, dict) else {}
+
+
+def init_fields(host: "HostedSession", live: LiveSession) -> Frame:
+    """Give what the frame at the beginning of a turn says."""
+    from treadle import __version__
+
+    status = live.status
+    return {
+        "cwd": str(live.workspace),
+        "tools": list(claude_names(live.tools)),
+        "mcp_servers": [{"name": one["name"], "status": one["status"]} for one in server_status(live)],
+        "model": status.model,
+        "permissionMode": mode_of(host, live),
+        "slash_commands": [command["name"] for command in _commands()],
+        "apiKeySource": "none",
+        "claude_code_version": SPOKEN,
+        "treadle_version": __version__,
+        "output_style": "default",
+        "agents": [],
+        "skills": [],
+        "plugins": [],
+        "capabilities": [],
+    }
+
+
+def mode_of(host: "HostedSession", live: LiveSession) -> str:
+    """Name the mode as hosts do."""
+    mode = MODE_NAMES[live.status.mode]
+    return NOBODY if mode == MODE_NAMES[Mode.ASK] and not host.present and host.hosting.task is None else mode
+
+
+async def _initialize(host: "HostedSession", live: LiveSession | None, request: Frame) -> Frame:
+    if request.get("agents"):
+        host.warn("The agents of the host are not used: Treadle has no subagents yet.")
+    said: Frame = {
+        "commands": list(_commands()),
+        "agents": [],
+        "output_style": "default",
+        "available_output_styles": ["default"],
+        "models": [],
+        "account": {},
+        "pid": os.getpid(),
+        "claude_code_version": SPOKEN,
+        "capabilities": [],
+        "hooks_applied": True,
+        "hook_on_failure_supported": True,
+    }
+    if live is not None:
+        model = live.status.model
+        said["models"] = [{"value": model, "displayName": model, "description": ""}]
+    return said
+
+
+def _commands() -> list[Frame]:
+    from treadle.app.slash_commands import SLASH_TABLE, Surfaces
+
+    return [
+        {"name": row.name, "description": row.about, "argumentHint": row.arguments}
+        for row in SLASH_TABLE
+        if Surfaces.HEADLESS in row.where
+    ]
+
+
+async def _interrupt(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    await host.interrupt(live)
+    return {"still_queued": [prompt.id for prompt in live.status.queue]}
+
+
+async def _set_mode(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
+    wanted = str(request.get("mode"))
+    mode = Mode.ASK if wanted == NOBODY else HOST_MODES.get(wanted)
+    if mode is None:
+        raise UnsupportedError(f"There is no permission mode {wanted!r}.")
+    if host.hosting.asks:
+        await live.post(SetPresence(user_present=wanted != NOBODY), host.source)
+    await live.post(SetMode(mode=mode), host.source)
+    return {"mode": wanted}
+
+
+async def _set_model(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
+    wanted = request.get("model")
+    if wanted in (None, "default"):
+        wanted = host.first_model
+    ref = with_provider(str(wanted), live.status.model)
+    if ref != live.status.model:
+        await live.post(live.choose(ref), host.source)
+    return {}
+
+
+def with_provider(name: str, known: str) -> str:
+    """Give a model's name with its provider, that of a known one where a host names none."""
+    return name if "/" in name or "/" not in known else f"{known.partition('/')[0]}/{name}"
+
+
+async def _set_thinking(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
+    tokens = request.get("max_thinking_tokens")
+    if isinstance(tokens, int):
+        await live.post(live.choose(live.status.model, tokens), host.source)
+    return {}
+
+
+async def _context(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    status = live.status
+    total, window = status.tokens, status.window or 0
+    categories = await asyncio.to_thread(_categories, live.id)
+    return {
+        "categories": [{"name": name, "tokens": tokens} for name, tokens in categories.items()],
+        "totalTokens": total,
+        "maxTokens": window,
+        "rawMaxTokens": window,
+        "percentage": round(100 * total / window, 1) if window else 0,
+        "model": status.model,
+        "memoryFiles": [],
+        "mcpTools": [],
+    }
+
+
+def _categories(session_id: str) -> dict[str, int]:
+    """Sum up what the last request consisted of, by where it came from; nothing before the first one."""
+    from treadle.app.compose import session_log
+    from treadle.app.reports.context_report import context_report, sent_request
+    from treadle.protocol.errors import SessionError
+
+    with session_log(session_id) as (row, store):
+        try:
+            blocks = context_report(sent_request(tuple(store.read(row.id, whole=False))), None).blocks
+        except SessionError:
+            return {}
+    sums: dict[str, int] = {}
+    for block in blocks:
+        sums[block.source] = sums.get(block.source, 0) + block.tokens
+    return sums
+
+
+async def _rewind(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
+    """Bring the files back to before a message of the host; the conversation stays."""
+    wanted = await asyncio.to_thread(_files_before, live.id, str(request.get("user_message_id")))
+    if wanted is None:
+        return {"canRewind": False, "error": "No file was changed since this message, or it is not of this session."}
+    if request.get("dry_run"):
+        return {"canRewind": True}
+    if live.status.turn_active:
+        raise UnsupportedError("The model is working. Interrupt it first.")
+    await live.post(wanted, host.source)
+    await host.until_quiet(live)
+    return {"canRewind": True}
+
+
+def _files_before(session_id: str, prompt_id: str) -> Any:
+    from treadle.app.checkpoints.points import Points
+    from treadle.app.compose import session_log
+
+    with session_log(session_id) as (row, store):
+        points = Points(store, row.id)
+        turn = next((one for one in points.turns() if prompt_id in one.prompts), None)
+        wanted = None if turn is None else points.before_turn(turn)
+    return replace(wanted, conversation=False, to=0) if wanted is not None and wanted.files else None
+
+
+async def _mcp_status(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    return {"mcpServers": server_status(live)}
+
+
+async def _mcp_reconnect(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    name = str(request.get("serverName"))
+    if live.servers is None or name not in [one.name for one in live.servers.hub.health()]:
+        raise UnsupportedError(f"There is no MCP server {name!r} in this session.")
+    live.servers.hub.reconnect(name)
+    return {}
+
+
+async def _stop_task(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    from treadle.app.reports.jobs import find_job, kill_job
+
+    def stop() -> None:
+        line, job = find_job(str(request.get("task_id")))
+        if line.session == live.id:
+            kill_job(job)
+
+    await asyncio.to_thread(stop)
+    return {}
+
+
+_Handler = Callable[["HostedSession", Any, Frame], Awaitable[Frame]]
+
+_HANDLERS: Mapping[str, _Handler] = MappingProxyType(
+    {
+        "initialize": _initialize,
+        "interrupt": _interrupt,
+        "set_permission_mode": _set_mode,
+        "set_model": _set_model,
+        "set_max_thinking_tokens": _set_thinking,
+        "get_context_usage": _context,
+        "rewind_files": _rewind,
+        "stop_task": _stop_task,
+        "mcp_status": _mcp_status,
+        "mcp_reconnect": _mcp_reconnect,
+    }
+)

@@ -1,0 +1,27 @@
+"""A program as hosts start it, with nothing of the one who runs the tests."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.place import CONFIG, Host
+from tests.orphans import no_orphans
+
+__all__ = ["no_orphans"]
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("CLAUDE"):
+            monkeypatch.delenv(name)
+    home, folder, cli = tmp_path / "home", tmp_path / "project", tmp_path / "treadle"
+    home.mkdir()
+    folder.mkdir()
+    (home / "config.toml").write_text(CONFIG)
+    cli.write_text(f"#!{sys.executable}\nfrom treadle.__main__ import main\n\nmain()\n")
+    cli.chmod(cli.stat().st_mode | stat.S_IXUSR)
+    return Host(cli, folder, home)

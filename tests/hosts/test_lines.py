@@ -1,0 +1,317 @@
+"""The lines themselves: hosts that break off, say nonsense, never answer, or only want to read."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.hosts.place import Host, on, says, write
+from treadle.headless.channel import LONGEST_FRAME, frame_line
+from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Wait
+
+BOTH = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
+ASKS = ("--permission-prompt-tool", "stdio")
+PATIENCE = 30.0
+
+
+class Driver:
+    """A host that writes and reads lines."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.frames: list[dict[str, Any]] = []
+
+    def say(self, *frames: Any) -> None:
+        assert self.process.stdin is not None
+        for frame in frames:
+            line = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
+            self.process.stdin.write(line + b"\n")
+
+    def ask(self, text: str, **more: Any) -> None:
+        self.say({"type": "user", "message": {"role": "user", "content": text}, **more})
+
+    def control(self, subtype: str, **more: Any) -> None:
+        self.say({"type": "control_request", "request_id": subtype, "request": {"subtype": subtype, **more}})
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    async def until(self, kind: str, **fields: Any) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            async for line in self.process.stdout:
+                frame: dict[str, Any] = json.loads(line)
+                self.frames.append(frame)
+                if frame["type"] == kind and all(frame.get(name) == value for name, value in fields.items()):
+                    return frame
+        raise AssertionError(f"no {kind} came, only {[one['type'] for one in self.frames]}")
+
+    async def end(self) -> tuple[int, str]:
+        """Wait for the end; gives the exit code and standard error."""
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        async with asyncio.timeout(PATIENCE):
+            async for line in self.process.stdout:
+                self.frames.append(json.loads(line))
+            said = await self.process.stderr.read()
+            return await self.process.wait(), said.decode()
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [frame for frame in self.frames if frame["type"] == kind]
+
+
+@asynccontextmanager
+async def driving(host: Host, environment: dict[str, str], *flags: str) -> AsyncIterator[Driver]:
+    process = await asyncio.create_subprocess_exec(
+        str(host.cli),
+        *flags,
+        cwd=host.folder,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(host.home), **environment},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2**22,
+    )
+    try:
+        yield Driver(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def test_a_host_that_closes_at_once_gets_the_whole_turn(host: Host) -> None:
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
+        driver.ask("go")
+        driver.close()
+        code, _ = await driver.end()
+    assert code == 0
+    (result,) = driver.of("result")
+    assert (result["result"], result["subtype"]) == ("one", "success")
+    assert all("uuid" in frame and "session_id" in frame for frame in driver.frames)
+
+
+async def test_a_host_that_leaves_an_open_question_denies_it(host: Host) -> None:
+    async with host.model(says(write())) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.control("initialize", hooks=None)
+        driver.ask("go")
+        asked = await driver.until("control_request")
+        assert asked["request"]["subtype"] == "can_use_tool"
+        driver.close()
+        code, _ = await driver.end()
+    assert code == 55
+    assert not (host.folder / "out.txt").exists()
+    (result,) = driver.of("result")
+    assert (result["is_error"], len(result["permission_denials"])) == (True, 1)
+
+
+async def test_a_question_that_is_never_answered_can_be_interrupted(host: Host) -> None:
+    async with host.model(says(write())) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.ask("go")
+        asked = await driver.until("control_request")
+        driver.control("interrupt")
+        withdrawn = await driver.until("control_cancel_request")
+        assert withdrawn["request_id"] == asked["request_id"]
+        await driver.until("result", subtype="error_during_execution")
+        driver.close()
+        code, _ = await driver.end()
+    assert code == 130
+    assert driver.of("control_response")[0]["response"]["response"] == {"still_queued": []}
+
+
+async def test_what_is_no_frame_is_skipped_and_named(host: Host) -> None:
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
+        driver.say(b"", b"nonsense", b"[1]", b'{"type": "user"}', {"type": "odd"}, {"type": "control_response"})
+        driver.say({"type": "control_response", "response": {"subtype": "success", "request_id": "unknown"}})
+        driver.say({"type": "user", "message": {"content": [{"type": "tool_result"}, 3]}})
+        driver.control("list_models")
+        driver.say({"type": "control_request", "request_id": "bare"})
+        driver.ask("go")
+        driver.close()
+        code, said = await driver.end()
+    assert code == 0
+    errors = [frame["response"].get("error", "") for frame in driver.of("control_response")]
+    assert errors == ["Treadle has no control request 'list_models'.", "Treadle has no control request None."]
+    for part in ("it is not JSON (", "it is not a JSON object", "'odd'", "the type tool_result is left out"):
+        assert part in said
+    assert driver.of("result")[0]["result"] == "one"
+
+
+async def test_the_state_goes_from_running_to_idle_and_only_hosts_that_follow_it_see_it(host: Host) -> None:
+    async with host.model(says(write())) as environment:
+        environment["CLAUDE_CODE_SDK_READS_SESSION_STATE"] = "1"
+        async with driving(host, environment, *BOTH, *ASKS) as driver:
+            driver.ask("go")
+            asked = await driver.until("control_request")
+            allowed = {"behavior": "allow", "updatedInput": asked["request"]["input"]}
+            response = {"subtype": "success", "request_id": asked["request_id"], "response": allowed}
+            driver.say({"type": "control_response", "response": response})
+            await driver.until("system", subtype="session_state_changed", state="idle")
+            driver.close()
+            code, _ = await driver.end()
+    assert code == 0
+    states = [one["state"] for one in driver.of("system") if one["subtype"] == "session_state_changed"]
+    assert states == ["running", "requires_action", "running", "idle"]
+    kinds = [frame["type"] for frame in driver.frames]
+    assert kinds.index("result") < len(kinds) - 1
+    order = [one["type"] for one in driver.frames if one["type"] in ("assistant", "control_request", "user")]
+    assert order == ["assistant", "control_request", "user", "assistant"]
+
+
+async def test_messages_that_come_during_a_turn_are_turns_of_their_own_or_steer_it(host: Host) -> None:
+    turns = (on("first", Wait(seconds=0.5), SayText(text="one")), on("second", SayText(text="two")))
+    async with host.model(*turns) as environment, driving(host, environment, *BOTH) as driver:
+        driver.ask("first", uuid="11111111-1111-4111-8111-111111111111")
+        driver.ask("second")
+        driver.close()
+        code, _ = await driver.end()
+    assert code == 0
+    assert [frame["result"] for frame in driver.of("result")] == ["one", "two"]
+
+
+async def test_no_line_is_longer_than_hosts_take(host: Host) -> None:
+    (host.folder / "long.txt").write_text(f"{'x' * 1_000}\n" * 3_000)
+    big = write("big.txt", "y" * 1_500_000)
+    read = MakeCall(name="read_file", arguments={"path": "long.txt"})
+    async with host.model(says(big), says(read)) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.ask("go")
+        await driver.until("result")
+        driver.close()
+        await driver.end()
+    assert all(len(json.dumps(frame, ensure_ascii=False)) <= LONGEST_FRAME for frame in driver.frames)
+    assert not (host.folder / "big.txt").exists()
+    assert "too large to be shown to whoever decides" in json.dumps(driver.of("user"))
+    assert "more characters are left out" in json.dumps(driver.of("assistant"))
+
+
+@pytest.mark.parametrize("text", ["x" * 5_000_000, "\udc80" * 3_000_000, "\\" * 2_000_000, '"' * 2_000_000])
+def test_a_frame_is_cut_until_it_fits(text: str) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": text}}
+    line = frame_line({"type": "user", "message": {"content": [{"type": "text", "text": text}, image]}})
+    assert len(line) <= LONGEST_FRAME
+    assert json.loads(line)["type"] == "user"
+
+
+def test_a_frame_of_countless_short_texts_is_named_as_left_out() -> None:
+    line = frame_line({"type": "user", "uuid": "1", "session_id": "2", "message": ["x" * 100] * 20_000})
+    frame = json.loads(line)
+    assert (frame["type"], frame["uuid"], frame["session_id"]) == ("user", "1", "2")
+    assert "more than a line may have" in frame["left_out"]
+
+
+async def test_one_task_is_written_as_frames_with_p_and_verbose(host: Host) -> None:
+    flags = ("-p", "go", "--output-format", "stream-json", "--verbose")
+    async with host.model(says(write())) as environment, driving(host, environment, *flags) as driver:
+        code, _ = await driver.end()
+    assert code == 55
+    assert [frame["type"] for frame in driver.frames] == [
+        *("system", "assistant", "system", "user", "assistant", "result"),
+    ]
+    assert not (host.folder / "out.txt").exists()
+
+
+async def test_a_failure_of_the_model_is_an_error_with_its_status(host: Host) -> None:
+    turn = says(Refuse(status=401, message="bad key"))
+    async with host.model(turn) as environment, driving(host, environment, *BOTH) as driver:
+        driver.ask("go", uuid="11111111-1111-4111-8111-111111111111")
+        driver.close()
+        code, _ = await driver.end()
+    (result,) = driver.of("result")
+    assert (code, result["is_error"], result["api_error_status"]) == (78, True, 401)
+    assert "bad key" in result["errors"][0]
+    assert result["user_message_uuids"] == ["11111111-1111-4111-8111-111111111111"]
+
+
+async def test_sigterm_ends_the_program_and_keeps_the_session(host: Host) -> None:
+    turn = on("sleep", SayText(text="z"), Wait(seconds=30))
+    flags = (*BOTH, "--include-partial-messages")
+    async with host.model(turn) as environment, driving(host, environment, *flags) as driver:
+        driver.ask("sleep")
+        await driver.until("stream_event")
+        driver.process.send_signal(signal.SIGTERM)
+        code, said = await driver.end()
+    assert (code, said) == (143, "")
+
+
+async def test_unknown_flags_are_named_and_nothing_more(host: Host) -> None:
+    flags = (*BOTH, "--betas", "x", "--task-budget", "5", "--odd", "--another=1", "--effort", "high", "--agents", "{}")
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *flags) as driver:
+        driver.ask("go")
+        driver.close()
+        code, said = await driver.end()
+    assert code == 0
+    assert [line for line in said.splitlines() if "not used" in line] == [
+        f"treadle: The flag {flag} is not used: Treadle does not know it."
+        for flag in ("--betas", "--task-budget", "--odd", "--another", "--agents")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "word"),
+    [
+        (("--input-format", "stream-json", "--output-format", "json"), 2, "do not go together"),
+        ((*BOTH, "--max-turns", "x"), 78, "--max-turns"),
+        ((*BOTH, "--permission-mode", "odd"), 78, "--permission-mode"),
+        ((*BOTH, "--json-schema", "{"), 78, "JSON Schema"),
+        ((*BOTH, "--json-schema", '{"type": 3}'), 78, "JSON Schema"),
+        ((*BOTH, "--session-id", "x"), 78, "UUID"),
+        ((*BOTH, "--settings", "{"), 78, "--settings"),
+    ],
+)
+async def test_a_wrong_flag_is_named(host: Host, flags: tuple[str, ...], code: int, word: str) -> None:
+    async with driving(host, host.environment("http://127.0.0.1:1"), *flags) as driver:
+        driver.control("initialize")
+        driver.close()
+        ended, said = await driver.end()
+    assert (ended, word in said) == (code, True)
+    if code == 78:
+        (result,) = driver.of("result")
+        assert word in result["errors"][0]
+
+
+async def test_one_task_finishes_what_was_cut_off(host: Host) -> None:
+    flags = ("--output-format", "stream-json", "--verbose", "--include-partial-messages")
+    turns = (says(SayText(text="zzz"), Wait(seconds=30)), says(SayText(text="unused")))
+    first = ("-p", "go", *flags)
+    async with host.model(*turns) as environment, driving(host, environment, *first) as driver:
+        session = (await driver.until("stream_event"))["session_id"]
+        driver.process.kill()
+    then = ("-p", "", "--resume", session, *flags[:3])
+    async with (
+        host.model(says(SayText(text="finished"))) as environment,
+        driving(host, environment, *then) as driver,
+    ):
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, [frame["result"] for frame in driver.of("result")]) == (0, ["finished"])
+
+
+async def test_a_host_that_does_not_read_can_still_interrupt(host: Host) -> None:
+    text = "much to read " * 200_000
+    flags = (*BOTH, "--include-partial-messages")
+    turn = says(SayText(text=text), Wait(seconds=30))
+    async with host.model(turn) as environment, driving(host, environment, *flags) as driver:
+        driver.ask("go")
+        await driver.until("stream_event")
+        await asyncio.sleep(0.5)  # the pipe is full by now
+        driver.control("interrupt")
+        result = await driver.until("result")
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, result["subtype"]) == (130, "error_during_execution")
+
+
+async def test_a_host_that_is_gone_ends_the_program(host: Host) -> None:
+    turn = says(SayText(text="zzz"), Wait(seconds=1), SayText(text="y" * 100_000), Wait(seconds=30))
+    flags = (*BOTH, "--include-partial-messages")
+    async with host.model(turn) as environment, driving(host, environment, *flags) as driver:
+        driver.ask("go")
+        await driver.until("stream_event")
+        driver.process.stdout._transport.close()  # type: ignore[union-attr]
+        async with asyncio.timeout(PATIENCE):
+            assert await driver.process.wait() == 1
