@@ -1,0 +1,55 @@
+"""One hook of a session as it is run, whoever wrote it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.app.config.hook_settings import POLICY_EVENTS, HookOrigin, seconds_of
+
+HookHandler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Takes what happens, and gives the hook's answer, both as Claude Code has them. Raises `HookFailedError`."""
+
+
+class HookFailedError(Exception):
+    """A hook gave no answer that can be used; the text says why."""
+
+
+class HookRow(Struct, frozen=True, kw_only=True):
+    """One hook. `timeout` is seconds, None for those of the event; `name` and `place` say to people which it is.
+
+    `on_failure` is `block` or `continue`; empty: `block` where the hook decides whether something happens. `condition`
+    is a permission rule that a call must match besides the `matcher`. With `detached` nobody waits for it.
+    """
+
+    event: str
+    handler: HookHandler
+    matcher: str = ""
+    timeout: float | None = None
+    on_failure: str = ""
+    origin: HookOrigin = HookOrigin.HOST
+    name: str = ""
+    place: str = ""
+    condition: str = ""
+    once: bool = False
+    detached: bool = False
+
+    @property
+    def shown(self) -> str:
+        """Name it."""
+        return f"{self.event} hook {self.name or 'of the host'}"
+
+    @property
+    def by(self) -> str:
+        """Name it with the file that it is written in."""
+        return f"{self.shown} ({self.place})" if self.place else self.shown
+
+    @property
+    def seconds(self) -> float:
+        """How long it has."""
+        return seconds_of(self.event, self.timeout)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a failure of it blocks what it was asked about."""
+        return self.event in POLICY_EVENTS and self.on_failure != "continue"

@@ -1,0 +1,45 @@
+"""List the hooks for a folder: when each runs, what it runs, whose it is, and which do not run. Nothing is run."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.app.reports.hook_list import HookLine
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("verb", nargs="?", choices=["list"], default="list", help="list them (the default)")
+    parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
+    parser.add_argument("--trust", action="store_true", help="as in a trusted folder")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the list."""
+    from treadle.app.compose import check_workspace
+    from treadle.app.config.settings import load_settings
+    from treadle.app.reports.hook_list import list_hooks
+    from treadle.app.security.trusting import session_trust
+    from treadle.protocol.codec import encode
+
+    trust = session_trust(check_workspace(arguments.directory), once=arguments.trust)
+    lines = list_hooks(load_settings({}, workspace=trust.workspace, trusted=trust.trusted), trust)
+    for line in lines:
+        sys.stdout.write(f"{encode(line).decode()}\n" if arguments.json else _shown(line))
+    if not lines and not arguments.json:
+        sys.stderr.write("There are no hooks. docs/hooks.md says how to set one.\n")
+    return 0
+
+
+def _shown(line: "HookLine") -> str:
+    from treadle.app.wrapping import harmless
+
+    facts = [f"{line.origin}, {line.file}", f"{line.timeout:g} s"]
+    facts += ["a failure blocks"] if line.blocks else []
+    facts += ["in the sandbox" if line.confined else "not in the sandbox"] if line.type == "command" else []
+    facts += [] if line.active else [f"does not run: {line.why_not}"]
+    text = f"{line.event}  {line.matcher}  {line.command}\n    {'; '.join(facts)}"
+    return f"{harmless(text)}\n"

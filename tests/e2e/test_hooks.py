@@ -1,0 +1,226 @@
+"""Hooks in the real program: they judge, amend, answer, speak; nothing of a folder runs before trust."""
+
+import asyncio
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.process import Ended, Program
+from tests.e2e.running import left_of, model, running
+from treadle.app.exits import Exit
+from treadle.providers.scripted.script import MakeCall, Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+from treadle.workspace.sandbox import probe
+
+DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
+SANDBOX = pytest.mark.skipif(probe().backend is None, reason="there is no sandbox here")
+
+
+def run(line: str) -> MakeCall:
+    return MakeCall(name="execute_command", arguments={"command": line})
+
+
+def write(path: str, content: str = "text") -> MakeCall:
+    return MakeCall(name="write_to_file", arguments={"path": path, "content": content})
+
+
+@dataclass
+class Place:
+    """A folder, a home of Treadle's and one of the user's."""
+
+    base: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.base / "ws"
+
+    @property
+    def program(self) -> Program:
+        return Program(self.base / "home", {"HOME": str(self.base / "people")})
+
+    def settings(self, hooks: Mapping[str, Sequence[Any]], *lines: str, folder: bool = False) -> None:
+        """Write the user's settings, or those of the folder."""
+        rows = [f"[[hooks.{event}]]\n{_group(group)}" for event, groups in hooks.items() for group in groups]
+        file = self.folder / ".treadle" / "config.toml" if folder else self.base / "home" / "config.toml"
+        file.write_text("\n".join((*lines, *rows)))
+
+    async def work(self, *calls: MakeCall, words: Sequence[str] = (), task: str = "Work.") -> tuple[Ended, list[Any]]:
+        """Work in the folder; gives how it ended, and the bodies of the requests."""
+        turns = tuple(Turn(items=(one,)) for one in (*calls, DONE, DONE, DONE))
+        async with ScriptedServer(Script(turns=turns)) as server:
+            ended = await self.program.run("-p", task, *model(server), "-C", str(self.folder), *words)
+            return ended, [request.body for request in server.requests]
+
+
+def _group(group: Mapping[str, Any]) -> str:
+    handlers = ", ".join(
+        "{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in handler.items()) + " }"
+        for handler in group["hooks"]
+    )
+    return f"matcher = {json.dumps(group.get('matcher', ''))}\nhooks = [{handlers}]\n"
+
+
+def one(command: str, matcher: str = "", **more: Any) -> list[dict[str, Any]]:
+    """One group with one handler."""
+    return [{"matcher": matcher, "hooks": [{"type": "command", "command": command, **more}]}]
+
+
+def says(event: str, **fields: Any) -> str:
+    """A command that prints an answer."""
+    text = json.dumps({"hookSpecificOutput": {"hookEventName": event, **fields}})
+    return f"printf '%s' '{text}'"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    for name in ("home", "people/.claude", "ws/.treadle", "ws/.claude/commands"):
+        (tmp_path / name).mkdir(parents=True)
+    return Place(tmp_path)
+
+
+async def test_a_hook_denies_a_call_and_the_model_reads_why(place: Place) -> None:
+    deny = says("PreToolUse", permissionDecision="deny", permissionDecisionReason="Not on Friday.")
+    place.settings({"PreToolUse": one(deny, "Write")})
+    ended, requests = await place.work(write("a.txt"), run("echo hello"), words=["--mode", "full"])
+    assert not (place.folder / "a.txt").exists()
+    assert "Not on Friday." in json.dumps(requests[1]["messages"][-1])
+    assert "hello" in json.dumps(requests[2]["messages"][-1])
+    assert "write_to_file: denied: Denied: Not on Friday." in ended.err
+
+
+@pytest.mark.parametrize(("command", "timeout"), [("exit 1", 60), ("echo '{\"x'", 60), ("sleep 1000", 0.5)])
+async def test_a_policy_hook_that_fails_lets_nothing_run(place: Place, command: str, timeout: float) -> None:
+    place.settings({"PreToolUse": one(command, "Bash", timeout=timeout)})
+    await place.work(run("touch made"), words=["--mode", "full"])
+    assert not (place.folder / "made").exists()
+
+
+async def test_a_policy_hook_may_say_that_its_failure_blocks_nothing_but_its_word_still_does(place: Place) -> None:
+    place.settings(
+        {"PreToolUse": [*one("exit 1", onFailure="continue"), *one("exit 2", "Write", onFailure="continue")]}
+    )
+    ended, _ = await place.work(run("touch made"), write("a.txt"), words=["--mode", "full"])
+    assert (place.folder / "made").exists()
+    assert not (place.folder / "a.txt").exists()
+    assert "The PreToolUse hook `exit 1` failed: exit status 1." in ended.err
+
+
+async def test_the_user_s_hook_answers_what_would_be_asked_and_never_what_is_critical(place: Place) -> None:
+    allow = says("PermissionRequest", decision={"behavior": "allow"})
+    place.settings({"PermissionRequest": one(allow)})
+    await place.work(write("a.txt"), run("rm -rf ../people"))
+    assert (place.folder / "a.txt").read_text() == "text\n"
+    assert (place.base / "people").is_dir()
+
+
+async def test_a_hook_changes_what_runs_and_what_it_brought(place: Place) -> None:
+    amend = says("PreToolUse", updatedInput={"command": "echo instead"}, additionalContext="Beside the call.")
+    after = says("PostToolUse", additionalContext="After the call.")
+    place.settings({"PreToolUse": one(amend, "Bash"), "PostToolUse": one(after, "Bash")})
+    _, requests = await place.work(run("touch made"), words=["--mode", "full"])
+    assert not (place.folder / "made").exists()
+    read = json.dumps(requests[1]["messages"][-1])
+    assert all(text in read for text in ("instead", "Beside the call.", "After the call."))
+
+
+async def test_the_start_and_each_message_bring_context_and_a_message_can_be_kept_back(place: Place) -> None:
+    place.settings({"SessionStart": one("echo from the start"), "UserPromptSubmit": one("echo with the message")})
+    _, requests = await place.work()
+    read = json.dumps(requests[0]["messages"])
+    assert "from the start" in read
+    assert "with the message" in read
+    place.settings({"UserPromptSubmit": one("cat >&2; exit 2")})
+    ended, requests = await place.work(task="Mine.")
+    assert (ended.code, requests) == (Exit.FAILED, [])
+    assert "A hook kept the message from being sent." in ended.err
+
+
+async def test_a_hook_keeps_a_turn_going_once(place: Place) -> None:
+    again = "grep -q '\"stop_hook_active\": true' && exit 0; echo 'Run the tests first.' >&2; exit 2"
+    place.settings({"Stop": one(again)})
+    ended, requests = await place.work()
+    assert (ended.code, len(requests)) == (Exit.DONE, 2)
+    assert "Run the tests first." in json.dumps(requests[1]["messages"])
+
+
+@SANDBOX
+async def test_a_hook_is_confined_unless_the_user_s_settings_say_otherwise(place: Place) -> None:
+    line = f"touch in-workspace; touch {place.base}/people/outside; touch .git/config; true"
+    (place.folder / ".git").mkdir()
+    place.settings({"SessionEnd": one("true"), "PostToolUse": one(line)})
+    await place.work(run("echo x"), words=["--mode", "full"])
+    assert (place.folder / "in-workspace").exists()
+    assert not (place.base / "people" / "outside").exists()
+    assert not (place.folder / ".git" / "config").exists()
+    place.settings({"PostToolUse": one(line, confined=False)})
+    await place.work(run("echo x"), words=["--mode", "full"])
+    assert (place.base / "people" / "outside").exists()
+
+
+EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd", "PermissionRequest")
+
+
+async def test_nothing_of_a_folder_runs_before_trust_and_its_hooks_do_after(place: Place) -> None:
+    marks = place.folder / "marks"
+    marks.mkdir()
+    place.settings({event: one(f"touch marks/treadle-{event}") for event in EVENTS}, folder=True)
+    claude = {event: one(f"touch marks/claude-{event}") for event in EVENTS}
+    for name in ("settings.json", "settings.local.json"):
+        (place.folder / ".claude" / name).write_text(json.dumps({"hooks": claude, "permissions": {"allow": ["Bash"]}}))
+    (place.folder / ".claude" / "commands" / "go.md").write_text("!`touch marks/command`\nGo.\n")
+    place.settings({}, 'hooks_from = ["claude"]')
+    await place.work(run("ls"))
+    await place.work(run("ls"), task="/go")
+    listed = await place.program.run("hooks", "list", "--json", "-C", str(place.folder))
+    assert list(marks.iterdir()) == []
+    rows = [json.loads(line) for line in listed.out.splitlines()]
+    assert {row["active"] for row in rows} == {False}
+    assert len(rows) == 3 * len(EVENTS)
+    await place.work(run("ls"), words=["--trust"])
+    ran = {path.name for path in marks.iterdir()}
+    missing = {f"{who}-{event}" for who in ("treadle", "claude") for event in EVENTS} - ran
+    assert missing == {"treadle-PermissionRequest", "claude-PermissionRequest"}
+
+
+async def test_a_folder_s_hook_can_forbid_and_not_allow(place: Place) -> None:
+    allow = says("PermissionRequest", decision={"behavior": "allow"})
+    both = {"PermissionRequest": one(allow), "PreToolUse": one(says("PreToolUse", permissionDecision="allow"), "Write")}
+    place.settings(both, folder=True)
+    await place.work(write("a.txt"), words=["--trust"])
+    assert not (place.folder / "a.txt").exists()
+
+
+async def test_a_hook_ends_when_treadle_is_killed(place: Place) -> None:
+    marker = "987601.5"
+    place.settings({"PreToolUse": one(f"touch began; sleep {marker}")})
+    turns = (Turn(items=(run("ls"),)), Turn(items=(DONE,)))
+    async with ScriptedServer(Script(turns=turns)) as server:
+        words = ("-p", "Work.", *model(server), "-C", str(place.folder))
+        async with running(place.program, *words) as live:
+            await live.until("call_changed", status="judging")
+            while not (place.folder / "began").exists():
+                await asyncio.sleep(0.02)
+            live.send(signal.SIGKILL)
+            await live.end()
+    assert left_of(f"sleep {marker}") == []
+
+
+async def test_an_interrupt_ends_a_slow_hook(place: Place) -> None:
+    marker = "987602.5"
+    place.settings({"PreToolUse": one(f"touch began; sleep {marker}")})
+    turns = (Turn(items=(run("ls"),)), Turn(items=(DONE,)))
+    async with ScriptedServer(Script(turns=turns)) as server:
+        words = ("-p", "Work.", *model(server), "-C", str(place.folder))
+        async with running(place.program, *words) as live:
+            await live.until("call_changed", status="judging")
+            while not (place.folder / "began").exists():
+                await asyncio.sleep(0.02)
+            live.send(signal.SIGINT)
+            ended = await live.end()
+    assert ended.code == Exit.INTERRUPTED
+    assert left_of(f"sleep {marker}") == []
