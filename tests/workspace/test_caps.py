@@ -51,3 +51,14 @@ async def test_a_bound_above_the_one_that_is_set_leaves_it(workspace: Workspace)
 
 async def test_a_file_that_is_gone_is_said_and_nothing_runs(workspace: Workspace, tmp_path: Path) -> None:
     assert "No such file" in await run(workspace, Caps(opened=str(tmp_path / "gone")), "echo ran")
+
+
+async def test_input_comes_from_a_file_and_output_goes_to_one_apart_from_errors(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    given, printed = tmp_path / "given", tmp_path / "printed"
+    given.write_text("in")
+    printed.touch()
+    caps = Caps(given=str(given), printed=str(printed))
+    assert await run(workspace, caps, "cat; echo wrong >&2") == "wrong\n"
+    assert printed.read_text() == "in"

@@ -27,6 +27,7 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.USE_SKILL, "UseSkill"),
     (declarations.EXECUTE_COMMAND, "ExecuteCommand"),
     (declarations.READ_COMMAND_OUTPUT, "ReadCommandOutput"),
+    (declarations.SET_TIMER, "SetTimer"),
     (declarations.WEB_FETCH, "WebFetch"),
     (declarations.BROWSER_ACTION, "BrowserAction"),
     (declarations.ASK_FOLLOWUP_QUESTION, "AskFollowupQuestion"),

@@ -170,9 +170,25 @@ def _plan(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Wanted
         data=data,
         diff=diff,
         report=report,
-        mode=Path(places[wanted.moved_from].resolved).stat().st_mode & 0o777 if wanted.moved_from else None,
-        names=Path(target).stat().st_nlink if file else 1,
+        mode=_mode(places[wanted.moved_from].resolved) if wanted.moved_from else None,
+        names=_names(target) if file else 1,
     )
+
+
+def _mode(path: str) -> int | None:
+    """Give the mode of a file; None for one that is in an editor only."""
+    try:
+        return Path(path).stat().st_mode & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _names(path: str) -> int:
+    """Count the names of a file; one that is in an editor only has one."""
+    try:
+        return Path(path).stat().st_nlink
+    except FileNotFoundError:
+        return 1
 
 
 def _read(workspace: Workspace, place: JudgedPath) -> TextFile | None:

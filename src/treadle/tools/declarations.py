@@ -151,14 +151,14 @@ EXECUTE_COMMAND = ToolSpec(
         {
             "command": text("The shell line."),
             "timeout": number(
-                "Seconds after which it is stopped. If not given, it continues in the background after 120.",
+                "Seconds until it is stopped. If not given, it continues in the background after 120.",
                 low=1,
                 high=MOST_SECONDS,
             ),
             "background": {
                 "type": "boolean",
                 "description": (
-                    "For servers and watchers: returns the first output and a number for read_command_output."
+                    "For servers and watchers: gives the first output and a number for read_command_output."
                 ),
             },
         },
@@ -173,19 +173,32 @@ READ_COMMAND_OUTPUT = ToolSpec(
     description=prompt("read_command_output"),
     parameters=parameters(
         {
-            "command_number": number("The number that execute_command gave.", low=1),
-            "wait": number(
-                "Seconds to wait for its end. If not given, you get the output so far.", low=0, high=MOST_SECONDS
-            ),
+            "command_number": number("Its number.", low=1),
+            "wait": number("Seconds to wait for its end.", low=0, high=MOST_SECONDS),
             "stop": {
                 "type": "boolean",
-                "description": "Stop it and everything it started. Stop servers that you no longer need.",
+                "description": "Stop it and all it started.",
             },
+            "wake_on": text("Be sent new lines that match this regex."),
         },
-        optional=("wait", "stop"),
+        optional=("wait", "stop", "wake_on"),
     ),
     # Output is given once, so a second call is not the same again.
     traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
+    risk=Risk.NONE,
+)
+
+SET_TIMER = ToolSpec(
+    name="set_timer",
+    description=prompt("set_timer"),
+    parameters=parameters(
+        {
+            "seconds": number("0 ends all timers.", low=0),
+            "note": text("The note."),
+        },
+        optional=("note",),
+    ),
+    traits=ToolTraits(effect=ToolEffect.ONCE),
     risk=Risk.NONE,
 )
 

@@ -112,6 +112,23 @@ def _of_copy(copy: CopyChanges) -> Iterator[str]:
         yield copy.trouble
 
 
+def watch_command(workspace: Workspace, number: int, expression: str) -> str:
+    """Have a command in the background wake the model, or with an empty expression no longer. Gives what to say.
+
+    Raises `ToolError`; a command that has ended is told of as if it was not to be watched.
+    """
+    if workspace.watchers is None:
+        raise ToolError("Nothing can wake you in this session. Use wait instead of wake_on.")
+    command = workspace.commands.get(number)
+    if not expression:
+        workspace.watchers.disarm(number)
+        return f"Command {number} is not watched any more."
+    if command is None or not command.alive:
+        return ""
+    workspace.watchers.monitor(number, command, expression)
+    return f"From now on you are sent lines that match `{expression}`, and its end. You need not wait for them."
+
+
 async def poll_command(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:
     """Wait up to `seconds` for a command in the background, or stop it, and tell its output since the last time."""
     command = workspace.commands.get(number)
@@ -134,6 +151,7 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
 
 async def _forget(workspace: Workspace, number: int, command: CommandProcess) -> None:
     workspace.commands.remove(number)
+    workspace.unwatch(number)
     await command.close()
 
 

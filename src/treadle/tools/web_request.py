@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -73,10 +73,10 @@ class WebClient:
         for _ in range(_MOST_REDIRECTS + 1):
             place = place_of(url)
             addresses = await checked_addresses(place, self.resolver, private=private and place == first)
-            async with _send(url, addresses) as response:
+            async with send_pinned(url, addresses) as response:
                 target = response.headers.get("location", "")
                 if response.status_code not in _REDIRECTS or not target:
-                    return await _read(url, response)
+                    return await read_body(url, response)
             following = url.join(target)
             if not _same_site(url, following):
                 return WebResponse(url=str(url), elsewhere=str(following.copy_with(fragment=None)))
@@ -99,7 +99,14 @@ def _same_site(url: httpx2.URL, target: httpx2.URL) -> bool:
 
 
 @asynccontextmanager
-async def _send(url: httpx2.URL, addresses: tuple[str, ...]) -> AsyncIterator[httpx2.Response]:
+async def send_pinned(
+    url: httpx2.URL,
+    addresses: tuple[str, ...],
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] = _HEADERS,
+    content: bytes | None = None,
+) -> AsyncIterator[httpx2.Response]:
     """Send the request to the first address that can be connected to; the host's name serves for TLS and `Host`."""
     timeout = httpx2.Timeout(_IDLE_SECONDS, connect=_CONNECT_SECONDS / len(addresses))
     verify = url.scheme == "https"
@@ -107,9 +114,10 @@ async def _send(url: httpx2.URL, addresses: tuple[str, ...]) -> AsyncIterator[ht
         response: httpx2.Response | None = None
         for number, address in enumerate(addresses, 1):
             request = client.build_request(
-                "GET",
+                method,
                 url.copy_with(host=address, fragment=None),
-                headers={**_HEADERS, "host": url.netloc.decode("ascii")},
+                headers={**headers, "host": url.netloc.decode("ascii")},
+                content=content,
                 extensions={"sni_hostname": url.raw_host.decode("ascii").strip("[]")},
             )
             try:
@@ -126,7 +134,8 @@ async def _send(url: httpx2.URL, addresses: tuple[str, ...]) -> AsyncIterator[ht
             await response.aclose()
 
 
-async def _read(url: httpx2.URL, response: httpx2.Response) -> WebResponse:
+async def read_body(url: httpx2.URL, response: httpx2.Response) -> WebResponse:
+    """Read a response up to the most bytes that are read of one; raises `ToolError` for damaged compression."""
     unpack = _unpacker(response.headers.get("content-encoding", "").strip().lower(), str(url))
     body = bytearray()
     async for chunk in response.aiter_raw():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os.path import lexists
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -49,6 +49,15 @@ class FileAccess(Protocol):
     def remove(self, target: str, *, expected: str, name: str) -> None:
         """Remove the file."""
         ...
+
+
+FilesOver: TypeAlias = Callable[[FileAccess, tuple[str, ...]], FileAccess]
+"""Gives what stands in for the disk below some folders, given what reads and saves there, and the folders."""
+
+
+def on_disk(disk: FileAccess, folders: tuple[str, ...]) -> FileAccess:  # noqa: ARG001 - of any folder
+    """Let nothing stand in for the disk."""
+    return disk
 
 
 class DiskFiles(Struct, frozen=True, kw_only=True):

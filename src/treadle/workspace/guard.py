@@ -3,13 +3,13 @@
 Run as `python -I -S guard.py DIRECTORY SHELL`. Its standard input is at once its order and its lifeline: first the
 lengths of the five parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
 bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched), the words that go before the shell, a
-sandbox, and what the kernel bounds (`RLIMIT=NUMBER`, and `DESCRIPTOR=PATH` for a file to open); each of these is ended
-by NUL. Then comes perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after that time), as does end of
-file, that is the death of Treadle. The command runs in a session of its own, and the guard becomes the reaper of
-everything it leaves behind, also of what daemonises. What exceeds a bound is ended with all the rest, and the guard
-reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when the command itself ends
-(negative: the signal's number), with the status of each part of its last pipe if bash tells them, and closes it when no
-descendant is left. Standard error is the command's output.
+sandbox, and what the kernel bounds (`RLIMIT=NUMBER`, and `DESCRIPTOR=PATH` for a file to open, on 1 to write to); each
+of these is ended by NUL. Then comes perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after that
+time), as does end of file, that is the death of Treadle. The command runs in a session of its own, and the guard
+becomes the reaper of everything it leaves behind, also of what daemonises. What exceeds a bound is ended with all the
+rest, and the guard reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when the command
+itself ends (negative: the signal's number), with the status of each part of its last pipe if bash tells them, and
+closes it when no descendant is left. Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -181,7 +181,7 @@ def _cap(caps: list[str]) -> None:
     for cap in caps:
         name, _, value = cap.partition("=")
         if name.isdigit():
-            file = os.open(value, os.O_RDONLY)
+            file = os.open(value, os.O_WRONLY if name == "1" else os.O_RDONLY)
             os.dup2(file, int(name))
             os.close(file)
         else:

@@ -8,7 +8,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,10 +39,13 @@ class Launcher:
         self._ready: GuardProcess | None = None
         self._later: asyncio.TimerHandle | None = None
 
-    def start(self, line: str, bounds: "Bounds | None" = None, setup: Setup = _FREE) -> "CommandProcess":
+    def start(
+        self, line: str, bounds: "Bounds | None" = None, setup: Setup = _FREE, descriptors: Sequence[int] = ()
+    ) -> "CommandProcess":
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
-        `setup` may put something around it and set variables. Raises `ToolError` when it cannot be started.
+        `setup` may put something around it and set variables. The line may use the open `descriptors`. Raises
+        `ToolError` when it cannot be started.
         """
         from treadle.workspace.process import Bounds, CommandProcess
 
@@ -54,12 +57,14 @@ class Launcher:
                 f"The command was not started: the workspace {self._directory} does not exist any more. Tell the user."
             )
         order = _order(raw, setup.variables, wrapping)
-        used = (None if wrapping.outer else self._take_ready(order)) or self._spawn_with(order, wrapping)
+        ready = None if wrapping.outer or descriptors else self._take_ready(order)
+        used = ready or self._spawn_with(order, wrapping, descriptors)
         spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
         command = CommandProcess(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
         command.settle_with(setup.settle)
         self._put_off()
-        self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
+        if not descriptors:  # what is given some stays, and is not the first of many
+            self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)
         return command
 
     def _put_off(self) -> None:
@@ -90,13 +95,13 @@ class Launcher:
             return None
         return ready
 
-    def _spawn_with(self, order: bytes, wrapping: Wrapping) -> "GuardProcess":
-        fresh = self._spawn(wrapping)
+    def _spawn_with(self, order: bytes, wrapping: Wrapping, descriptors: Sequence[int]) -> "GuardProcess":
+        fresh = self._spawn(wrapping, descriptors)
         with contextlib.suppress(BrokenPipeError):  # a sandbox that cannot be set up says so in its output
             _write(fresh, order)
         return fresh
 
-    def _spawn(self, wrapping: Wrapping = UNWRAPPED) -> "GuardProcess":
+    def _spawn(self, wrapping: Wrapping = UNWRAPPED, descriptors: Sequence[int] = ()) -> "GuardProcess":
         from treadle.workspace import guard
         from treadle.workspace.process import GuardProcess
 
@@ -113,6 +118,7 @@ class Launcher:
                 stderr=write_end,
                 env=self._variables,
                 start_new_session=True,
+                pass_fds=tuple(descriptors),
             )
         except OSError as error:
             os.close(read_end)

@@ -155,6 +155,7 @@ class CommandProcess:
         self._settled: Callable[[str], str] = flowing
         self._started = time.monotonic()
         self._gone: list[Callable[[], None]] = []
+        self.listeners: list[_Output] = []  # an empty text says that `flush` may bring more
         self._settle: Settle | None = None
         self._later: asyncio.TimerHandle | None = None
         self._said: list[str] = []
@@ -172,6 +173,8 @@ class CommandProcess:
             self._order(_GRACE_ON_CANCEL)
 
     def _keep(self, text: str) -> None:
+        for listener in self.listeners:
+            listener(text)
         if not text:
             return
         self._spool.add(erased(text).encode(errors="replace"))
@@ -244,6 +247,11 @@ class CommandProcess:
     def when_gone(self, callback: Callable[[], None]) -> None:
         """Call back once neither the command nor anything that it left behind runs."""
         self._gone.append(callback)
+
+    def flush(self) -> None:
+        """Hand on what is held back because it may be the beginning of a secret, but for a word that may go on."""
+        if text := self._hidden.flush():
+            self._keep(text)
 
     def settle_with(self, settle: Settle) -> None:
         """Look from time to time, while the command runs, at what it did."""
@@ -326,7 +334,7 @@ class CommandProcess:
 
     def take_output(self, size: int = _NO_BOUND) -> str:
         """Give the output since the last time, its middle left out when it has more bytes (UTF-8) than `size`."""
-        self._keep(self._hidden.flush())
+        self.flush()
         self._kept.add(self._lines.finish())
         if self._kept.exceeds(size) or self._lines.cut:
             self._spool.open()

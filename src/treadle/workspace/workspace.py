@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from treadle.workspace.jobs import JobBook
     from treadle.workspace.launcher import Launcher
     from treadle.workspace.process import CommandProcess
+    from treadle.workspace.watchers import Watchers
 
 
 class OpenCommands:
@@ -95,6 +96,7 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
     commands: OpenCommands = field(default_factory=OpenCommands)
     files: FileAccess = _ON_DISK
     open_jobs: "Callable[[], JobBook] | None" = None
+    open_watchers: "Callable[[], Watchers] | None" = None
     conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
 
@@ -108,8 +110,20 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
         """What notes the commands in the background."""
         return None if self.open_jobs is None else self.open_jobs()
 
+    @cached_property
+    def watchers(self) -> "Watchers | None":
+        """What wakes the session; None where there is none."""
+        return None if self.open_watchers is None else self.open_watchers()
+
+    def unwatch(self, number: int) -> None:
+        """Let a command wake nobody any more."""
+        if "watchers" in self.__dict__ and self.watchers is not None:
+            self.watchers.disarm(number)
+
     async def close(self) -> None:
         """End everything that runs."""
+        if "watchers" in self.__dict__ and self.watchers is not None:
+            await self.watchers.close()
         if "launcher" in self.__dict__:
             self.launcher.close()
         await self.commands.close()
@@ -124,6 +138,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     spool: Path | None = None,
     files: FileAccess = _ON_DISK,
     open_jobs: "Callable[[], JobBook] | None" = None,
+    open_watchers: "Callable[[], Watchers] | None" = None,
     is_secret: Callable[[str], bool] = no_secrets,
     confine: "Confine" = _unconfined,
     hide: "Hide | None" = None,
@@ -133,8 +148,9 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
 
     `roots` are further folders of it, resolved. `variables` is the environment to choose from, `pass_on` names
     variables of it that children get besides the harmless ones; `spool` is a private directory, made when needed;
-    nothing is found in files whose path `is_secret`. `open_jobs` makes what notes commands that other processes should
-    know of. `hide` begins to take the secrets out of what a command prints.
+    nothing is found in files whose path `is_secret`. `open_jobs` makes what notes commands that other processes
+    should know of, `open_watchers` what wakes the session when a command prints something. `hide` begins to take
+    the secrets out of what a command prints.
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
@@ -160,6 +176,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
         confine=confine,
         files=files,
         open_jobs=open_jobs,
+        open_watchers=open_watchers,
         conversation=conversation,
         commands=OpenCommands(lambda: 0 if open_jobs is None else open_jobs().highest),
         roots=roots,

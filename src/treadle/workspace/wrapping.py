@@ -42,19 +42,22 @@ class Caps(Struct, frozen=True):
     """What the kernel bounds for a process, with all that it starts: files that are open, bytes of a file, tasks.
 
     0 leaves a bound as it is, and so does one above it. `opened` is a file that is open on descriptor 9, empty for
-    none.
+    none; `given` one that standard input is read from, and `printed` one that standard output goes to, which exists.
     """
 
     open_files: int = 0
     file: int = 0
     tasks: int = 0
     opened: str = ""
+    given: str = ""
+    printed: str = ""
 
     def listed(self) -> tuple[tuple[str, str], ...]:
         """Name them as `resource` does, in the order in which they are set; memory is never dumped."""
         limits = {"RLIMIT_NOFILE": self.open_files, "RLIMIT_FSIZE": self.file, "RLIMIT_NPROC": self.tasks}
         said = [(name, str(number)) for name, number in limits.items() if number]
-        return (("RLIMIT_CORE", "0"), *said, *([("9", self.opened)] if self.opened else []))
+        files = {"9": self.opened, "0": self.given, "1": self.printed}
+        return (("RLIMIT_CORE", "0"), *said, *((name, path) for name, path in files.items() if path))
 
     def shell(self) -> tuple[str, ...]:
         """Write a shell that sets them and becomes the rest of the command line, for what no guard starts.
