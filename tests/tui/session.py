@@ -9,8 +9,9 @@ from typing import Any
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.live import LiveSession, ModelFinder
+from treadle.app.session.live import LiveSession
 from treadle.app.session.mentioning import Enclosed
+from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.core.history import read_past
 from treadle.engine.ports import Output, Ports, Prepared

@@ -17,8 +17,9 @@ from tests.tui.asked import (
     WRITE_OUTSIDE,
 )
 from treadle.protocol.events import Answer
-from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
+from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import (
+    Act,
     Asking,
     EditFirst,
     GivenAnswer,
@@ -199,3 +200,24 @@ def test_changes_of_a_copy_are_applied_discarded_or_made_for_real_and_the_diff_a
     options = [one.answer.option for one in taken if isinstance(one, GivenAnswer)]
     assert options == [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, OptionKind.RUN_FOR_REAL]
     assert main_text(asking) is None, "what has run cannot be changed first"
+
+
+def test_a_form_is_filled_in_until_it_is_complete() -> None:
+    form = {"properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
+    question = Question(id="q", kind=QuestionKind.ELICITATION, text="Who?", options=("allow_once",), form=form)
+    asking = ask(question)
+    assert [row.act for row in choices(asking)] == [Act.WORDS, Act.REJECT]
+    partly = take_words(comment(asking), "age=7")
+    assert isinstance(partly, Asking)
+    assert partly.question.arguments == {"age": 7}
+    given = take_words(comment(partly), "name=Ada")
+    assert isinstance(given, GivenAnswer)
+    assert given.answer == Answer(question_id="q", option=OptionKind.ALLOW_ONCE, arguments={"age": 7, "name": "Ada"})
+
+
+def test_a_link_to_open_is_said_to_be_opened_or_not() -> None:
+    question = Question(id="q", kind=QuestionKind.ELICITATION, text="Log in.", url="https://example.org/login")
+    assert [row.label for row in choices(ask(question))] == ["Yes, opened", "No"]
+    given = confirm(replace(ask(question), chosen=1))
+    assert isinstance(given, GivenAnswer)
+    assert given.answer.option is OptionKind.REJECT_ONCE

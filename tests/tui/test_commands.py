@@ -6,6 +6,7 @@ from treadle.protocol.permissions import Mode
 from treadle.tui.commands import (
     ChooseModel,
     ChooseSession,
+    ChooseTurn,
     DoCommand,
     DropPrompt,
     EditPrompt,
@@ -33,6 +34,9 @@ from treadle.tui.commands import (
         ("/model a/b", DoCommand("model", "a/b")),
         ("/model", ChooseModel()),
         ("/resume", ChooseSession()),
+        ("/rewind", ChooseTurn("rewind")),
+        ("/fork", ChooseTurn("fork")),
+        ("/rewind 3", DoCommand("rewind", "3")),
         ("/resume cart total", ChooseSession("cart total")),
         ("/new", StartSession()),
         ("/clear", StartSession()),

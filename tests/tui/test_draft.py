@@ -9,7 +9,7 @@ import pytest
 from tests.person import BACKSPACE, CTRL_G, CTRL_R, CTRL_V, ENTER, ESCAPE, LEFT, RIGHT, TAB, UNDO, UP
 from tests.tui.session import FOREVER, MODEL, Pause, calls, says, session, text
 from tests.tui.terminal import Terminal, terminal
-from treadle.app.config.terminal_settings import Editing
+from treadle.app.config.sections import Editing
 from treadle.protocol.messages import Image, Text
 from treadle.protocol.models import ModelRequest
 

@@ -6,6 +6,10 @@ from types import MappingProxyType
 from treadle.app.session_explanations import ABOUT_SESSIONS, Explanation
 
 _SETTINGS = {
+    "own-model": Explanation(
+        "A program that uses Treadle gave something as the model that is no name and cannot answer calls.",
+        "Give a name, or an object with `stream` and `close` as in docs/library.md.",
+    ),
     "tool-function": Explanation(
         "A Python function cannot become a tool: a parameter has no type hint, or one that JSON cannot express.",
         "Give every parameter a type hint that the message asks for, and the function a docstring.",
@@ -25,6 +29,22 @@ _SETTINGS = {
     "task-sign": Explanation(
         "A task begins with ! or with a slash command that is mistyped or does not work here.",
         "`treadle -p /help` lists the slash commands. Say in words what to run.",
+    ),
+    "host-format": Explanation(
+        "--input-format stream-json was given without --output-format stream-json.",
+        "Give both, as the SDKs for Claude Code do, or neither. docs/sdk.md shows a command line.",
+    ),
+    "host-flag": Explanation(
+        "A flag that a program sent has a value that cannot be used. The message says which and why.",
+        "Correct the option of that program, or leave it out. docs/sdk.md lists the flags.",
+    ),
+    "json-schema": Explanation(
+        "What --json-schema says is not JSON, or is not a JSON Schema.",
+        'Correct the schema; it has to be an object such as {"type": "object", "properties": …}.',
+    ),
+    "print-only": Explanation(
+        "A flag for tasks in a script was given without -p.",
+        "Add -p TASK, or leave the flag out.",
     ),
     "tool-unknown": Explanation("There is no tool with this name.", "`treadle tools` lists them."),
     "tool-plugin": Explanation(
@@ -66,6 +86,10 @@ _SETTINGS = {
     "config-diagnostics": Explanation(
         "A language server or linter in the settings is missing a setting, or has one that it cannot use.",
         "The message says which; docs/diagnostics.md has examples to copy.",
+    ),
+    "config-hooks": Explanation(
+        "The hooks of a settings file cannot be used: it is not valid, or a hook in it does not say what to run.",
+        "The message names the file and the mistake; docs/hooks.md has examples. `disable_all_hooks` turns all off.",
     ),
     "copy-missing": Explanation(
         "`treadle try` runs a command on a throw-away copy of the folder, and none can be made of this folder here.",
@@ -201,6 +225,30 @@ _STARTING = {
     "script-invalid": Explanation("A script of the scripted model has a mistake.", "The message says where."),
     "script-unreadable": Explanation("A script of the scripted model cannot be read.", "Check its path."),
     "code-unknown": Explanation("There is no error with this code.", "`treadle explain` lists them all."),
+    "mcp-unknown": Explanation(
+        "No MCP server of this name is configured here, or the folder that has it is not trusted.",
+        "`treadle mcp list` lists the servers. Add one: treadle mcp add NAME -- COMMAND",
+    ),
+    "mcp-entry": Explanation(
+        "An MCP server is described in a way that cannot be used.",
+        "Give it a command after `--`, or --url. docs/mcp.md shows the form of the file.",
+    ),
+    "mcp-connect": Explanation(
+        "An MCP server does not start, or does not answer as one.",
+        "`treadle mcp logs NAME` shows what it printed. Try its command by hand.",
+    ),
+    "mcp-login": Explanation(
+        "Signing in to an MCP server did not work.",
+        "Run `treadle mcp login NAME` again, and paste the whole address that the browser ended at.",
+    ),
+    "mcp-file": Explanation(
+        "The file with the MCP servers cannot be read or written.",
+        'Correct it: it holds {"mcpServers": {...}} in JSON.',
+    ),
+    "mcp-pins": Explanation(
+        "What you approved of an MCP server could not be saved.",
+        "Free disk space, or check the permissions of the data folder.",
+    ),
     "extra-missing": Explanation(
         "A part of Treadle needs packages that are not installed.", "Run the pip command in the message."
     ),

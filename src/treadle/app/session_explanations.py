@@ -31,8 +31,8 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Check the permissions and the free space, and run it again: nothing is taken twice.",
         ),
         "import-what": Explanation(
-            "`treadle import` does not know what to import, or has nobody to ask before it takes anything.",
-            "Look at the list with `treadle import --from NAME --dry-run`, then run it with --yes.",
+            "`treadle import` does not know what to import.",
+            "Name a file or a folder, or another program with --from.",
         ),
         "nothing-left": Explanation(
             "No message has left this conversation, so there is nothing to show.", "/compact makes room now."
@@ -82,6 +82,51 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "attach-version": Explanation(
             "The session runs in another version of Treadle.", "Use the same version in both terminals."
         ),
+        "mcp-folder": Explanation(
+            "A client of the MCP server named a folder that the server was not started for.",
+            "Add it to the server's command in the client's settings: treadle mcp serve -C DIR --add-dir OTHER.",
+        ),
+        "mcp-mode": Explanation(
+            "A client of the MCP server asked for a mode in which more runs without asking than you set.",
+            "If you want that, set it yourself, in the server's command: treadle mcp serve --mode MODE.",
+        ),
+        "mcp-form": Explanation(
+            "A client of the MCP server answered a form with a field missing, or with a value that does not fit.",
+            "Answer again with all fields: name=value, with quotes around what has blanks.",
+        ),
+        "mcp-task": Explanation(
+            "A client of the MCP server named a task that is not open there.",
+            "list_tasks shows the tasks that are open, and the sessions that join_task can open.",
+        ),
+        "mcp-tasks": Explanation(
+            "The MCP server keeps a limited number of tasks open.", "Close those that are done with close_task."
+        ),
+        "mcp-question": Explanation(
+            "A client of the MCP server answered a question that is not open any more.",
+            "task_status shows the questions that are open, with their ids.",
+        ),
+        "mcp-token": Explanation(
+            "The token for `treadle mcp serve --http` is too short, or has characters that no header can have.",
+            "Unset TREADLE_MCP_TOKEN to get a new one for each start, or set a longer one.",
+        ),
+        "session-not-entered": Explanation(
+            "A program used a session that it has not opened.", "Enter it first: async with Treadle(...) as t."
+        ),
+        "task-running": Explanation(
+            "A program asked for the result of a task that has not ended.", "Follow it to its end, or await it."
+        ),
+        "prompt-dropped": Explanation(
+            "A prompt was removed from the queue, by whoever shares the session, before the model got it.",
+            "Send it again if it is still needed.",
+        ),
+        "task-aside": Explanation(
+            "A program or an MCP client asked a /btw question, which is answered beside the work and ends no turn.",
+            "Ask it without /btw, or in the terminal.",
+        ),
+        "attach-kind": Explanation(
+            "Something attached to a session as a surface that this version does not know.",
+            "Use the same version of Treadle on both sides.",
+        ),
         "session-closed": Explanation(
             "The session ended before its task was done.", "Continue with `treadle --continue`."
         ),
@@ -130,17 +175,20 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "checkpoints-unusable": Explanation(
             "The checkpoints cannot be read or written.", "Check free space and the permissions of their folder."
         ),
+        "store-older": Explanation(
+            "An older Treadle wrote the log, and this one cannot convert it where it cannot write.",
+            "Copy the folder to where you can write, and set TREADLE_HOME to the copy.",
+        ),
         "store-newer": Explanation("A newer Treadle wrote the log.", "Update Treadle, or set TREADLE_HOME elsewhere."),
         "checkpoint-unknown": Explanation(
             "The session has no checkpoint of this number.", "`treadle checkpoint list` lists them."
         ),
         "turn-unknown": Explanation("The session has no turn of this number.", "`treadle show ID` shows its turns."),
+        "step-unknown": Explanation("The session has no step of this number.", "`treadle show ID` shows its steps."),
+        "replay-folder": Explanation("No folder for the copy of a replay is free.", "Name one with --into."),
         "restore-refused": Explanation(
             "Files or the conversation cannot be restored while something else is going on in the session.",
             "Interrupt the turn or drop the message that waits, then try again.",
-        ),
-        "restore-unasked": Explanation(
-            "Nobody is here to say yes to restoring files.", "Look at it with --preview, then add --yes."
         ),
     }
 )

@@ -121,6 +121,14 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         takes_time=True,
     ),
     SlashCommand(name="todo", about="show the task's checklist, and the file in which you can change it"),
+    SlashCommand(
+        name="mcp",
+        arguments="[approve NAME]",
+        about="list the MCP servers and how they are; `approve NAME` accepts the tools of one as they are now",
+        where=Surfaces.FIRST | Surfaces.HEADLESS,
+        instead="To list the MCP servers: treadle mcp list",
+        takes_time=True,
+    ),
     SlashCommand(name="jobs", about="list commands that run in the background", takes_time=True),
     SlashCommand(
         name="permissions", about="show what runs without asking: mode, allowances and rules", takes_time=True

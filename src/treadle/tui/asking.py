@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.presentation.forms import filled_in, form_fields
 from treadle.app.presentation.grants import grants_of
 from treadle.app.presentation.questions import QuestionStyle, is_edit, once, question_style
 from treadle.app.session.blocks import block_spans, keep_blocks
@@ -67,6 +68,10 @@ class Stage(Enum):
 
 FIELDS = frozenset({Stage.COMMENT, Stage.INSTEAD, Stage.WORDS, Stage.SURE})
 """Stages with a line of words."""
+
+
+WITH_NO = frozenset({QuestionKind.PERMISSION, QuestionKind.BUDGET, QuestionKind.ELICITATION})
+"""Questions that can be answered with no; any other stops the turn."""
 
 
 class Asking(Struct, frozen=True, kw_only=True):
@@ -159,12 +164,25 @@ def _listed(asking: Asking) -> tuple[AnswerRow, ...]:
         case QuestionKind.BUDGET:
             yes = f"Yes, {question.more}" if question.more else "Yes"
             return (AnswerRow(Act.ALLOW, yes), AnswerRow(Act.REJECT, "No"))
+        case QuestionKind.ELICITATION:
+            return _elicitation(question)
         case QuestionKind.FOLLOWUP | QuestionKind.SUMMARY if question.options:
             options = tuple(AnswerRow(Act.OPTION, option) for option in question.options)
             return (*options, AnswerRow(Act.WORDS, "Something else…")) if asking.words else options
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.SUMMARY:
             return (AnswerRow(Act.WORDS, "Answer in your own words"),)
 
+
+def _elicitation(question: Question) -> tuple[AnswerRow, ...]:
+    wants = bool(form_fields(question.form))
+    complete = not filled_in(question.form, "", question.arguments)[1]
+    send = (AnswerRow(Act.ALLOW, "Send this" if wants else "Yes, opened" if question.url else "Yes"),) * complete
+    fill = (AnswerRow(Act.WORDS, "Fill in (name=value, or the value where there is one field)…"),) * wants
+    return (*send, *fill, AnswerRow(Act.REJECT, "No"))
+
+
+_PLAIN_NO = (QuestionKind.BUDGET, QuestionKind.ELICITATION)
+"""Questions whose no takes no words."""
 
 _KEEPING = (
     AnswerRow(Act.ALLOW, "Apply"),
@@ -229,8 +247,10 @@ def comment(asking: Asking) -> Asking:
     if asking.stage is not Stage.LIST:
         return asking
     match choices(asking)[asking.chosen].act:
-        case Act.REJECT if asking.question.kind is not QuestionKind.BUDGET:
+        case Act.REJECT if asking.question.kind not in _PLAIN_NO:
             return replace(asking, stage=Stage.INSTEAD)
+        case Act.WORDS if asking.question.kind is QuestionKind.ELICITATION:
+            return replace(asking, stage=Stage.WORDS)
         case Act.WORDS | Act.OPTION:
             return replace(asking, stage=Stage.WORDS, chosen=len(choices(asking)) - 1)
         case Act.ALLOW | Act.SESSION | Act.EDITS | Act.FOR_REAL if asking.question.kind is QuestionKind.PERMISSION:
@@ -255,7 +275,7 @@ def confirm(asking: Asking) -> Answered:
             return _block(asking, keep=act is Act.TAKE)
         case Act.DO_NOT_SAVE:
             return restart(asking)
-        case Act.REJECT if asking.question.kind is QuestionKind.BUDGET or asking.question.copy or asking.comment:
+        case Act.REJECT if asking.question.kind in _PLAIN_NO or asking.question.copy or asking.comment:
             return no(asking)
         case Act.REJECT | Act.WORDS:
             return comment(asking)
@@ -277,6 +297,8 @@ def take_words(asking: Asking, words: str) -> Answered:
     match asking.stage:
         case Stage.INSTEAD:
             return no(asking, words)
+        case Stage.WORDS if words and asking.question.kind is QuestionKind.ELICITATION:
+            return _filled_in(asking, words)
         case Stage.WORDS if words:
             return GivenAnswer(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=words))
         case Stage.SURE if words.lower() == _SURE:
@@ -285,6 +307,15 @@ def take_words(asking: Asking, words: str) -> Answered:
             return confirm(keep_words(asking, words))
         case _:
             return asking
+
+
+def _filled_in(asking: Asking, words: str) -> Answered:
+    """Take the values of a form; it goes out when it is complete, else what it has so far is shown."""
+    question = asking.question
+    values, wrong = filled_in(question.form, words, question.arguments)
+    if wrong:
+        return replace(asking, stage=Stage.LIST, chosen=0, question=replace(question, arguments=values))
+    return GivenAnswer(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE, arguments=values))
 
 
 def keep_words(asking: Asking, words: str) -> Asking:

@@ -55,6 +55,12 @@ class ChooseSession(Struct, frozen=True):
     text: str = ""
 
 
+class ChooseTurn(Struct, frozen=True):
+    """Choose the turn that a command goes back to."""
+
+    command: str
+
+
 class StartSession(Struct, frozen=True):
     """Start a new session in the place of this one."""
 
@@ -80,6 +86,7 @@ InputCommand: TypeAlias = (
     | EditPrompt
     | ChooseModel
     | ChooseSession
+    | ChooseTurn
     | StartSession
     | ShowHelp
     | Quit
@@ -120,6 +127,8 @@ def _command(name: str, argument: str) -> InputCommand:
             return ChooseModel()
         case "resume":
             return ChooseSession(argument)
+        case "rewind" | "fork" if not argument:
+            return ChooseTurn(name)
         case "new" | "clear":
             return StartSession()
         case "help" if not argument:

@@ -11,8 +11,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.protocol.permissions import Mode, Question
 from treadle.tui.asking import (
+    WITH_NO,
     Answered,
     Asking,
     EditFirst,
@@ -282,6 +283,6 @@ def _in_field(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> 
 
 def _no(asking: Asking) -> tuple[DialogEffect, ...]:
     """Say no; where there is no no, the turn stops."""
-    if asking.question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
+    if asking.question.kind in WITH_NO:
         return (no(asking),)
     return (StopTurn(),)

@@ -1,6 +1,9 @@
 """What is written, pasted and attached: text, images, and commands of the person's own."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 from treadle.app.presentation.escape import printable
 from treadle.app.session.access import SessionAccess
@@ -13,6 +16,8 @@ from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pieces import SHELL, Piece
 from treadle.tui.screen import Screen
+
+_T = TypeVar("_T")
 
 
 class InputLine:
@@ -85,38 +90,50 @@ class InputLine:
 
     def pasted(self, text: str) -> None:
         """Put in what was pasted; paths of images become images, but not in a command."""
-        pieces = self._draft.pieces
         images = () if self._draft.shell else dragged_images(text, self._live.workspace)
+        if images:
+            self._screen.later(self._add_images(text, images))
+        else:
+            self._draft.add(self._draft.pieces.fold(text))
+
+    async def _add_images(self, text: str, files: Sequence[Path]) -> None:
+        """Put images in; scaling one takes its time, so it is done beside the screen."""
+        pieces = self._draft.pieces
         try:
-            found = [
-                Piece(
-                    label=f"[image {printable(file.name)}]", text=str(file), block=attach([file], self._say_scaled)[0]
-                )
-                for file in images
-            ]
+            blocks = await self._scaled(lambda say: [attach([file], say)[0] for file in files])
         except ConfigError as error:
             self._failed(error)
-            found = []
-        if not found:
             self._draft.add(pieces.fold(text))
         else:
-            self._draft.add(" ".join(map(pieces.add, found)))
-            self._say_if_unseen()
+            self._add(
+                Piece(label=f"[image {printable(file.name)}]", text=str(file), block=block)
+                for file, block in zip(files, blocks, strict=True)
+            )
+        self._screen.refresh_now()
 
     async def _read_clipboard(self) -> None:
         try:
-            block = image_block(await clipboard_image(), "The clipboard's image", self._say_scaled)
+            raw = await clipboard_image()
+            block = await self._scaled(lambda say: image_block(raw, "The clipboard's image", say))
         except ConfigError as error:
             self._failed(error)
             return
         self._count += 1
         label = f"[clipboard image {self._count}]"
-        self._draft.add(self._draft.pieces.add(Piece(label=label, text=label, block=block)))
-        self._say_if_unseen()
+        self._add([Piece(label=label, text=label, block=block)])
         self._screen.refresh_now()
 
-    def _say_scaled(self, scaled: str) -> None:
-        self._show(NoticeItem(scaled))
+    async def _scaled(self, work: Callable[[Callable[[str], None]], _T]) -> _T:
+        """Read images in a thread, and show then what was done to them. Raises `ConfigError`."""
+        said: list[str] = []
+        found = await asyncio.to_thread(work, said.append)
+        for notice in said:
+            self._show(NoticeItem(notice))
+        return found
+
+    def _add(self, images: Iterable[Piece]) -> None:
+        self._draft.add(" ".join(map(self._draft.pieces.add, images)))
+        self._say_if_unseen()
 
     def _say_if_unseen(self) -> None:
         if not self._live.sees_images:

@@ -1,8 +1,9 @@
-"""The models and the sessions as rows of a picker."""
+"""The models, the sessions and the turns of one as rows of a picker."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from treadle.app.checkpoints.points import PastTurn
 from treadle.app.models.offered import OfferedModel
 from treadle.app.presentation.escape import exact_line
 from treadle.app.presentation.words import age, counted, money, tokens
@@ -23,6 +24,32 @@ SESSIONS = Picker(
     empty="No other session in this folder yet. Ctrl-A shows all folders.",
     keys=("↑↓ enter resume", "ctrl-a all folders", "esc close"),
 )
+
+
+TURNS = {
+    "rewind": Picker(
+        title="Go back to before",
+        shape=Shape(wide=1, right=frozenset({0})),
+        empty="There is no message to go back to.",
+        keys=("↑↓ enter go back, files too", "esc close"),
+    ),
+    "fork": Picker(
+        title="Copy up to",
+        shape=Shape(wide=1, right=frozenset({0})),
+        empty="There is nothing to copy.",
+        keys=("↑↓ enter copy the session", "esc close"),
+    ),
+}
+"""By command."""
+
+
+def turn_rows(turns: Sequence[PastTurn]) -> Iterator[PickerRow]:
+    """Give a row for each turn, the last one first."""
+    for turn in reversed(turns):
+        asked = exact_line(turn.asked)
+        yield PickerRow(
+            id=str(turn.number), columns=(str(turn.number), asked), search=f"{turn.number} {asked}".casefold()
+        )
 
 
 def model_rows(models: Sequence[OfferedModel], now: str) -> Iterator[PickerRow]:

@@ -9,6 +9,7 @@ from treadle.app.models.names import save_default
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.events import SetModel
 from treadle.tui.aside import Aside
+from treadle.tui.commands import DoCommand
 from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.lines import Line
 from treadle.tui.menu import MenuEntry
@@ -17,7 +18,7 @@ from treadle.tui.model_picker import ModelList, ModelPicker, TakenModel
 from treadle.tui.outbox import Outbox
 from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.screen import Screen
-from treadle.tui.session_picker import SessionPicker
+from treadle.tui.session_picker import SessionPicker, TurnPicker
 from treadle.tui.theme import Signs
 from treadle.tui.view import View
 
@@ -51,7 +52,8 @@ class Pickers:
         self._view = view
         self._changed = changed
         self._switch = switch
-        self._open: ModelPicker | SessionPicker | None = None
+        self._open: ModelPicker | SessionPicker | TurnPicker | None = None
+        self._do: Callable[[DoCommand], None] = lambda _: None
         self._models = ModelList(live.offered_models, aside=aside, changed=self._follow)
 
     @property
@@ -79,7 +81,15 @@ class Pickers:
         picker.begin(typed)
         self._begin(picker)
 
-    def _begin(self, picker: ModelPicker | SessionPicker) -> None:
+    def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
+        """Open the list of turns; the command is done with the one that is taken."""
+        if self._view().busy:
+            do(DoCommand(command))  # which says what to do first
+            return
+        self._do = do
+        self._begin(TurnPicker(self._live.id, command, aside=self._aside, changed=self._screen.refresh_now))
+
+    def _begin(self, picker: ModelPicker | SessionPicker | TurnPicker) -> None:
         self._open = picker
         self._screen.pick(begin=True)
 
@@ -106,6 +116,10 @@ class Pickers:
                 session = sessions.press(key, text)
                 if session:
                     self._go_to(sessions, session)
+            case TurnPicker() as turns:
+                if turn := turns.press(key, text):
+                    self.close()
+                    self._do(DoCommand(turns.command, turn))
             case None:
                 pass
 

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from treadle.app.presentation.escape import exact, printable
 from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import Asked, AskedPart, asked_in_words, in_short
+from treadle.app.presentation.questions import AskedPart, QuestionWords, asked_in_words, in_short
 from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import QuestionKind
-from treadle.tui.asking import Act, AnswerRow, Asking, Stage, choices, main_text
+from treadle.tui.asking import WITH_NO, Act, AnswerRow, Asking, Stage, choices, main_text
 from treadle.tui.dialog import Dialog
 from treadle.tui.diffs import counts, diff_lines, is_folded
 from treadle.tui.lines import Line, apart, cells, clip, line, middle_out, wrap
@@ -150,7 +150,7 @@ def _about(asking: Asking, roots: Sequence[str], width: int) -> _About:
             return _About(_title(asking, shown, width), _text_rows(text, width, shown), more)
 
 
-def _title(asking: Asking, shown: Asked, width: int) -> list[Line]:
+def _title(asking: Asking, shown: QuestionWords, width: int) -> list[Line]:
     begin = line(("danger-word", "DANGER"), "  ") if asking.danger else ()
     if asking.question.kind is not QuestionKind.PERMISSION:
         return wrap(line(("bold", shown.title)), width)
@@ -165,7 +165,7 @@ def _title(asking: Asking, shown: Asked, width: int) -> list[Line]:
     return rows if asking.danger or not shown.meaning.note else [*rows, *wrap((("", "  "), *note), width)]
 
 
-def _text_rows(text: str, width: int, shown: Asked | None = None) -> list[Line]:
+def _text_rows(text: str, width: int, shown: QuestionWords | None = None) -> list[Line]:
     """Give the exact text, indented and wrapped; a part that stands out is underlined."""
     if not text:
         return []
@@ -176,7 +176,7 @@ def _text_rows(text: str, width: int, shown: Asked | None = None) -> list[Line]:
     return rows
 
 
-def _marked(text: str, shown: Asked | None) -> Line:
+def _marked(text: str, shown: QuestionWords | None) -> Line:
     for part in shown.parts if shown is not None else ():
         if part.meaning.warns and part.text in text:
             before, found, after = text.partition(part.text)
@@ -184,7 +184,7 @@ def _marked(text: str, shown: Asked | None) -> Line:
     return line(text)
 
 
-def _more(asking: Asking, shown: Asked, width: int) -> Iterator[Line]:
+def _more(asking: Asking, shown: QuestionWords, width: int) -> Iterator[Line]:
     if shown.rights:
         yield from wrap(line(("warn", f"  {shown.rights}")), width, indent=line("  "))
     for part in () if asking.danger else shown.parts:
@@ -290,4 +290,4 @@ def _hints(asking: Asking, signs: Signs, *, pager: bool) -> Iterator[str]:
     if asking.question.copy is not None:
         yield "esc discard"
         return
-    yield "esc no" if permission or asking.question.kind is QuestionKind.BUDGET else "esc stop"
+    yield "esc no" if asking.question.kind in WITH_NO else "esc stop"

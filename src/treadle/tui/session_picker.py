@@ -1,16 +1,40 @@
-"""Choosing a session: in the place of another one, or before the first."""
+"""Choosing a session, in the place of another one or before the first, and choosing a turn of one."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from treadle.app.checkpoints.points import PastTurn
 from treadle.app.reports.session_list import ListedSession, listed_sessions
+from treadle.app.slash.going_back import past_turns
 from treadle.tui.aside import Aside
 from treadle.tui.picker import Pick, Picker, take_key, with_rows
-from treadle.tui.picker_rows import SESSIONS, session_rows
+from treadle.tui.picker_rows import SESSIONS, TURNS, session_rows, turn_rows
+
+
+class TurnPicker:
+    """The turns of a session, to go back to; `command` is what is done with the one that is taken."""
+
+    def __init__(self, session_id: str, command: str, *, aside: Aside, changed: Callable[[], None]) -> None:
+        self.command = command
+        self.picker = TURNS[command]
+        self._changed = changed
+        none: Sequence[PastTurn] = ()
+        aside.start(partial(past_turns, session_id), self._take, none)
+
+    def _take(self, turns: Sequence[PastTurn]) -> None:
+        self.picker = with_rows(self.picker, list(turn_rows(turns)))
+        self._changed()
+
+    def press(self, key: Pick, text: str = "") -> str:
+        """Take a key; gives the number of the turn that was taken, else nothing."""
+        if key is Pick.TAKE and self.picker.row is not None:
+            return self.picker.row.id
+        self.picker = take_key(self.picker, key, text)
+        return ""
 
 
 class SessionPicker:

@@ -12,6 +12,7 @@ from treadle.tui.aside import Aside
 from treadle.tui.commands import (
     ChooseModel,
     ChooseSession,
+    ChooseTurn,
     DoCommand,
     DropPrompt,
     EditPrompt,
@@ -52,7 +53,7 @@ class _Editor(Protocol):
 
 
 class _Lists(Protocol):
-    """The lists to choose a model or a session from."""
+    """The lists to choose a model, a session or a turn from."""
 
     def choose_model(self) -> None:
         """Open the list of models."""
@@ -60,6 +61,10 @@ class _Lists(Protocol):
 
     def choose_session(self, typed: str) -> None:
         """Open the list of sessions, of those that a text fits."""
+        ...
+
+    def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
+        """Open the list of turns; the command is done with the one that is taken."""
         ...
 
 
@@ -96,7 +101,7 @@ class SlashCommands:
     def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
         command = parse_input(text, steer=steer, named=self._named)
-        if not isinstance(command, SendPrompt | ChooseModel | ChooseSession):
+        if not isinstance(command, SendPrompt | ChooseModel | ChooseSession | ChooseTurn):
             self._show(Said(self._screen.written(text).strip(), quiet=True))
         match command:
             case SendPrompt(text=said, delivery=delivery):
@@ -109,6 +114,8 @@ class SlashCommands:
                 self._pickers.choose_model()
             case ChooseSession(text=words):
                 self._pickers.choose_session(words)
+            case ChooseTurn(command=name):
+                self._pickers.choose_turn(name, self._do)
             case StartSession():
                 self._start_session()
             case ShowHelp():

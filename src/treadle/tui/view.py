@@ -14,6 +14,7 @@ from treadle.app.presentation.words import (
     plain,
     room_made,
     seen_from,
+    written_by,
     written_text,
 )
 from treadle.app.report import facts_of
@@ -167,8 +168,10 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return replace(view, phase=phase, since=at, retry=retry), ()
         case TurnStarted():
             return replace(view, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0, busy=True), ()
-        case PromptDelivered(content=content, enclosed=enclosed):
-            return _with(flush(view, at), Said(written_text(content), enclosed=enclosed))
+        case PromptDelivered(content=content, enclosed=enclosed, by=by):
+            view, items = flush(view, at)
+            who = (NoticeItem(written_by(by)),) if by else ()
+            return view, (*items, *who, Said(written_text(content), enclosed=enclosed))
         case QueueChanged(prompts=prompts):
             return replace(view, queue=prompts), ()
         case TextDelta(text=text):
@@ -219,6 +222,8 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
 
 def answered(view: View, question: Question, answer: Answer) -> View:
     """Remember what the person answered to a question about a call, for the line that the call leaves."""
+    if question.kind is QuestionKind.ELICITATION:
+        return view  # the call asked it, and already runs
     calls = tuple(
         replace(call, answer=answer) if call.changed.call.id == question.call_id else call for call in view.calls
     )

@@ -11,6 +11,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted, Event
 from treadle.protocol.permissions import OptionKind, Verdict
 from treadle.protocol.tools import Outcome
+from treadle.store.keeping import count_set_aside
 from treadle.store.sqlite import Store
 
 
@@ -148,5 +149,5 @@ def _verify(store: Store, session_id: str, events: int) -> Verified:
         chain=chains[-1].hex() if chains else "",
         missing=missing,
         anchored=anchored,
-        set_aside=store.count_set_aside(session_id),
+        set_aside=count_set_aside(store, session_id),
     )

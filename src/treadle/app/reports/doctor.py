@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import assert_never
 
@@ -11,12 +12,14 @@ from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
 from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.keys import check_stored, keyring_name
 from treadle.app.models.listing import local_lines, local_servers, provider_lines
+from treadle.app.places import servers_file
 from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, failed_check, ok, warn
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
 from treadle.app.security.trusting import session_trust, trust_command
 from treadle.protocol.errors import ConfigError
+from treadle.workspace.text import visible
 
 
 async def examine(*, offline: bool) -> AsyncIterator[Check]:
@@ -34,6 +37,8 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
         return
     yield ok("settings", "no mistakes")
     for check in _rules():
+        yield check
+    for check in _servers():
         yield check
     try:
         check_stored()
@@ -71,6 +76,25 @@ def _rules() -> Iterator[Check]:
             yield ok(f"rules {one.path}", f"{counted(one.rules, 'rule')}, all examples match")
     if not found.files:
         yield ok("rules", "no rule files; the built-in rules apply")
+
+
+def _servers() -> Iterator[Check]:
+    """Say which MCP servers are configured for this folder; none is started."""
+    if not servers_file().exists() and not (Path.cwd() / ".mcp.json").exists():
+        return
+    from treadle.app.servers.configured import configured_servers
+
+    found = configured_servers(session_trust(Path.cwd()))
+    if found.servers and find_spec("mcp") is None:
+        yield warn("MCP servers", "the extra 'mcp' is not installed", "Run: pip install 'treadle[mcp]'")
+    for notice in found.notices:
+        yield warn("MCP servers", notice, "docs/mcp.md shows the form of the file.")
+    for one in found.servers:
+        name = f"MCP server {visible(one.server.name)}"
+        if one.problem:
+            yield warn(name, one.problem, "Correct its entry, or remove it: treadle mcp remove NAME")
+        else:
+            yield ok(name, f"{one.server.transport}, of the {one.origin}; `treadle mcp list` shows whether it works")
 
 
 def _keys(models: Models) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from treadle.protocol.patterns import regex
 _REQUIREMENT = regex(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z-]+)['\"]")
 _OTHER_NAMES = MappingProxyType({"docx": "python-docx", "google": "google-auth"})
 """Modules whose package has another name."""
-_NOT_FOR_USERS = "dev"
+_NOT_FOR_USERS = ("all", "dev", "peers")
 
 
 def extras() -> Mapping[str, tuple[str, ...]]:
@@ -21,7 +21,7 @@ def extras() -> Mapping[str, tuple[str, ...]]:
         return found
     for line in lines:
         match = _REQUIREMENT.match(line)
-        if match is not None and match[2] != _NOT_FOR_USERS:
+        if match is not None and match[2] not in _NOT_FOR_USERS:
             found[match[2]] = (*found.get(match[2], ()), match[1])
     return found
 

@@ -118,7 +118,10 @@ def _copies() -> Check:
     folder, data = os.path.realpath(Path.cwd()), data_directory()
     with TemporaryDirectory(prefix="treadle-doctor-") as private:
         profile = Profile(root=folder, tmp=private, private=private)
-        trouble = why_no_copy(profile, probe(), data)
+        try:
+            trouble = why_no_copy(profile, probe(), data)
+        except OSError as error:
+            trouble = f"{data} cannot be used: {error.strerror}"
     found = f"none: {trouble}; commands that look can change nothing" if trouble else "overlays work"
     return ok("throw-away copies", f"{found} (in {folder})")
 

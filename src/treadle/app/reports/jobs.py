@@ -6,13 +6,19 @@ from pathlib import Path
 from treadle.app.places import outputs
 from treadle.protocol.base import Record
 from treadle.protocol.errors import SessionError
+from treadle.workspace.armed import WATCHERS_FILE, Armed, read_armed, take_out
 from treadle.workspace.jobs import Job, end_job, read_jobs
+from treadle.workspace.owners import lives
 
 _RECENT = 24 * 3600 * 1000
 
 
 class JobLine(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """One command as it is listed. Times are milliseconds since 1970; `bytes` is the size of its output so far."""
+    """One command as it is listed. Times are milliseconds since 1970; `bytes` is the size of its output so far.
+
+    `wakes_on` is the expression for which its lines wake the agent. A timer is listed too, with number 0: its command
+    is its note, and it ends at `ended_at`.
+    """
 
     id: str
     session: str
@@ -24,11 +30,12 @@ class JobLine(Record, frozen=True, kw_only=True, omit_defaults=False):
     state: str
     bytes: int
     output: str
+    wakes_on: str = ""
 
 
 def list_jobs(*, now: int, every: bool) -> list[JobLine]:
     """List what runs and what ended within a day, or all that is known; the newest last."""
-    lines = [_line(session, job) for session, job in _all()]
+    lines = [*(_line(session, job) for session, job in _all()), *(line for line, *_ in _timers())]
     shown = (line for line in lines if every or line.running or now - max(line.started_at, line.ended_at) < _RECENT)
     return sorted(shown, key=lambda line: line.started_at)
 
@@ -44,6 +51,44 @@ def find_job(wanted: str) -> tuple[JobLine, Job]:
         f"There is no command in the background with the id {wanted!r}.",
         why="Ids look like a1b2c3-1: the end of the session's id, and the number of the command.",
         fix="`treadle jobs --all` lists them.",
+    )
+
+
+def end_timer(wanted: str) -> bool:
+    """End the timer with this id; says whether there is one. Raises `OSError`."""
+    return any(line.id == wanted and take_out(file, armed_id) for line, file, armed_id in _timers())
+
+
+def armed_lines(session: str) -> list[str]:
+    """Name what wakes a session: commands that are watched, and timers."""
+    return [
+        f"command {one.number}, watched for `{one.text}`" if one.number else f"a timer: {one.text}".rstrip(": ")
+        for one in read_armed(outputs() / session / WATCHERS_FILE)
+    ]
+
+
+def _timers() -> Iterator[tuple[JobLine, Path, str]]:
+    """Give the timers of the sessions whose process lives, each with its file and its id there."""
+    folder = outputs()
+    for session in sorted(folder.iterdir()) if folder.is_dir() else ():
+        file = session / WATCHERS_FILE
+        for armed in () if not file.is_file() else read_armed(file):
+            if not armed.number and lives(armed.owner):
+                yield _timer_line(session.name, armed), file, armed.id
+
+
+def _timer_line(session: str, armed: Armed) -> JobLine:
+    return JobLine(
+        id=f"{session.rpartition('-')[2]}-{armed.id}",
+        session=session,
+        number=0,
+        command=f"timer: {armed.text}",
+        started_at=armed.set_at,
+        ended_at=armed.at,
+        running=True,
+        state="Waiting.",
+        bytes=0,
+        output="",
     )
 
 
@@ -71,7 +116,13 @@ def _line(session: str, job: Job) -> JobLine:
         state=job.state,
         bytes=_size(job.output),
         output=job.output,
+        wakes_on=next((one.text for one in _watched(session) if one.number == job.number and job.runs), ""),
     )
+
+
+def _watched(session: str) -> tuple[Armed, ...]:
+    file = outputs() / session / WATCHERS_FILE
+    return read_armed(file) if file.is_file() else ()
 
 
 def _size(path: str) -> int:

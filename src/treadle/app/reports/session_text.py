@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.presentation.words import counted, enclosed_line, money, room_made
+from treadle.app.presentation.words import counted, enclosed_line, money, room_made, written_by
 from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
@@ -37,8 +37,8 @@ def session_lines(row: SessionRow, events: Iterable[Event]) -> Iterator[str]:
 
 def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification
     match notification:
-        case PromptDelivered(content=content, enclosed=enclosed):
-            yield from ("", "## User", "", _text(content))
+        case PromptDelivered(content=content, enclosed=enclosed, by=by):
+            yield from ("", f"## {written_by(by)}" if by else "## User", "", _text(content))
             if enclosed:
                 yield from ("", f"({enclosed_line(enclosed)})")
         case MessageDone(message=message):

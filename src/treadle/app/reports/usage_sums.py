@@ -8,12 +8,12 @@ from msgspec import field
 from treadle.context.sizes import bytes_of_text
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
+from treadle.protocol.checkpoints import Parent
 from treadle.protocol.events import (
     CallFinished,
     CallProposed,
     ContextReady,
     Event,
-    Parent,
     ReplyFailed,
     ReplyFinished,
     Resumed,

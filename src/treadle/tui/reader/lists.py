@@ -7,6 +7,7 @@ from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.app.session.access import SessionAccess
 from treadle.tui.aside import Aside
 from treadle.tui.chooser import Choosing
+from treadle.tui.commands import DoCommand
 from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.model_picker import TakenModel
 from treadle.tui.outbox import Outbox
@@ -74,6 +75,10 @@ class NumberedLists:
         rows = list_rows(self._models, MODELS.shape.wide)
         choosing = Choosing(title="Which model?", rows=rows, escape=None, leaving="as it is", filters=True)
         self._open(NumberedList(choosing=choosing, after=frozenset({*EFFORT_BUDGETS, _DEFAULT}), hint=_HINT))
+
+    def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
+        """Let the command itself list the turns; they are named by number."""
+        do(DoCommand(command))
 
     def choose_session(self, typed: str) -> None:
         """Read the sessions and list those that a text fits."""

@@ -19,10 +19,10 @@ from treadle.protocol.notifications import (
     RetryScheduled,
     TurnEnded,
 )
-from treadle.protocol.permissions import Mode, QuestionKind
+from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
-from treadle.tui.asking import Asking, GivenAnswer, ShowWhole, no
+from treadle.tui.asking import WITH_NO, Asking, GivenAnswer, ShowWhole, no
 from treadle.tui.cards import item_lines
 from treadle.tui.commands import MODE_TEXTS
 from treadle.tui.dialog import QUIET_SECONDS
@@ -161,7 +161,7 @@ class Reader:
                 pass
         if isinstance(notification, PromptDelivered):
             # It was just typed, but for one that has waited.
-            typed = notification.prompt_id not in self._waited
+            typed = notification.prompt_id not in self._waited and not notification.by
             items = tuple(item for item in items if not typed or not isinstance(item, Said))
             if notification.enclosed and typed:
                 self._say(enclosed_line(notification.enclosed))
@@ -280,7 +280,7 @@ class Reader:
             self._say("", "Stopping your command.")
         elif self.requests.can_stop():
             asking = self._asking
-            if asking is not None and asking.question.kind in (QuestionKind.PERMISSION, QuestionKind.BUDGET):
+            if asking is not None and asking.question.kind in WITH_NO:
                 self._give(asking, no(asking))
             self.requests.stop()
         elif again:
