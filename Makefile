@@ -17,7 +17,7 @@ help: ## List the commands
 $(VENV)/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Treadle needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Name another one: make PYTHON=python3.11 ...")'
 	@test -x $(BIN)/python || { echo "Setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
-	@$(PIP) -e .
+	@$(PIP) -e '.[all]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 

@@ -19,6 +19,8 @@ NAMES = (
     "terminal",
     "mentions",
     "checkpoints",
+    "editor",
+    "servers",
 )
 
 

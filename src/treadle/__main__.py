@@ -30,10 +30,10 @@ def main() -> "NoReturn":
 
 def _run() -> int:
     open_streams()
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    if sys.argv[1:] in (["--version"], ["-V"], ["-v"]):
         from treadle import __version__
 
-        sys.stdout.write(f"treadle {__version__}\n")
+        sys.stdout.write(f"{__version__} (Treadle)\n")
         return 0 if flush_streams() is None else 1
     gc.set_threshold(*LOOK_FOR_CYCLES)
     from treadle.cli.main import run

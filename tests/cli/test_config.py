@@ -21,6 +21,8 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
     said = treadle("config", "--json", "--model", "e/f")
     assert _lines(said.out) == {
         "add_dirs": ([], "default"),
+        "disable_all_hooks": (False, "default"),
+        "hooks_from": ([], "default"),
         "animation": (True, "default"),
         "approve": ([], "default"),
         "base_url": ("", "default"),

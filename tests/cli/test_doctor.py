@@ -32,7 +32,7 @@ def test_what_is_optional_is_information_on_one_line(
     said = treadle("doctor", "--offline")
     lines = [line for line in said.out.splitlines() if "extra" in line]
     assert len(lines) == 1
-    assert lines[0].startswith("ok    extras: installed: none; not installed (optional): bedrock, ")
+    assert lines[0].startswith("ok    extras: installed: none; not installed (optional): acp, bedrock, ")
     others = [one for one in said.out.splitlines() if not one.startswith(("ok ", "      fix", "warn  sandbox"))]
     assert others[:-1] == []
     assert others[-1] in ("Everything is OK.", "1 warning.")

@@ -17,6 +17,7 @@ from tests.e2e.running import Running, model, running
 from tests.orphans import command_line, no_orphans
 from treadle.providers.scripted.script import MakeCall, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
+from treadle.workspace.armed import WATCHERS_FILE, Armed, write_armed
 from treadle.workspace.jobs import Job, end_job
 from treadle.workspace.meter import descendants
 from treadle.workspace.owners import Owner, owner_of
@@ -105,3 +106,20 @@ def test_a_process_that_only_has_the_number_of_a_guard_is_left_alone() -> None:
     other = Owner(me.pid, me.started - 1)
     job = Job(number=1, command=sys.executable, started_at=0, guard=other, owner=me, output="")
     assert (job.runs, end_job(job)) == (False, True)
+
+
+async def test_a_timer_of_a_running_session_is_listed_and_ended_and_one_of_a_killed_session_is_not(
+    tmp_path: Path,
+) -> None:
+    me, gone = owner_of(os.getpid()), Owner(owner_of(os.getpid()).pid, 1)
+    for name, owner in (("20260101-000000-aaaaaa", me), ("20260101-000000-bbbbbb", gone)):
+        armed = Armed(id="t1", text=f"Look\033[31m at {name}.", owner=owner, set_at=1, at=2)
+        write_armed(tmp_path / "output" / name / WATCHERS_FILE, (armed,))
+    program = Program(tmp_path)
+    (timer,) = await jobs(program)
+    assert (timer["id"], timer["state"], timer["running"]) == ("aaaaaa-t1", "Waiting.", True)
+    assert "\033" not in (await program.run("jobs")).out
+    ended = await program.run("jobs", "kill", "aaaaaa-t1")
+    assert (ended.code, ended.out) == (0, "Ended the timer aaaaaa-t1.\n")
+    assert await jobs(program) == []
+    assert (await program.run("jobs", "kill", "bbbbbb-t1")).code != 0

@@ -113,3 +113,18 @@ def test_imports_of_any_text_are_few_and_not_empty(text: str) -> None:
     assert len(found) <= 64
     assert all(path.strip() and path.replace(" ", "\\ ") in text for path in found)
     assert len(set(found)) == len(found)
+
+
+@given(st.lists(WORDS.filter(str.strip), max_size=5))
+def test_a_list_in_double_quotes_comes_back(items: list[str]) -> None:
+    quoted = ['"{}"'.format(item.replace("\\", "\\\\").replace('"', '\\"')) for item in items]
+    assert read_header(f"---\na: [{', '.join(quoted)}]\n---\n").listed("a") == tuple(items)
+
+
+def test_a_quote_within_quotes_ends_no_item_of_a_list() -> None:
+    assert read_header("---\na: ['''[', '0', 'x'' # y', \"b\\\", c\"]\n---\n").listed("a") == (
+        "'[",
+        "0",
+        "x' # y",
+        'b", c',
+    )

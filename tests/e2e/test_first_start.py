@@ -85,8 +85,8 @@ async def test_a_key_is_tried_stored_and_the_session_begins_with_the_chosen_mode
             await terminal.paste(SECRET)
             await terminal.until_shown(f"{len(SECRET)} characters")
             terminal.type(ENTER)
-            await terminal.until_shown("✓ The key of Groq is stored in", "it answered", "Which model of Groq?")
-            assert "❯ openai/gpt-oss-120b" in terminal.shown
+            stored = ("✓ The key of Groq is stored in", "it answered", "Which model of Groq?")
+            await terminal.until_shown(*stored, "❯ openai/gpt-oss-120b")
             await terminal.confirm(DOWN)
             await terminal.until_shown("✓ Model groq/", "saved in", "? for keys")
             terminal.type(CTRL_D)

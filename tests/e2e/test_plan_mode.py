@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from treadle.workspace.sandbox import probe
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch"
 
-TOOLS = {
+TOOLS: dict[str, dict[str, Any]] = {
     "write_to_file": {"path": "new.txt", "content": "x\n"},
     "replace_in_file": {"path": "a.txt", "diff": "<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE"},
     "apply_patch": {"patch": PATCH},
@@ -30,6 +31,7 @@ TOOLS = {
     "list_files": {"path": "."},
     "search_files": {"path": ".", "regex": "one"},
     "list_code_definition_names": {"path": "."},
+    "set_timer": {"seconds": 3600, "note": "Look again."},
     "web_fetch": {"url": "http://127.0.0.1:9/"},
     "browser_action": {"action": "launch", "url": "http://127.0.0.1:9/"},
 }

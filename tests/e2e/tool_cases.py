@@ -212,11 +212,15 @@ CASES: Mapping[str, Case] = {
     "read_command_output": Case(
         works=(
             Step({"command": "echo begun; sleep 60", "background": True}, "begun", tool="execute_command"),
-            Step({"command_number": 1}, "Command 1 continues"),
+            Step({"command_number": 1, "wake_on": "begun|ERROR"}, "From now on you are sent lines that match"),
             Step({"command_number": 1, "stop": True}, "Stopped: you asked for it."),
         ),
-        refused=(failed("Command 7 was never started. Continue", command_number=7),),
+        refused=(
+            failed("Command 7 was never started. Continue", command_number=7),
+            invalid("wake_on cannot be used", command_number=1, wake_on="(a+)+"),
+        ),
     ),
+    "set_timer": Case(refused=(invalid("the run ends with your turn", seconds=5),)),
     "web_fetch": Case(
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),
         refused=(

@@ -55,13 +55,17 @@ def _shown(line: "JobLine") -> str:
 
     since = datetime.fromtimestamp(line.started_at / 1000, UTC).astimezone()
     command = harmless(line.command.replace("\n", " "))
-    return f"{line.id}  {since:%Y-%m-%d %H:%M}  {line.bytes:>11,} bytes  {line.state}  {command}"
+    wakes = f"  [wakes the agent on: {harmless(line.wakes_on)}]" if line.wakes_on else ""
+    return f"{line.id}  {since:%Y-%m-%d %H:%M}  {line.bytes:>11,} bytes  {line.state}  {command}{wakes}"
 
 
 def _kill(wanted: str) -> int:
     from treadle.app.exits import Exit
-    from treadle.app.reports.jobs import find_job, kill_job
+    from treadle.app.reports.jobs import end_timer, find_job, kill_job
 
+    if end_timer(wanted):
+        sys.stdout.write(f"Ended the timer {wanted}.\n")
+        return Exit.DONE
     line, job = find_job(wanted)
     if not line.running:
         sys.stderr.write(f"It is not running. {line.state}\n")

@@ -35,10 +35,12 @@ COMMANDS = MappingProxyType(
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
         "jobs": "list the commands in the background; show their output, stop them",
+        "hooks": "list the hooks: programs of yours that run at moments of a session",
         "edits": "show how well models edit; apply an edit without a model",
         "parse": "parse model replies without a model",
         "audit": "verify the logs, or show what was approved and run",
         "trust": "trust a folder, or stop trusting it; list the trusted folders",
+        "mcp": "add, list, test and approve MCP servers; serve tasks to MCP clients",
         "policy": "show what would be allowed and why; show and suggest rules",
         "config": "show each setting and where it comes from; set one",
         "login": "store a provider's key after trying it",
@@ -49,6 +51,7 @@ COMMANDS = MappingProxyType(
         "tools": "list the tools; show what a model reads about one",
         "doctor": "check the installation and the configured providers",
         "explain": "explain an error code",
+        "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
         "completion": "print a completion script for your shell",
         "docs": "print the generated pages: states, errors, schema",
         "scripted": "serve a scripted model over HTTP",
@@ -70,6 +73,10 @@ def run(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     if not name:
+        if "--output-format" in argv and ("--input-format" in argv or "--verbose" in argv):
+            from treadle.cli.host import serve_host
+
+            return serve_host(argv)
         words = list(takewhile(lambda word: not word.startswith("-"), argv))
         task_of(words, COMMANDS)  # before an option that only the command has is called unknown
     return int(_module(name).execute(_read(name, argv[1:] if name else argv)))
@@ -191,7 +198,7 @@ def _code(error: "TreadleError") -> int:
     from treadle.protocol.errors import ConfigError, SessionError
 
     match error:
-        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign" | "resume-id"):
+        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign" | "resume-id" | "host-format"):
             return Exit.USAGE
         case ConfigError():
             return Exit.CONFIG

@@ -30,34 +30,33 @@ def import_program(arguments: argparse.Namespace) -> int:
     from treadle.app.importing.plan import plan_lines, take_over
     from treadle.app.importing.programs import import_plan
     from treadle.app.wrapping import harmless, write_wrapped
+    from treadle.cli.agreeing import agreed
 
     plan = import_plan(arguments.program, arguments.directory.expanduser().resolve())
     write_wrapped(sys.stdout, "\n".join(plan_lines(plan, Path.home())))
-    if not plan.takes:
+    if not (plan.takes or plan.sessions):
         sys.stdout.write("There is nothing new to take over.\n")
         return Exit.DONE
     if arguments.dry_run:
         sys.stdout.write("Nothing was changed.\n")
         return Exit.DONE
-    if not (arguments.yes or _agreed()):
+    if not agreed("Take this over?", yes=arguments.yes):
         sys.stdout.write("Nothing was changed.\n")
         return Exit.DONE
     written = ", ".join(harmless(str(file)) for file in take_over(plan))
-    write_wrapped(sys.stdout, f"Taken over. Written: {written}")
-    return Exit.DONE
+    if written:
+        write_wrapped(sys.stdout, f"Taken over. Written: {written}")
+    return max((import_from(folder) for folder in plan.sessions), default=Exit.DONE)
 
 
-def _agreed() -> bool:
-    """Ask the person at the terminal. Raises `ConfigError` where there is none."""
-    from treadle.protocol.errors import ConfigError
+def import_from(path: Path) -> int:
+    """Import sessions, and say what became of each; the exit code is 1 when something could not be taken."""
+    from treadle.app.importing.session_import import import_sessions
+    from treadle.app.wrapping import harmless
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ConfigError(
-            "import-what",
-            "Nothing was taken over.",
-            why="There is nobody to ask here.",
-            fix="Look at what is shown, then run it again with --yes.",
-        )
-    sys.stdout.write("Take this over? [y/N] ")
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    code = 0
+    for report in import_sessions(path):
+        stream = sys.stderr if report.problem else sys.stdout
+        stream.write(f"{harmless(report.text)}\n")
+        code = code or int(report.failed)
+    return code

@@ -69,7 +69,7 @@ def _mistake(code: str, what: str, fix: str, why: str = _NOT_SENT) -> "ConfigErr
 def _is_task(word: str, commands: Collection[str]) -> bool:
     if not word or any(char.isspace() or ord(char) >= _WITHOUT_BLANKS for char in word.strip()):
         return True
-    return word[-1] in _SENTENCE_ENDS and word[0].isalpha() and not _nearest(word[:-1], commands)
+    return word[-1] in _SENTENCE_ENDS and word[0].isalpha() and not _nearest(word[:-1], commands, alike=0.8)
 
 
 def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> "ConfigError":
@@ -79,12 +79,12 @@ def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> "
     return _mistake("command-unknown", f"There is no command {word!r}.", fix, why)
 
 
-def _nearest(word: str, commands: Collection[str]) -> str:
+def _nearest(word: str, commands: Collection[str], *, alike: float = 0.65) -> str:
     """Give the command that a word is most like, empty when it is like none."""
     from difflib import get_close_matches
 
     word = word.lower().rstrip("".join(_SENTENCE_ENDS))
-    near = get_close_matches(word, [*commands, *_MEANT], n=1, cutoff=0.65)
+    near = get_close_matches(word, [*commands, *_MEANT], n=1, cutoff=alike)
     return _MEANT.get(near[0], near[0]) if near else ""
 
 

@@ -19,6 +19,7 @@ _KINDS = {
     ActiveKind.SETTINGS: ("settings", "its settings apply and can start programs"),
     ActiveKind.SERVERS: ("servers", "its servers start"),
     ActiveKind.HOOK: ("git hooks", "git runs its hooks"),
+    ActiveKind.SESSION_HOOK: ("hooks", "its hooks run where your settings want those of Claude Code"),
     ActiveKind.GIT: ("git settings", "git uses its settings, which can start programs"),
 }
 _MOST_NAMED = 3

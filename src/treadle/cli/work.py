@@ -14,6 +14,16 @@ MODES = ("plan", "ask", "edits", "auto", "full")
 PROTOCOLS = ("native", "xml")
 
 
+_FOR_SCRIPTS = {
+    "--allowed-tools": "with -p: what runs without asking, such as 'Edit,Bash(npm test:*)'",
+    "--disallowed-tools": "with -p: what is not offered or denied, such as 'WebFetch,Bash(git push:*)'",
+    "--system-prompt": "with -p: a text in place of Treadle's own words on how to work",
+    "--append-system-prompt": "with -p: a text after the system prompt",
+    "--json-schema": "with -p: the JSON Schema that the answer fits",
+}
+"""Options for tasks that nobody sits at."""
+
+
 def configure(parser: "argparse.ArgumentParser") -> None:
     """Add the flags."""
     parser.add_argument("task", nargs="*", help='the first task of an interactive session, in quotes: treadle "fix it"')
@@ -39,6 +49,10 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         metavar="FILE",
         help="a text file or image to attach",
     )
+    for flag, about in _FOR_SCRIPTS.items():
+        action = "append" if flag.endswith("-tools") else "store"
+        names = (flag, flag.replace("-tools", "Tools"))[: 1 + flag.endswith("-tools")]
+        parser.add_argument(*names, action=action, metavar=flag.rpartition("-")[2].upper(), help=about)
     add_settings(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -59,12 +73,13 @@ def configure(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
     )
-    parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
+    parser.add_argument("--version", "-V", "-v", action="store_true", help="print the version and exit")
 
 
-def add_settings(parser: "argparse.ArgumentParser") -> None:
-    """Add the flags that override settings."""
-    parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
+def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -> None:
+    """Add the flags that override settings; without `directory` where the folder is named elsewhere."""
+    if directory:
+        parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
     parser.add_argument(
         "--add-dir",
         dest="add_dirs",
@@ -83,8 +98,12 @@ def add_settings(parser: "argparse.ArgumentParser") -> None:
         "--fallback", metavar="PROVIDER/MODEL", help=("the model that takes over when the first one fails")
     )
     parser.add_argument("--thinking-budget", type=int, metavar="N", help="tokens for thinking (0: none)")
-    parser.add_argument("--max-steps", type=_positive, metavar="N", help="end a turn after N model calls")
-    parser.add_argument("--max-cost", type=float, metavar="USD", help="the most US dollars to spend on this session")
+    parser.add_argument(
+        "--max-steps", "--max-turns", type=_positive, metavar="N", help="end a turn after N model calls"
+    )
+    parser.add_argument(
+        "--max-cost", "--max-budget-usd", type=float, metavar="USD", help="the most US dollars to spend on this session"
+    )
     parser.add_argument("--max-tokens", type=_positive, metavar="N", help="the most tokens to use in this session")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")
     parser.add_argument(
@@ -133,7 +152,7 @@ def execute(arguments: "argparse.Namespace") -> int:
     if arguments.version:
         from treadle import __version__
 
-        sys.stdout.write(f"treadle {__version__}\n")
+        sys.stdout.write(f"{__version__} (Treadle)\n")
         return 0
     from treadle.cli.working import work
 

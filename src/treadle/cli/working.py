@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from treadle.tui.look import Look
 
 
+WISHES = ("allowed_tools", "disallowed_tools", "system_prompt", "append_system_prompt", "json_schema")
+"""Flags for tasks that nobody sits at; what reads them is loaded with the first one."""
+
+
 def work(arguments: "argparse.Namespace") -> int:
     """Work as the main command's arguments say; returns the exit code."""
     _require_id(arguments)
@@ -73,17 +77,42 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     from treadle.headless.main import OutputFormat, run_headless
 
     trust, output = _session_trust(arguments), OutputFormat(arguments.output_format)
+    wishes = None
+    if any(vars(arguments)[name] for name in WISHES):
+        from treadle.cli.shaping import wishes_of
+
+        wishes = wishes_of(vars(arguments))
     command = slash_task(task, trust, headless=True)
     if command is not None and output is OutputFormat.TEXT and (text := _without_session(command, trust)):
         sys.stdout.write(f"{text}\n")
         return 0
     content = _content(arguments, task) if command is None else ()
-    live = await open_session(_opening(arguments, trust, user_present=False))
+    opening = _opening(arguments, trust, user_present=False)
+    live = await open_session(opening if wishes is None else wishes.shaped(opening))
     if command is not None:
         from treadle.headless.slash_run import run_slash_command
 
         return await run_slash_command(live, command, output)
-    return await run_headless(live, content, output)
+    return await run_headless(live, content, output, structured=None if wishes is None else wishes.structured)
+
+
+def resume_headless(arguments: "argparse.Namespace") -> int:
+    """Go on with the session that the arguments name, without a person; returns the exit code."""
+    from treadle.app.compose import open_session
+    from treadle.headless.main import OutputFormat, run_headless
+
+    async def work_on() -> int:
+        opening = _opening(arguments, _session_trust(arguments), user_present=False)
+        output = OutputFormat.JSON if arguments.json else OutputFormat.TEXT
+        return await run_headless(await open_session(opening), (), output)
+
+    return asyncio.run(work_on())
+
+
+def opening_for(arguments: "argparse.Namespace", folder: Path) -> "Opening":
+    """Open a new session in a folder, without a person, as the arguments say otherwise."""
+    arguments.directory, arguments.resume = folder, ""
+    return _opening(arguments, _session_trust(arguments), user_present=False)
 
 
 def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
@@ -109,6 +138,10 @@ def _content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, 
 
 def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     """Open the terminal surface."""
+    if any(vars(arguments).get(name) for name in WISHES):
+        from treadle.cli.shaping import refuse_wishes
+
+        refuse_wishes(vars(arguments))
     if not _on_terminal():
         raise _no_terminal()
     if task:
@@ -275,6 +308,6 @@ def _opening(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_pre
         settings=load_settings(given, workspace=trust.workspace, trusted=trust.trusted),
         user_present=user_present,
         given=frozenset(given),
-        resume=last_session(trust.workspace) if arguments.go_on else arguments.resume,
+        resume=last_session(trust.workspace) if getattr(arguments, "go_on", False) else arguments.resume,
         trust=trust,
     )

@@ -135,21 +135,27 @@ def _without_comment(text: str) -> str:
     quote = ""
     for at, char in enumerate(text):
         if quote:
-            quote = "" if char == quote and text[at - 1] != "\\" else quote
-        elif char in "'\"" and (at == 0 or text[at - 1] in " ,["):
+            quote = "" if char == quote and not _is_escaped(text, at, quote) else quote
+        elif char in "'\"" and (at == 0 or text[at - 1] in (*" ,[", char)):  # two in quotes are one
             quote = char
         elif char == "#" and (at == 0 or text[at - 1] in " \t"):
             return text[:at].rstrip()
     return text.rstrip()
 
 
+def _is_escaped(text: str, at: int, quote: str) -> bool:
+    """Whether a quote within double quotes has a backslash before it that has none itself."""
+    before = text[:at]
+    return quote == '"' and (len(before) - len(before.rstrip("\\"))) % 2 == 1
+
+
 def _split(text: str, opening: str, closing: str) -> list[str]:
     """Split at commas that are in no brackets and no quotes."""
     parts, depth, quote = [""], 0, ""
-    for char in text:
+    for at, char in enumerate(text):
         if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"" and not parts[-1].strip():
+            quote = "" if char == quote and not _is_escaped(text, at, quote) else quote
+        elif char in "'\"" and (not parts[-1].strip() or text[at - 1] == char):
             quote = char
         elif char in opening:
             depth += 1

@@ -27,6 +27,7 @@ from treadle.protocol.events import (
 from treadle.protocol.messages import origins
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
+    NOT_THE_USER,
     CallChanged,
     CallStatus,
     ChecklistChanged,
@@ -75,6 +76,7 @@ class NotificationReader:
     def __init__(self) -> None:
         self._notifications: list[Notification] = []
         self._prompts: dict[str, Prompt | EditQueued] = {}
+        self._others: dict[str, str] = {}
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
         self._turn = 0
@@ -125,6 +127,7 @@ class NotificationReader:
                 yield MessageDone(step=reply.step, message=reply.message, usage=reply.usage, cost=reply.cost)
             case Prompt(id=prompt_id) as prompt:
                 self._prompts[prompt_id] = prompt
+                self._others[prompt_id] = source.name if source.kind in NOT_THE_USER else ""
             case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
                 self._prompts[prompt_id] = prompt
             case ReplyFailed(error=error):
@@ -160,7 +163,8 @@ class NotificationReader:
         prompt = self._prompts.pop(prompt_id, None)
         if prompt is None:
             return PromptDelivered(prompt_id=prompt_id, content=())
-        return PromptDelivered(prompt_id=prompt_id, content=prompt.content, enclosed=origins(prompt.enclosed))
+        by = self._others.pop(prompt_id, "")
+        return PromptDelivered(prompt_id=prompt_id, content=prompt.content, enclosed=origins(prompt.enclosed), by=by)
 
     def _said_of_turn(self, data: Sealed) -> Iterator[Notification]:
         match data:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz import distance  # not from the inside of it: two threads would lock each other out
 
 from treadle.editing.indentation import IndentRule, learn_indentation
 from treadle.editing.keys import TYPOGRAPHIC, indent_of, is_blank
@@ -200,7 +200,7 @@ def slipped_word(mine: str, theirs: str) -> str | None:
         return None
     word, meant = wrong[0]
     long_enough = len(word) >= 4 and len(meant) >= 4 and word.isalpha() and meant.isalpha()
-    return word if long_enough and Levenshtein.distance(word, meant, score_cutoff=2) <= 2 else None
+    return word if long_enough and distance.Levenshtein.distance(word, meant, score_cutoff=2) <= 2 else None
 
 
 def _words(line: str) -> list[str]:
