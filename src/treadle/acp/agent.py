@@ -47,7 +47,7 @@ from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.escape import printable
 from treadle.app.report import write_log
 from treadle.app.session.parts import clock
-from treadle.protocol.errors import ConfigError, SessionError, TreadleError
+from treadle.protocol.errors import ConfigError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, SetMode
 from treadle.protocol.permissions import Mode
 
@@ -100,6 +100,8 @@ class EditorAgent:
 
     def describe(self, error: BaseException) -> RpcError:
         """Put what a request raised into its answer; what nobody expected goes to the program's log."""
+        if isinstance(error, SessionClosedError):
+            return RpcError(RESOURCE_NOT_FOUND, "The session was closed meanwhile.")
         if isinstance(error, TreadleError):
             said = printable(" ".join(filter(None, (error.what, error.why, error.fix))))
             data = {"code": error.code, "why": error.why, "fix": error.fix}

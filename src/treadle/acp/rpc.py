@@ -117,7 +117,7 @@ class RpcConnection:
         self._asked: dict[int, asyncio.Future[Raw]] = {}
         self._running: dict[RequestId, asyncio.Task[object]] = {}
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
-        self._unread = 0
+        self._queued = self._written = 0  # bytes; each is counted by one thread
         self.gone = self._loop.create_future()
         """Done when the client has closed its side, or reads no more."""
 
@@ -190,7 +190,7 @@ class RpcConnection:
             except OSError:
                 self._post(self._lose)
                 return
-            self._unread -= len(line)
+            self._written += len(line)
 
     def _lose(self) -> None:
         """Fail what the client was asked: nobody answers it."""
@@ -207,8 +207,8 @@ class RpcConnection:
         except UnicodeEncodeError:  # the name of a file that is no UTF-8
             builtins = msgspec.to_builtins(message)
             line = json.dumps(builtins, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        self._unread += len(line) + 1
-        if self._unread > MOST_UNREAD_BYTES:
+        self._queued += len(line) + 1
+        if self._queued - self._written > MOST_UNREAD_BYTES:
             self._lose()
         elif not self.gone.done() or self._running:
             self._outgoing.put(line + b"\n")

@@ -59,6 +59,13 @@ class RefusedError(TreadleError):
         super().__init__("event-refused", f"{event} is not possible in {phase}", why=why)
 
 
+class SessionClosedError(RefusedError):
+    """An event for a session that is closed, or out of reach."""
+
+    def __init__(self, event: str, why: str) -> None:
+        super().__init__(event, "CLOSED", why)
+
+
 class ToolError(Exception):
     """What the model should read as the error result of a call; `invalid` when the call itself was wrong.
 

@@ -33,7 +33,7 @@ from treadle.protocol.attach import (
     Taken,
     ToClient,
 )
-from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, Prompt, SetModel, Source
 from treadle.protocol.notifications import (
     ModeChanged,
@@ -258,7 +258,7 @@ class RemoteSession:
             await self._line.say(Post(number=number, op=op))
             await answer
         except OSError as error:
-            raise RefusedError(type(op).__name__, "CLOSED", "the connection to the session is lost") from error
+            raise SessionClosedError(type(op).__name__, "the connection to the session is lost") from error
         finally:
             self._waiting.pop(number, None)
 

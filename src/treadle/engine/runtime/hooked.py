@@ -32,7 +32,7 @@ async def judge_hooked_call(
     hooks = ports.hooks
     assert hooks is not None  # noqa: S101 - else nobody asks
     heard.word = word = await hooks.before_call(call)
-    if word.decision is HookDecision.DENY:
+    if word.decision is HookDecision.DENY or word.stop is not None:
         return denied_by_hook(call, word), None
     if word.arguments is not None and word.arguments != call.arguments:
         heard.changed = dict(word.arguments)
@@ -73,7 +73,7 @@ def _may_allow(decision: Decision) -> bool:
 
 
 def _reason(word: HookWord, otherwise: str) -> Reason:
-    return Reason(rule="hook", text=word.reason or otherwise, source=word.by)
+    return Reason(rule="hook", text=word.reason or word.stop or otherwise, source=word.by)
 
 
 def with_hooks_words(result: CallResult, heard: BeforeCall, word: HookWord) -> CallResult:

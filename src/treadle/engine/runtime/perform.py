@@ -29,7 +29,7 @@ from treadle.engine.core.effects import (
 )
 from treadle.engine.core.state import replace, standing
 from treadle.engine.core.texts import INTERRUPTED
-from treadle.engine.ports import Asked, Hooks, PersonReply, Ports, Prepared, RedactedOutput, ask_person
+from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, RedactedOutput, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
@@ -230,16 +230,19 @@ class Performer:
 
     async def _judge(self, call: ToolCall) -> None:
         now = standing(self._session.state)
+        heard = None
         if self._ports.hooks is None:
             event, prepared = await tool_call.judge_call(self._ports, call, now)
         else:
             from treadle.engine.runtime.hooked import BeforeCall, judge_hooked_call
 
-            heard = self._heard[call.id] = BeforeCall()
+            self._heard[call.id] = heard = BeforeCall()
             event, prepared = await judge_hooked_call(self._ports, call, now, heard)
         if prepared is not None:
             self._prepared[call.id] = prepared
         await self._session.post(event)
+        if heard is not None and heard.word.stop is not None:
+            self._end_turn(heard.word.stop)
 
     def _redact(self, error: Exception) -> str:
         """Name an error without the secrets that its text may hold."""
@@ -266,16 +269,24 @@ class Performer:
         settled = await tool_call.settle_rerun(state.accesses) if effect.rerun and state is not None else None
         prepared = None if settled is not None else await self._ready(effect)
         await self._session.post(CallStarted(call_id=call.id))
-        if settled is not None:
-            result = settled
-        elif prepared is None:
-            result = result_text(Outcome.FAILED, tool_call.CHANGED_SINCE)
-        else:
-            result = await self._run_prepared(effect, prepared)
-        if self._asks.cache_info().currsize:
-            self._asks().end(call.id)
-        # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
-        self._session.post_soon(CallFinished(call_id=call.id, result=result))
+        try:
+            if settled is not None:
+                result = settled
+            elif prepared is None:
+                result = result_text(Outcome.FAILED, tool_call.CHANGED_SINCE)
+            else:
+                result = await self._run_prepared(effect, prepared)
+        finally:
+            if self._asks.cache_info().currsize:
+                self._asks().end(call.id)
+        self._finish(effect, result)
+
+    def _finish(self, effect: RunTool, result: CallResult) -> None:
+        """Post what came of a call.
+
+        Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
+        """
+        self._session.post_soon(CallFinished(call_id=effect.call.id, result=result))
 
     async def _keep(self, effect: RunTool) -> None:
         """Apply what a command changed in its copy; a cancel waits for it, since it takes moments and is never half."""
@@ -316,21 +327,32 @@ class Performer:
             raise
         output.finish()
         if self._ports.hooks is not None:
-            result = await self._hooked(self._ports.hooks, effect.call, result)
+            result = await self._hooked(self._ports.hooks, effect, result)
+        return self._for_model(effect, result)
+
+    def _for_model(self, effect: RunTool, result: CallResult) -> CallResult:
         most = most_of_one_result(self._assembler.spec)
-        result = tool_call.redacted(replace(result, content=bounded_content(result.content, most)), redactor)
+        content = bounded_content(result.content, most)
+        result = tool_call.redacted(replace(result, content=content), self._ports.redactor())
         return tool_call.mark_rerun(result) if effect.rerun else result
 
-    async def _hooked(self, hooks: Hooks, call: ToolCall, result: CallResult) -> CallResult:
+    async def _hooked(self, hooks: Hooks, effect: RunTool, result: CallResult) -> CallResult:
         """Let the hooks look at what came of a call, and end the turn where one of them wants that."""
         from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
 
-        heard, word = self._heard.pop(call.id, BeforeCall()), await hooks.after_call(call, result)
-        reason = heard.word.stop if word.stop is None else word.stop
-        if reason is not None:
-            self._session.publish(Notice(text=f"A hook ends the turn: {reason}"))
-            self._session.post_soon(Interrupt(), HOOK)
+        heard = self._heard.pop(effect.call.id, BeforeCall())
+        try:
+            word = await hooks.after_call(effect.call, result)
+        except asyncio.CancelledError:
+            self._finish(effect, self._for_model(effect, with_hooks_words(result, heard, HookWord())))
+            raise
+        if word.stop is not None:
+            self._end_turn(word.stop)
         return with_hooks_words(result, heard, word)
+
+    def _end_turn(self, reason: str) -> None:
+        self._session.publish(Notice(text=f"A hook ends the turn: {reason}"))
+        self._session.post_soon(Interrupt(), HOOK)
 
     async def _ask(self, call_id: str, asked: Asked, /) -> PersonReply:
         return await self._asks().ask(call_id, asked)

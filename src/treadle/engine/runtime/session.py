@@ -18,7 +18,7 @@ from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
-from treadle.protocol.errors import RefusedError, StoreError, TreadleError
+from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError, TreadleError
 from treadle.protocol.events import ENGINE, HOOK, CallFinished, CallStarted, Event, EventData, Interrupt, Prompt, Source
 from treadle.protocol.notifications import Notice, Notification
 from treadle.protocol.sealed import SideAnswered
@@ -63,6 +63,7 @@ class Session:
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
         self._ending: asyncio.Future[Prompt | None] | None = None
+        self._held: list[Effect] = []
 
     @property
     def state(self) -> State:
@@ -198,13 +199,20 @@ class Session:
         await self._observe(events)
 
     def _held_for(self, hooks: Hooks, effects: list[Effect], performer: Performer) -> list[Effect]:
-        """Hold back what says that a turn is over until the hooks have let it end; gives the rest."""
+        """Hold back what says that a turn is over until the hooks have let it end; gives what is to be done now.
+
+        Where the next turn has begun nothing is held any more: the hooks are asked about its end.
+        """
         from treadle.engine.runtime.hooked import ended_turn, going_on, reports_end
 
+        if self.state.turn is not None:
+            if self._ending is not None:
+                self._ending.cancel()
+            return [*self._released(), *effects]
         ended = ended_turn(effects)
         if ended is None:
             return effects
-        held = [effect for effect in effects if reports_end(effect)]
+        held = self._held = [effect for effect in effects if reports_end(effect)]
 
         async def end() -> None:
             asking = self._ending = asyncio.ensure_future(going_on(hooks, ended, held))
@@ -216,11 +224,15 @@ class Session:
                     await asyncio.wait((asking,))
             if not asking.cancelled() and (prompt := asking.result()) is not None:
                 await self.post(prompt, HOOK)
-            for effect in held:
+            for effect in self._released():
                 self._act(effect, performer)
 
         performer.begin("end of turn", end)
         return [effect for effect in effects if effect not in held]
+
+    def _released(self) -> list[Effect]:
+        held, self._held = self._held, []
+        return held
 
     async def _observe(self, events: Sequence[Event]) -> None:
         for observer in self._ports.observers:
@@ -303,5 +315,5 @@ class Session:
         self._inbox.clear()
 
 
-def _closed(data: EventData) -> RefusedError:
-    return RefusedError(type(data).__name__, "CLOSED", "the session is closed")
+def _closed(data: EventData) -> SessionClosedError:
+    return SessionClosedError(type(data).__name__, "the session is closed")

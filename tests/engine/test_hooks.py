@@ -1,0 +1,368 @@
+"""What hooks say of calls, of messages and of a turn's end, and what a running call asks the user."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
+from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
+from treadle.engine.core.history import read_past
+from treadle.engine.ports import Asked, HookDecision, HookWord, Output, PersonReply, Prepared, ask_person
+from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, SetPresence, Source
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import (
+    CallStatus,
+    Notice,
+    PromptDelivered,
+    QuestionClosed,
+    TurnEnded,
+    TurnStarted,
+    TurnStop,
+)
+from treadle.protocol.permissions import CallAsked, Decision, OptionKind, QuestionKind, Verdict
+from treadle.protocol.tools import CallResult, Outcome, Preview, Risk, ToolCall, result_text
+
+FORM = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "loud": {"type": "boolean", "default": False}},
+    "required": ["name"],
+}
+
+
+class Said:
+    """Hooks that say what a test wants, and note what they were asked."""
+
+    def __init__(self, **words: HookWord) -> None:
+        self.words = words
+        self.heard: list[tuple[str, Any]] = []
+
+    def _word(self, moment: str, about: Any) -> HookWord:
+        self.heard.append((moment, about))
+        return self.words.get(moment, HookWord())
+
+    async def before_call(self, call: ToolCall, /) -> HookWord:
+        return self._word("before_call", call.arguments)
+
+    async def permission(self, call: ToolCall, decision: Decision, /) -> HookWord:
+        return self._word("permission", decision.verdict)
+
+    async def after_call(self, call: ToolCall, result: CallResult, /) -> HookWord:
+        return self._word("after_call", result.outcome)
+
+    async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+        return HookWord() if again else self._word("before_end", text)
+
+    async def on_prompt(self, text: str, /) -> HookWord:
+        return self._word("on_prompt", text)
+
+
+class Echo(FakeTool):
+    """Says what it was given."""
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        async def run(output: Output) -> CallResult:
+            return result_text(Outcome.OK, f"ran with {dict(arguments)}")
+
+        return Prepared(accesses=(), preview=Preview(title=self.name), run=run)
+
+
+async def nothing(output: Output) -> CallResult:
+    return result_text(Outcome.OK, "")
+
+
+ECHO = Echo("echo", nothing)
+
+
+def wary(*_: object, risk: Risk = Risk.WRITE) -> Decision:
+    return Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=risk, digest="d")
+
+
+def critical(*_: object) -> Decision:
+    return wary(risk=Risk.CRITICAL)
+
+
+async def told_of(said: Said, log: FakeLog, **others: Any) -> str:
+    """Let the model call the tool once; gives what it reads of it."""
+    provider = Replies(calls("echo", word="own"), DONE)
+    made = ports(provider, ECHO, log=log, hooks=said, **others)
+    async with working(made, log, STARTED, SetPresence(user_present=False)) as run:
+        await run.prompt()
+        past = read_past(log.events)
+        assert past.state == run.session.state
+    return str(provider.requests[1].messages[-1])
+
+
+async def test_a_hook_denies_a_call_and_the_model_reads_why() -> None:
+    said = Said(before_call=HookWord(decision=HookDecision.DENY, reason="not on Fridays", by="~/hooks.toml"))
+    log = FakeLog()
+    read = await told_of(said, log)
+    assert ("not on Fridays" in read, "ran with" in read) == (True, False)
+    (judged,) = [event.data for event in log.events if isinstance(event.data, CallJudged)]
+    assert [(one.rule, one.text, one.source) for one in judged.decision.reasons] == [
+        ("hook", "not on Fridays", "~/hooks.toml")
+    ]
+
+
+async def test_a_call_runs_with_what_a_hook_makes_of_it_and_the_model_is_told() -> None:
+    said = Said(
+        before_call=HookWord(arguments={"word": "other"}, context="house rule 7"),
+        after_call=HookWord(context="formatted"),
+    )
+    read = await told_of(said, FakeLog())
+    assert "ran with {'word': 'other'}" in read
+    for words in ("A hook changed this call", "[Hook] house rule 7", "[Hook] formatted"):
+        assert words in read
+
+
+async def test_what_a_call_brought_can_be_replaced() -> None:
+    read = await told_of(Said(after_call=HookWord(output="something else")), FakeLog())
+    assert ("something else" in read, "ran with" in read) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("moment", "judge", "runs"),
+    [
+        ("before_call", wary, True),
+        ("permission", wary, True),
+        ("before_call", critical, False),
+        ("permission", critical, False),
+    ],
+)
+async def test_a_hook_says_yes_in_the_users_place_but_never_to_what_is_critical(
+    moment: str, judge: Any, runs: bool
+) -> None:
+    said = Said(**{moment: HookWord(decision=HookDecision.ALLOW, by="mine")})
+    read = await told_of(said, FakeLog(), judge=judge)
+    assert ("ran with" in read) is runs
+
+
+async def test_a_hook_can_want_a_call_asked_that_would_run() -> None:
+    said = Said(before_call=HookWord(decision=HookDecision.ASK, reason="look twice"))
+    read = await told_of(said, FakeLog())
+    assert ("ran with" in read, "look twice" in read) == (False, True), "nobody was there to say yes"
+
+
+async def test_a_hook_ends_the_turn_after_a_call() -> None:
+    log = FakeLog()
+    provider = Replies(calls("echo"), DONE)
+    made = ports(provider, ECHO, log=log, hooks=Said(after_call=HookWord(stop="enough")))
+    async with working(made, log) as run:
+        await run.prompt()
+    ended = [one.outcome.stop for one in run.told if isinstance(one, TurnEnded)]
+    assert (len(provider.requests), ended) == (1, [TurnStop.CANCELLED])
+    assert "A hook ends the turn: enough" in [one.text for one in run.told if isinstance(one, Notice)]
+
+
+async def test_a_turn_that_may_not_end_goes_on_with_the_reason_once() -> None:
+    log = FakeLog()
+    provider = Replies(DONE, DONE)
+    said = Said(before_end=HookWord(decision=HookDecision.DENY, reason="run the tests first"))
+    async with working(ports(provider, log=log, hooks=said), log) as run:
+        await run.prompt()
+        await run.end()
+    sent = str(provider.requests[1].messages[-1])
+    assert ("run the tests first" in sent, "a hook that the user has set up" in sent) == (True, True)
+    assert said.heard == [("before_end", "done")]
+
+
+async def test_the_end_of_a_turn_is_told_after_the_hooks_have_let_it_end() -> None:
+    log = FakeLog()
+    let = asyncio.Event()
+
+    class Slow(Said):
+        async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+            await let.wait()
+            return HookWord()
+
+    async with working(ports(Replies(DONE), log=log, hooks=Slow()), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            while run.session.state.turns == 0 or run.session.state.turn is not None:
+                await asyncio.sleep(0.001)
+        assert not [one for one in run.feed.taken() if isinstance(one, TurnEnded)]
+        let.set()
+        await run.until(TurnEnded)
+
+
+async def test_an_interrupt_lets_a_turn_end_that_hooks_still_look_at() -> None:
+    log = FakeLog()
+    asked, cancelled = asyncio.Event(), asyncio.Event()
+
+    class Slow(Said):
+        async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+            asked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+            return HookWord()
+
+    async with working(ports(Replies(DONE), log=log, hooks=Slow()), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            await asked.wait()
+            await run.session.post(Interrupt())
+            await run.until(TurnEnded)
+    assert cancelled.is_set()
+    assert [one.outcome.stop for one in run.told if isinstance(one, TurnEnded)] == [TurnStop.END_TURN]
+
+
+async def test_words_that_are_not_the_users_are_told_as_such() -> None:
+    log = FakeLog()
+    provider = Replies(DONE)
+    async with working(ports(provider, log=log), log) as run:
+        watch = Source(kind="monitor", id="job 3")
+        await run.session.post(Prompt(id="m", content=(Text(text="ERROR in line 7"),)), watch)
+        await run.until(TurnEnded)
+    sent = str(provider.requests[0].messages[-1])
+    shown = [one.by for one in run.told if isinstance(one, PromptDelivered)]
+    past = [one.by for one in read_past(log.events).notifications if isinstance(one, PromptDelivered)]
+    assert (shown, past) == (["monitor:job 3"], ["monitor:job 3"])
+    assert 'begins with "ERROR in line 7" was not written by the user.' in sent
+    assert "It is from a background command that you watch (job 3)." in sent
+
+
+class Asking:
+    """A tool that asks the user while it runs."""
+
+    def __init__(self, *asked: Asked) -> None:
+        self.asked = asked
+        self.replies: list[PersonReply] = []
+
+    async def __call__(self, output: Output) -> CallResult:
+        for one in self.asked:
+            self.replies.append(await ask_person.get()(one))
+        return result_text(Outcome.OK, str(len(self.replies)))
+
+
+def open_questions(run: Run) -> Sequence[str]:
+    return [question.id for question in run.session.state.questions]
+
+
+async def test_a_running_call_asks_the_user_and_gets_the_values() -> None:
+    log = FakeLog()
+    asking = Asking(Asked(text="Who are you?", form=FORM, who="MCP server x"), Asked(text="Sure?"))
+    made = ports(Replies(calls("ask"), DONE), FakeTool("ask", asking), log=log)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            for answer in (
+                Answer(question_id="", option=OptionKind.ALLOW_ONCE, arguments={"name": "Ada", "loud": True}),
+                Answer(question_id="", option=OptionKind.REJECT_ONCE),
+            ):
+                while not run.session.state.questions:
+                    await asyncio.sleep(0.001)
+                (question,) = run.session.state.questions
+                assert question.kind is QuestionKind.ELICITATION
+                assert [call.status for call in run.session.state.calls] == [CallStatus.RUNNING]
+                await run.session.post(
+                    Answer(question_id=question.id, option=answer.option, arguments=answer.arguments)
+                )
+            await run.until(TurnEnded)
+    assert asking.replies == [
+        PersonReply(accepted=True, values={"name": "Ada", "loud": True}),
+        PersonReply(declined=True),
+    ]
+    texts = [event.data.text for event in log.events if isinstance(event.data, CallAsked)]
+    assert texts == ["MCP server x asks: Who are you?", "Sure?"]
+
+
+async def test_without_a_user_nobody_answers_and_the_call_goes_on() -> None:
+    log = FakeLog()
+    asking = Asking(Asked(text="Who are you?", form=FORM))
+    made = ports(Replies(calls("ask"), DONE), FakeTool("ask", asking), log=log)
+    async with working(made, log, STARTED, SetPresence(user_present=False)) as run:
+        await run.prompt()
+    assert asking.replies == [PersonReply()]
+
+
+async def test_an_interrupt_takes_the_question_of_a_running_call_back() -> None:
+    log = FakeLog()
+    asking = Asking(Asked(text="Sure?"))
+    made = ports(Replies(calls("ask"), DONE), FakeTool("ask", asking), log=log)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            while not run.session.state.questions:
+                await asyncio.sleep(0.001)
+        await run.session.post(Interrupt())
+        await run.until(TurnEnded)
+        assert open_questions(run) == []
+    assert asking.replies == []
+    assert [one.option for one in run.told if isinstance(one, QuestionClosed)] == [None]
+
+
+async def test_an_interrupt_while_a_hook_looks_at_a_result_keeps_the_result() -> None:
+    log = FakeLog()
+    looking = asyncio.Event()
+
+    class Slow(Said):
+        async def after_call(self, call: ToolCall, result: CallResult, /) -> HookWord:
+            looking.set()
+            await asyncio.Event().wait()
+            return HookWord()
+
+    async with working(ports(Replies(calls("echo"), DONE), ECHO, log=log, hooks=Slow()), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await looking.wait()
+        await run.session.post(Interrupt())
+        await run.end()
+    (finished,) = run.of(CallFinished)
+    assert (finished.result.outcome, str(finished.result.content[0])) == (Outcome.OK, str(Text(text="ran with {}")))
+
+
+async def test_a_message_that_comes_while_hooks_let_a_turn_end_is_shown_after_that_end() -> None:
+    log = FakeLog()
+    asked = asyncio.Event()
+
+    class Slow(Said):
+        async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+            if not asked.is_set():
+                asked.set()
+                await asyncio.Event().wait()
+            return HookWord()
+
+    async with working(ports(Replies(DONE), log=log, hooks=Slow()), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asked.wait()
+        await run.session.post(Prompt(id="q", content=(Text(text="and now"),)))
+        await run.end()
+        await run.end()
+    kinds = [type(one).__name__ for one in run.told if isinstance(one, TurnStarted | TurnEnded)]
+    assert kinds == ["TurnStarted", "TurnEnded"] * 2
+
+
+async def test_a_hook_that_denies_a_call_can_end_the_turn_too() -> None:
+    log = FakeLog()
+    provider = Replies(calls("echo"), DONE)
+    said = Said(before_call=HookWord(decision=HookDecision.DENY, reason="no", stop="enough"))
+    async with working(ports(provider, ECHO, log=log, hooks=said), log) as run:
+        outcome = await run.prompt()
+    assert (len(provider.requests), outcome.stop) == (1, TurnStop.CANCELLED)
+
+
+async def test_who_asks_from_another_task_hears_of_an_interrupt() -> None:
+    log = FakeLog()
+    asking: list[asyncio.Task[PersonReply]] = []
+
+    async def serve(output: Output) -> CallResult:
+        ask = ask_person.get()
+
+        async def elsewhere() -> PersonReply:
+            return await ask(Asked(text="Sure?"))
+
+        asking.append(asyncio.create_task(elsewhere()))
+        await asyncio.Event().wait()
+        return result_text(Outcome.OK, "")
+
+    async with working(ports(Replies(calls("ask"), DONE), FakeTool("ask", serve), log=log), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        async with asyncio.timeout(PATIENCE):
+            while not run.session.state.questions:
+                await asyncio.sleep(0.001)
+        await run.session.post(Interrupt())
+        await run.end()
+        async with asyncio.timeout(PATIENCE):
+            assert await asking[0] == PersonReply()
