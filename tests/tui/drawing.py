@@ -31,7 +31,7 @@ from treadle.tui.items import (
     TurnDone,
 )
 from treadle.tui.lines import Line, line
-from treadle.tui.prose import Growing
+from treadle.app.presentation.prose import Growing
 from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import Signs
 from treadle.tui.view import Retry, Spending, View

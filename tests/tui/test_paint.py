@@ -15,7 +15,7 @@ from treadle.tui.items import (
     ScreenItem,
 )
 from treadle.tui.paint import Painter
-from treadle.tui.prose import Growing
+from treadle.app.presentation.prose import Growing
 from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
 from treadle.tui.view import View

@@ -51,6 +51,7 @@ COMMANDS = MappingProxyType(
         "tools": "list the tools; show what a model reads about one",
         "doctor": "check the installation and the configured providers",
         "explain": "explain an error code",
+        "web": "work in the browser: a page that shows all sessions",
         "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
         "completion": "print a completion script for your shell",
         "docs": "print the generated pages: states, errors, schema",

@@ -31,7 +31,7 @@ from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, T
 _HELLO = 10.0
 """Seconds that a client has to say who it is."""
 
-_KINDS = frozenset({"tui", "mcp", "library"})
+_KINDS = frozenset({"tui", "mcp", "library", "web"})
 """The surfaces that attach from another process."""
 
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
