@@ -3,6 +3,7 @@
 import random
 import shutil
 import sqlite3
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -160,3 +161,23 @@ def test_a_folder_in_its_place_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     with pytest.raises(StoreError, match="cannot be opened"):
         Store(tmp_path / "db")
+
+
+def test_a_journal_that_goes_while_a_file_is_opened_is_none(tmp_path: Path) -> None:
+    path, done = tmp_path / "db", threading.Event()
+    Store(path).close()
+
+    def come_and_go() -> None:
+        journal = tmp_path / "db-wal"
+        while not done.is_set():
+            journal.touch()
+            journal.unlink()
+
+    going = threading.Thread(target=come_and_go)
+    going.start()
+    try:
+        found = {find_trouble(path) for _ in range(2_000)}
+    finally:
+        done.set()
+        going.join()
+    assert found == {""}

@@ -62,7 +62,7 @@ def find_trouble(path: Path) -> str:
     """
     if not path.exists():
         return ""
-    unclosed = _side(path, "-wal").exists() and _side(path, "-wal").stat().st_size > 0
+    unclosed = _has_journal(path)
     trouble = _judge_header(path, unclosed=unclosed)
     if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
         return trouble
@@ -159,8 +159,7 @@ def is_read_only(path: Path) -> bool:
     """Whether a database can be read here and not written: then it is read as it is, without a journal beside it."""
     if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return False
-    journal = _side(path, "-wal")
-    return not (journal.exists() and journal.stat().st_size > 0)
+    return not _has_journal(path)
 
 
 def connected_database(path: Path) -> sqlite3.Connection:
@@ -205,6 +204,14 @@ def newer_schema(path: Path, version: int) -> StoreError:
 
 def no_notice(_: str) -> None:
     """Take what nobody has to know."""
+
+
+def _has_journal(path: Path) -> bool:
+    """Whether a journal that holds something is beside a file; whoever closes the file last takes it away."""
+    try:
+        return _side(path, "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _side(path: Path, ending: str) -> Path:
