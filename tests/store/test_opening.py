@@ -4,6 +4,7 @@ import random
 import shutil
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -181,3 +182,15 @@ def test_a_journal_that_goes_while_a_file_is_opened_is_none(tmp_path: Path) -> N
         done.set()
         going.join()
     assert found == {""}
+
+
+def test_several_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
+    def open_it(path: Path, begin: threading.Barrier) -> None:
+        begin.wait()
+        Store(path).close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(60):
+            begin = threading.Barrier(4)
+            for opened in [pool.submit(open_it, tmp_path / str(number) / "db", begin) for _ in range(4)]:
+                opened.result()
