@@ -43,7 +43,7 @@ def can_ask(ctx: Context[Any]) -> bool:
     return found is not None and (found.form is not None or found.url is None)
 
 
-async def ask_person(ctx: Context[Any], task: ServedTask, go_on: GoOn) -> InputRequiredResult | None:
+async def ask_clients_user(ctx: Context[Any], task: ServedTask, go_on: GoOn) -> InputRequiredResult | None:
     """Have the client's user asked what the task waits for, one question after the other.
 
     Gives the next question where the call is to be made again with its answer. A form that was declined is a no; one

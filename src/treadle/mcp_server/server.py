@@ -16,7 +16,7 @@ from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.mcp_server.book import TaskBook, TaskRequest
-from treadle.mcp_server.elicit import ask_person, can_ask
+from treadle.mcp_server.elicit import ask_clients_user, can_ask
 from treadle.mcp_server.reports import DiffReport, SessionLine, TaskList, TaskReport, error_words, task_report
 from treadle.mcp_server.wording import (
     APPROVALS,
@@ -151,7 +151,7 @@ def _add_waiting(server: MCPServer[Any], book: TaskBook) -> None:
                     await book.whole(task.answer(answer, _client(ctx)))
                 await task.wait(wait_seconds, _teller(ctx))
 
-            return await ask_person(ctx, task, go_on) or task_report(task)
+            return await ask_clients_user(ctx, task, go_on) or task_report(task)
 
     @server.tool(title="Send a message", annotations=ToolAnnotations(destructive_hint=True, open_world_hint=True))
     async def send_message(
