@@ -1,7 +1,11 @@
 """Importing conversations: they become real sessions, whatever is broken in them, and bring no permissions."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +112,42 @@ def test_what_was_imported_is_skipped_and_what_grew_is_another_session(tmp_path:
     write_lines(file, [*claude_lines(), claude_entry("user", "More.", "u9", "a5")])
     taken(file)
     assert len(listed_sessions(None)) == 2
+
+
+def test_what_was_imported_is_skipped_whatever_the_clock_says(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    write_lines(file, [{**line, "timestamp": "2126-01-23T17:19:55.583Z"} for line in claude_lines()])
+    later = datetime(2126, 1, 23, 18, tzinfo=UTC).timestamp()
+    os.utime(file, (later, later))  # written before the clock was set back
+    taken(file)
+    assert "skipped" in taken(file)[0].text
+    assert only().id.startswith("21260123-171955-")
+
+
+def test_a_time_that_cannot_be_is_that_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    write_lines(file, [{**line, "timestamp": "9126-01-23T17:19:55.583Z"} for line in claude_lines()])
+    os.utime(file, (1_000_000, 1_000_000))
+    taken(file)
+    assert "skipped" in taken(file)[0].text
+    assert only().id.startswith("19700112-134640-")
+
+
+def test_two_processes_that_import_the_same_at_once_take_it_once(tmp_path: Path) -> None:
+    for number in range(20):
+        lines = [{**line, "sessionId": f"s{number}"} for line in claude_lines()]
+        write_lines(tmp_path / "t" / f"{number}.jsonl", lines)
+    code = (
+        "import sys; from pathlib import Path; from treadle.app.importing.session_import import import_sessions\n"
+        "print(*(one.text for one in import_sessions(Path(sys.argv[1])) if not one.problem), sep='\\n')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "t")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    ends = [one.communicate() for one in both]
+    assert [(one.returncode, err) for one, (_, err) in zip(both, ends, strict=True)] == [(0, "")] * 2
+    assert [len(out.splitlines()) for out, _ in ends] == [20, 20]
+    assert sum("skipped" in out for text, _ in ends for out in text.splitlines()) == 20
+    assert len(listed_sessions(None)) == 20
 
 
 def test_broken_lines_are_named_and_the_rest_is_taken(tmp_path: Path) -> None:
