@@ -3,8 +3,6 @@
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from tests.app.foreign_corpus import CLINE_CONVERSATION, claude_entry, claude_li
 from tests.store.sessions import event
 from treadle.app.compose import open_store
 from treadle.app.history.session_export import export_all, export_session
+from treadle.app.importing import session_import
 from treadle.app.importing.imported_log import ForeignMessage, ForeignSession, imported_log, merged
 from treadle.app.importing.session_import import ImportReport, import_sessions
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions
@@ -133,21 +132,29 @@ def test_a_time_that_cannot_be_is_that_of_the_file(tmp_path: Path) -> None:
     assert only().id.startswith("19700112-134640-")
 
 
-def test_two_processes_that_import_the_same_at_once_take_it_once(tmp_path: Path) -> None:
-    for number in range(20):
-        lines = [{**line, "sessionId": f"s{number}"} for line in claude_lines()]
-        write_lines(tmp_path / "t" / f"{number}.jsonl", lines)
-    code = (
-        "import sys; from pathlib import Path; from treadle.app.importing.session_import import import_sessions\n"
-        "print(*(one.text for one in import_sessions(Path(sys.argv[1])) if not one.problem), sep='\\n')"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "t")]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    ends = [one.communicate() for one in both]
-    assert [(one.returncode, err) for one, (_, err) in zip(both, ends, strict=True)] == [(0, "")] * 2
-    assert [len(out.splitlines()) for out, _ in ends] == [20, 20]
-    assert sum("skipped" in out for text, _ in ends for out in text.splitlines()) == 20
-    assert len(listed_sessions(None)) == 20
+@pytest.mark.parametrize("kind", ["foreign", "own"])
+def test_what_another_imports_in_the_same_moment_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    file = write_lines(tmp_path / "a.jsonl", claude_lines())
+    if kind == "own":
+        taken(file)
+        file.write_bytes(b"".join(export_session(only().id, "json")))
+        monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "other"))
+    looked: list[str] = []
+    known = session_import._known
+
+    def look(store: Store, session_id: str, events: int, chain: bytes) -> str:
+        looked.append(session_id)
+        found = known(store, session_id, events, chain)
+        if len(looked) == 1:
+            taken(file)
+        return found
+
+    monkeypatch.setattr(session_import, "_known", look)
+    (report,) = taken(file)
+    assert "skipped" in report.text
+    assert looked == [only().id] * 3
 
 
 def test_broken_lines_are_named_and_the_rest_is_taken(tmp_path: Path) -> None:
