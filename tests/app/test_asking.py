@@ -20,6 +20,7 @@ class Refusing:
     """A session that takes a moment to refuse every prompt."""
 
     def __init__(self) -> None:
+        self.heard: list[Notification] = []
         self.posted: list[Op] = []
         self.asked = asyncio.Event()
         self.left = asyncio.Event()
@@ -32,8 +33,8 @@ class Refusing:
 
     async def follow(self) -> AsyncIterator[Notification]:
         await self.left.wait()
-        return
-        yield
+        for notification in self.heard:
+            yield notification
 
     def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
         """Nothing is answered."""

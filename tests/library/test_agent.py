@@ -230,8 +230,8 @@ async def test_a_task_that_is_awaited_twice_and_followed_is_sent_once(folder: Pa
 
     async with Treadle(folder, model=scripted_model([Wait(seconds=0.05), "one"], "two")) as t:
         run = t.run("Say something.")
-        ends = await asyncio.gather(run._finish(), follow(run), run._finish())
-    assert ends == [run.result, TurnEnded(outcome=run.result.outcome), run.result]
+        ends = tuple(await asyncio.gather(run._finish(), follow(run), run._finish()))
+    assert ends == (run.result, TurnEnded(outcome=run.result.outcome), run.result)
     assert len([event for event in log_of(home) if isinstance(event.data, Prompt)]) == 1
 
 
