@@ -3,6 +3,8 @@
 import random
 import shutil
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -160,3 +162,35 @@ def test_a_folder_in_its_place_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     with pytest.raises(StoreError, match="cannot be opened"):
         Store(tmp_path / "db")
+
+
+def test_a_journal_that_goes_while_a_file_is_opened_is_none(tmp_path: Path) -> None:
+    path, done = tmp_path / "db", threading.Event()
+    Store(path).close()
+
+    def come_and_go() -> None:
+        journal = tmp_path / "db-wal"
+        while not done.is_set():
+            journal.touch()
+            journal.unlink()
+
+    going = threading.Thread(target=come_and_go)
+    going.start()
+    try:
+        found = {find_trouble(path) for _ in range(2_000)}
+    finally:
+        done.set()
+        going.join()
+    assert found == {""}
+
+
+def test_several_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
+    def open_it(path: Path, begin: threading.Barrier) -> None:
+        begin.wait()
+        Store(path).close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(60):
+            begin = threading.Barrier(4)
+            for opened in [pool.submit(open_it, tmp_path / str(number) / "db", begin) for _ in range(4)]:
+                opened.result()

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ SCHEMA = 8
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
+_WAITS = 10.0
+"""Seconds that others have to let the file go."""
+
 _CHECKED_AT_MOST = 64 * 1024 * 1024
 """Bytes up to which a file is looked through after a crash: about a quarter of a second."""
 
@@ -62,7 +66,7 @@ def find_trouble(path: Path) -> str:
     """
     if not path.exists():
         return ""
-    unclosed = _side(path, "-wal").exists() and _side(path, "-wal").stat().st_size > 0
+    unclosed = _has_journal(path)
     trouble = _judge_header(path, unclosed=unclosed)
     if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
         return trouble
@@ -89,7 +93,7 @@ def _judge_header(path: Path, *, unclosed: bool) -> str:
 
 def _look_through(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(path, timeout=10.0)) as connection:
+        with closing(sqlite3.connect(path, timeout=_WAITS)) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except UnicodeDecodeError as error:
         return str(unreadable_message(error))
@@ -137,7 +141,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
             require_current(connection, path)
             return connection
         path.chmod(0o600)
-        connection.execute("PRAGMA journal_mode=WAL")
+        _keep_journal(connection)
         connection.execute("PRAGMA foreign_keys=ON")
         if not is_current(connection, path):
             if (size := path.stat().st_size) > _LONG_TO_CONVERT:
@@ -155,20 +159,33 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
     return connection
 
 
+def _keep_journal(connection: sqlite3.Connection) -> None:
+    """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it."""
+    end = time.monotonic() + _WAITS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 def is_read_only(path: Path) -> bool:
     """Whether a database can be read here and not written: then it is read as it is, without a journal beside it."""
     if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return False
-    journal = _side(path, "-wal")
-    return not (journal.exists() and journal.stat().st_size > 0)
+    return not _has_journal(path)
 
 
 def connected_database(path: Path) -> sqlite3.Connection:
     """Connect to a database; raises `sqlite3.Error`."""
     if is_read_only(path):
         place = f"{path.absolute().as_uri()}?immutable=1"
-        return sqlite3.connect(place, isolation_level=None, check_same_thread=False, timeout=10.0, uri=True)
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+        return sqlite3.connect(place, isolation_level=None, check_same_thread=False, timeout=_WAITS, uri=True)
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_WAITS)
 
 
 def require_current(connection: sqlite3.Connection, path: Path) -> None:
@@ -205,6 +222,14 @@ def newer_schema(path: Path, version: int) -> StoreError:
 
 def no_notice(_: str) -> None:
     """Take what nobody has to know."""
+
+
+def _has_journal(path: Path) -> bool:
+    """Whether a journal that holds something is beside a file; whoever closes the file last takes it away."""
+    try:
+        return _side(path, "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _side(path: Path, ending: str) -> Path:

@@ -246,6 +246,8 @@ class Watchers:
 
     def _say(self) -> None:
         self._flush = None
+        if self._held:
+            return
         listed = self._listed()
         said = [one for one in self._ready() if one.id in listed]
         if said:

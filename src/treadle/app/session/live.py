@@ -304,7 +304,13 @@ class LiveSession:
             raise
 
     async def __aenter__(self) -> Self:
-        await self._store.acquire(self.id)
+        try:
+            await self._store.acquire(self.id)
+        except BaseException:
+            with suppress(TreadleError):
+                await self._store.release(self.id)
+            self._store.close()
+            raise
         if self.servers is not None:
             self.servers.hub.start()
         self._tasks = [
@@ -390,7 +396,5 @@ class LiveSession:
 
 
 def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:
-    error: TreadleError | BaseExceptionGroup[TreadleError] = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
