@@ -1,6 +1,7 @@
 """What a session makes of its servers: which tools are offered when, and what the model is told of servers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +47,17 @@ async def test_tools_come_and_go_between_steps_and_take_no_names(tmp_path: Path)
         await until(lambda: tools["mcp__fake__echo"] is not first["mcp__fake__echo"])
         assert tools["mcp__fake__big"] is first["mcp__fake__big"]
         assert "changed since" in servers_of(hub).left_out()["mcp__fake__echo"]
+
+
+async def test_who_looks_at_all_tools_while_one_goes_sees_those_of_one_moment(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake()) as hub:
+        all_of_them, moments = hub.tools(), iter(range(100))
+        shrinking = SimpleNamespace(
+            tools=lambda: {name: all_of_them[name] for name in list(all_of_them)[: 5 - next(moments)]}, plans=()
+        )
+        tools = servers_of(shrinking).tools({})
+        assert len([tool for tool in tools.values() if tool.spec.name.startswith("mcp__")]) == 5
+        assert len([name for name, _ in tools.items() if name.startswith("mcp__")]) == 4
 
 
 async def test_schemas_are_sent_up_to_a_bound_that_the_window_sets(tmp_path: Path) -> None:

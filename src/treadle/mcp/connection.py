@@ -16,6 +16,7 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from treadle.mcp.callbacks import Callbacks, ServerHost
 from treadle.mcp.declaring import declared_tool
 from treadle.mcp.program import ServerProgram, start_program
+from treadle.mcp.server_tool import ServerSaidError
 from treadle.mcp.states import Declared, DeclaredPrompt, ServerPlan, ServerState
 from treadle.mcp.transports import (
     BoundedTransport,
@@ -42,11 +43,15 @@ _STEADY = 60.0
 
 _LONGEST_SAID = 2_000
 _RECONNECT_PATIENCE = 10.0
-_CLOSED, _INVALID = -32000, -32600
+_RELIST_PAUSE = 0.2
+"""Seconds between two looks at what a server has: some announce each of their tools alone, and some never stop."""
+
+_ENDED = (types.CONNECTION_CLOSED, "Connection closed")
+_FORGOTTEN = (types.INVALID_REQUEST, "Session terminated")
+"""What the SDK says by itself; its codes are also those of servers."""
 
 
-class ServerSaidError(ToolError):
-    """What went wrong, in the words of a server."""
+_WRONG = (RuntimeError, ValueError, LookupError, httpx2.HTTPError, anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
 class ServerConnection:
@@ -73,6 +78,7 @@ class ServerConnection:
         self._ending = asyncio.Event()
         self._again = asyncio.Event()
         self._stale = False
+        self._had_connection = False
         self._clocks: set[asyncio.Timeout] = set()
         self._callbacks = Callbacks(plan, host, self.paused)
 
@@ -88,24 +94,19 @@ class ServerConnection:
             if time.monotonic() - began > _STEADY and self.settled.is_set():
                 attempts = iter(_RETRIES)
             pause = next(attempts, None) if self._had_connection or self._may_pass() else None
+            self.settled.set()
             if pause is None:
                 self._set(ServerState.FAILED, why)
-                self.settled.set()
-                await _first_of(self._ending, self._again)
-                self._again.clear()
                 attempts = iter(_RETRIES)
-                continue
-            self.restarts += 1
-            self.settled.set()
-            self._set(ServerState.RECONNECTING, why)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), pause)
+            else:
+                self.restarts += 1
+                self._set(ServerState.RECONNECTING, why)
+            await _first_of(self._ending, self._again, seconds=pause)
+            self._again.clear()
         if isinstance(self._early, ServerProgram):
             await self._early.close()
         self._set(ServerState.CLOSED, "")
         self.settled.set()
-
-    _had_connection = False
 
     def end(self) -> None:
         """Let the owner close the connection."""
@@ -131,7 +132,7 @@ class ServerConnection:
                 async with places:
                     if self._ending.is_set():
                         return ""
-                    if not self._had_connection:
+                    if self.state is not ServerState.RECONNECTING:
                         self._set(ServerState.CONNECTING, "")
                     async with asyncio.timeout(self.plan.server.connect_seconds) as limit:
                         self._connecting = limit
@@ -180,6 +181,7 @@ class ServerConnection:
         self.protocol = client.protocol_version
         info = client.server_info
         self.version = "" if info is None else visible(f"{info.name} {info.version}")
+        self._again.clear()
         self._set(ServerState.CONNECTED, "")
         self.settled.set()
 
@@ -241,6 +243,7 @@ class ServerConnection:
                         async with asyncio.timeout(self.plan.server.connect_seconds):
                             await self._learn(client)
                         self._host.relisted(self)
+                    await _first_of(self._ending, self._broken, seconds=_RELIST_PAUSE)
             listening.cancel()
 
     async def _listen(self, client: Client) -> None:
@@ -257,10 +260,10 @@ class ServerConnection:
         tools: Sequence[Any] = ()
         prompts: Sequence[Any] = ()
         if has.tools is not None:
-            tools = await _all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
+            tools = await all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
         if has.prompts is not None:
             with suppress(MCPError):
-                prompts = await _all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
+                prompts = await all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
         self.declared = Declared(
             tools=[declared_tool(one.model_dump(by_alias=True, exclude_none=True, mode="json")) for one in tools],
             prompts=[
@@ -306,25 +309,26 @@ class ServerConnection:
                     "asked to stop. Continue without it."
                 ) from error
             except MCPError as error:
-                if error.code == _INVALID and error.message == "Session terminated":
+                said = (error.code, error.message)
+                if said == _FORGOTTEN:
                     self._client = None
                     self._broken.set()
                     if not last:
                         continue
-                if error.code == _CLOSED:
+                if said == _ENDED:
                     self._broken.set()
                     raise ToolError(
                         f"{self._name} ended during this call, and its effects are not known. It is being restarted. "
                         "Check what was done before you call it again."
                     ) from error
                 raise self._said("refused", visible(error.message)) from error
-            except (RuntimeError, ValueError, LookupError, httpx2.HTTPError, anyio.ClosedResourceError) as error:
+            except _WRONG as error:
                 raise self._said("gave a wrong answer", error_reason(error)) from error
             finally:
                 self._clocks.discard(clock)
         raise ToolError(f"{self._name} ended the session twice. Continue without it.")
 
-    def _said(self, what: str, text: str) -> "ServerSaidError":
+    def _said(self, what: str, text: str) -> ServerSaidError:
         """Make the error for what a server did, with its words marked as such."""
         marked = mark_untrusted(text[:_LONGEST_SAID], f"MCP server {self.plan.server.name}")
         return ServerSaidError(f"{self._name} {what}:\n{marked}\nCheck the arguments, or continue without it.")
@@ -349,20 +353,21 @@ class ServerConnection:
         return self._network is not None and not self._network.refused
 
     def again(self) -> None:
-        """Try once more to connect where that was given up."""
-        self._again.set()
+        """Connect anew: now where that was given up or is tried later, or after this connection."""
+        (self._broken if self.state is ServerState.CONNECTED else self._again).set()
 
 
-async def _first_of(*events: asyncio.Event) -> None:
+async def _first_of(*events: asyncio.Event, seconds: float | None = None) -> None:
+    """Wait until one of them is set, for so many seconds at most."""
     waits = [asyncio.ensure_future(event.wait()) for event in events]
     try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=seconds)
     finally:
         for wait in waits:
             wait.cancel()
 
 
-async def _all_pages(page: Callable[[str | None], Awaitable[Any]], kind: str) -> list[Any]:
+async def all_pages(page: Callable[[str | None], Awaitable[Any]], kind: str) -> list[Any]:
     """Give what is listed on all pages, within bounds."""
     found: list[Any] = []
     cursor: str | None = None

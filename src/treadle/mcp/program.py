@@ -122,7 +122,7 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 async def start_program(start: ProgramStart) -> ServerProgram:
-    """Start a program; needs a running event loop. Raises `ToolError`."""
+    """Start a program; needs a running event loop. Raises `ToolError`, `OSError`, or `ValueError` for a NUL in it."""
     line = f"cd {shlex.quote(start.directory)} && exec {shlex.join(start.argv)}"
     setup = start.set_up(line)
     _keep_newest(start.spool)
@@ -156,6 +156,8 @@ async def started_early(plan: "ServerPlan") -> "ServerProgram | ToolError | None
         return None if plan.program is None else await start_program(plan.program())
     except ToolError as error:
         return error
+    except (OSError, ValueError) as error:
+        return ToolError(f"It could not be started: {error}.")
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
@@ -164,7 +166,8 @@ def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
     try:
         for _ in range(2):
             made += os.pipe()
-        made[0], made[3] = _moved(made[0]), _moved(made[3])
+        made[0] = _moved(made[0])
+        made[3] = _moved(made[3])
     except OSError as error:
         for each in made:
             os.close(each)
