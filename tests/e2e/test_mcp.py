@@ -136,6 +136,29 @@ async def test_a_changed_tool_is_left_out_until_it_is_approved(place: Place) -> 
     assert "echo {}" in results[0]
 
 
+async def test_only_what_was_shown_is_approved(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.configure(fake={"command": sys.executable, "args": [str(FAKE), "changes"], "env": {"FAKE_STATE": "state"}})
+    place.trust()
+    shown = await place.mcp("tools", "fake", "--approve")
+    assert ("A tool." in shown.out, "Approved 5 tools" in shown.out) == (True, True)
+    assert "  [changed" in (await place.mcp("tools", "fake")).out
+
+
+async def test_names_of_a_server_do_not_steer_the_terminal(place: Place) -> None:
+    added = await place.add("steers")
+    assert ("\x1b" in added.out, "\\x1b[2Jx (not used: it only runs as a task" in added.out) == (False, True)
+
+
+async def test_a_tool_that_is_not_allowed_has_no_other_name(place: Place) -> None:
+    assert (await place.add()).code == 0
+    flags = ("--tool-protocol", "xml", "--disallowed-tools", "mcp__fake__echo")
+    ways = (("fake", "echo"), ("fake", "mcp__fake__echo"), ("other", "mcp__fake__echo"), ("", "mcp__fake__echo"))
+    turns = [calls("use_mcp_tool", server_name=server, tool_name=tool) for server, tool in ways]
+    _, results, _ = await place.work(*turns, flags=flags)
+    assert ["echo {}" in result for result in results] == [False] * 4
+
+
 async def test_the_first_use_of_a_tool_asks_in_the_widest_mode(place: Place) -> None:
     place.configure(fake={"command": sys.executable, "args": [str(FAKE)]})
     _, results, requests = await place.work(calls("mcp__fake__echo"))

@@ -45,6 +45,8 @@ def listed() -> list[dict[str, object]]:
         tools += [tool("a.b"), tool("a_b"), tool("x" * 200)]
     if "task" in SAID:
         tools.append(tool("task", execution={"taskSupport": "required"}))
+    if "steers" in SAID:
+        tools.append(tool("\x1b[2Jx", execution={"taskSupport": "required"}))
     if "refuses" in SAID:
         tools.append(tool("refuse"))
     if "resources" in SAID:

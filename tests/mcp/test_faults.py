@@ -3,18 +3,16 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
 from treadle.mcp.framing import Frames, TooLong
+from treadle.mcp.program import ProgramStart
 from treadle.mcp.states import PinState, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Origin, Outcome, Risk
-
-NEVER: Any = None
 
 
 async def test_a_server_that_does_not_start_is_marked_failed_with_the_reason(tmp_path: Path) -> None:
@@ -28,7 +26,11 @@ async def test_a_server_that_does_not_start_is_marked_failed_with_the_reason(tmp
 
 async def test_a_command_that_no_system_takes_stops_no_other_server(tmp_path: Path) -> None:
     wrong = McpServer(name="wrong", command="sh", args=("a\0b",))
-    nowhere = plan_of(fake(name="nowhere"), tmp_path, program=lambda: Path("/proc/x").mkdir() or NEVER)
+
+    def nothing() -> ProgramStart:
+        raise NotADirectoryError(20, "Not a directory", "/proc/x")
+
+    nowhere = plan_of(fake(name="nowhere"), tmp_path, program=nothing)
     async with hub_of(tmp_path, wrong, nowhere, fake()) as hub:
         states = [one.state for one in hub.health()]
         assert states == [ServerState.FAILED, ServerState.FAILED, ServerState.CONNECTED]

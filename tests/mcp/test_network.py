@@ -4,6 +4,8 @@ import asyncio
 import json
 import subprocess
 import threading
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,6 +35,7 @@ class Web:
         self.granted: set[str] = set()
 
     signs_in = False
+    packs = False
     refreshes = 0
 
     def signing_in(self, path: str, base: str) -> dict[str, Any] | None:
@@ -81,6 +84,12 @@ class Web:
                 return 202, None
 
 
+def packed(size: int) -> bytes:
+    """So many MiB, once they are unpacked."""
+    packer = zlib.compressobj(wbits=31)
+    return b"".join([*(packer.compress(b" " * 65_536) for _ in range(size * 16)), packer.flush()])
+
+
 @contextmanager
 def served(web: Web) -> Iterator[str]:
     """Serve it; gives its address."""
@@ -124,14 +133,18 @@ def served(web: Web) -> Iterator[str]:
                 if result is None
                 else json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
             )
-            if web.events and message["method"] == "tools/call":
+            if web.packs and message["method"] == "tools/call":
+                self._send(status, packed(64), encoding="gzip")
+            elif web.events and message["method"] == "tools/call":
                 self._send(status, b"event: message\ndata: " + body + b"\n\n", "text/event-stream")
             else:
                 self._send(status, body)
 
-        def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        def _send(self, status: int, body: bytes, kind: str = "application/json", encoding: str = "") -> None:
             self.send_response(status)
             self.send_header("content-type", kind)
+            if encoding:
+                self.send_header("content-encoding", encoding)
             self.send_header("content-length", str(len(body)))
             self.send_header("mcp-session-id", f"session-{web.begun}")
             self.end_headers()
@@ -249,3 +262,19 @@ async def test_signing_in_comes_back_by_itself_or_is_pasted_and_lasts(tmp_path: 
         kept.write_text(json.dumps(table))
         assert (await program.run("mcp", "test", "web", cwd=tmp_path)).code == 0
         assert web.refreshes == 1
+        assert (await program.run("mcp", "remove", "web", cwd=tmp_path)).code == 0
+        assert json.loads(kept.read_text())["keys"] == {}
+
+
+async def test_an_answer_that_grows_when_it_is_unpacked_is_not_read(tmp_path: Path) -> None:
+    web = Web()
+    web.packs = True
+    with served(web) as url:
+        async with hub_of(tmp_path, at(url, call_seconds=20)) as hub:
+            tracemalloc.start()
+            (ended,) = await asyncio.gather(call(hub, "mcp__web__read"), return_exceptions=True)
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert isinstance(ended, ToolError) or getattr(ended, "outcome", None) is Outcome.FAILED
+            assert most < 8 * 1024 * 1024
+        assert {found["Accept-Encoding"] for found in web.headers} == {"identity"}

@@ -224,9 +224,13 @@ def _question(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:  # noqa
 
 
 def _of_server(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:  # noqa: ARG001
+    from treadle.mcp.declaring import slug_of, tool_name
+
     given = arguments.get("arguments") or {}
     read = json.loads(given) if isinstance(given, str) else dict(given)
-    yield ClaudeCall(name=f"mcp__{arguments['server_name']}__{arguments['tool_name']}", input=read)
+    slug, tool = slug_of(arguments["server_name"], {}), arguments["tool_name"]
+    # Both may be named as they are themselves or as the model has them: it is the same call.
+    yield ClaudeCall(name=tool if tool.startswith(f"mcp__{slug}__") else tool_name(slug, tool, {}), input=read)
 
 
 _CALLS: Mapping[str, Callable[[_Arguments, str], Iterator[ClaudeCall]]] = MappingProxyType(

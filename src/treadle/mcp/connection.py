@@ -211,7 +211,7 @@ class ServerConnection:
                 timeout = httpx2.Timeout(server.connect_seconds, read=None)
                 self._network = BoundedTransport()
                 client = httpx2.AsyncClient(
-                    headers=server.headers,
+                    headers={"Accept-Encoding": "identity", **server.headers},
                     timeout=timeout,
                     transport=self._network,
                     auth=self._host.sign_in(self.plan),

@@ -229,9 +229,7 @@ class AccessResource(Struct, frozen=True):
         return await _answer(self.hub, server, listed)
 
 
-async def _answer(
-    hub: McpHub, server: str, ask: "Callable[[ServerConnection], Awaitable[CallResult]]"
-) -> CallResult:
+async def _answer(hub: McpHub, server: str, ask: "Callable[[ServerConnection], Awaitable[CallResult]]") -> CallResult:
     try:
         return await hub.request(server, ask)
     except ServerSaidError as error:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import ServerHealth, ServerPlan, ServerState
@@ -65,5 +66,6 @@ def _target(plan: ServerPlan) -> str:
     """Say what a server is, without what may be a secret in its arguments or its address."""
     server = plan.server
     if server.transport in (ServerTransport.HTTP, ServerTransport.SSE):
-        return visible(server.url.partition("?")[0])
+        address = urlsplit(server.url)
+        return visible(f"{address.scheme}://{address.netloc.rpartition('@')[2]}")
     return visible(Path(server.command).name) if server.command else "inside"

@@ -73,9 +73,7 @@ class ToolTable:
         for plan in self._plans:
             for declared in self._declared.get(plan.slug, Declared()).tools:
                 name = tool_name(plan.slug, declared.name, taken)
-                made = server_tool(
-                    name, plan, declared, _pin_state(self._pins[plan.slug], declared), call=self._call
-                )
+                made = server_tool(name, plan, declared, _pin_state(self._pins[plan.slug], declared), call=self._call)
                 before = self.tools.get(name)
                 found[name] = before if before is not None and _same(before, made) else made
                 self._tell_changed(made)

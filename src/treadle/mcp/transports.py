@@ -135,6 +135,8 @@ def network_transport(url: str, client: httpx2.AsyncClient, *, events: bool) -> 
 class BoundedTransport(httpx2.AsyncHTTPTransport):
     """Reads answers that are no stream of events only up to the bound. Raises `httpx2.ReadError` beyond it.
 
+    An answer that is packed is refused: how large it is shows only when it is unpacked.
+
     `refused` is the status of an answer that wanted somebody to sign in; 0 for none.
     """
 
@@ -145,6 +147,9 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
         response = await super().handle_async_request(request)
         if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
             self.refused = response.status_code
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise httpx2.ReadError("the answer is packed, which was not asked for", request=request)
         if "text/event-stream" not in response.headers.get("content-type", ""):
             response.stream = _Bounded(response.stream, request)
         return response

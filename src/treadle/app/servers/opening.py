@@ -86,6 +86,7 @@ def open_hub(
         version=__version__,
         tell=surface.tell,
         read_image=image_of,
+        redact=lambda text: place.redactor().redact(text),
         roots=(str(place.trust.workspace), *place.roots),
         taken=surface.taken,
         sample=surface.sample,

@@ -24,7 +24,7 @@ from treadle.mcp.fixed_tools import (
     written_prompt,
 )
 from treadle.mcp.hub import McpHub
-from treadle.mcp.server_tool import ServerTool, parsed_arguments
+from treadle.mcp.server_tool import parsed_arguments
 from treadle.mcp.states import PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
