@@ -76,6 +76,14 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+def system_of(request: Any) -> str:
+    return "\n\n".join(block["text"] for block in request.body["system"])
+
+
+def text_of(request: Any) -> str:
+    return "".join(block.get("text", "") for message in request.body["messages"] for block in message["content"])
+
+
 def offered(requests: Any) -> set[str]:
     return {tool["name"] for tool in requests[0].body["tools"]}
 
@@ -96,6 +104,36 @@ async def test_a_server_that_was_added_is_called_as_the_mode_allows(place: Place
     assert "is 5." in results[1]
     assert ended.code != Exit.DONE
     assert left_of("server-everything") == []
+
+
+@needs_node
+async def test_what_an_approved_server_says_of_its_use_is_sent_once_with_the_prompt(place: Place) -> None:
+    server = peer("everything")
+    place.configure(every={"command": server.command, "args": list(server.args)})
+    heading = "# MCP server every\n\nWhat the server says about the use of its tools and resources:"
+    _, _, requests = await place.work()
+    assert heading not in system_of(requests[0])
+    shown = (await place.mcp("tools", "every", "--approve")).out
+    assert "Instructions for the model  [new]\n  # Everything Server" in shown
+    for flags in ((), ("--tool-protocol", "xml")):
+        _, _, requests = await place.work(calls("list_files", path="."), flags=flags)
+        assert [system_of(one).count(heading) for one in requests] == [1, 1]
+        assert requests[0].body["system"] == requests[1].body["system"]
+        assert system_of(requests[0]).count('<untrusted_content from="MCP server every">\n# Everything Server') == 1
+        assert "# Everything Server" not in json.dumps(requests[1].body["messages"])
+
+
+@needs_node
+async def test_a_resource_that_changed_after_it_was_read_is_told_with_the_next_step(place: Place) -> None:
+    server = peer("everything")
+    assert (await place.mcp("add", "every", "--", server.command, *server.args)).code == 0
+    uri = "demo://resource/dynamic/text/1"
+    read = calls("access_mcp_resource", server_name="every", uri=uri)
+    change, wait = calls("mcp__every__toggle-subscriber-updates"), calls("execute_command", command="sleep 1")
+    _, results, requests = await place.work(read, change, *(wait for _ in range(8)))
+    assert "Resource 1" in results[0]
+    note = f"<note>\nMCP servers: the resource {uri} of every changed since it was read.\n</note>"
+    assert [text_of(one).count(note) for one in requests][-1] == 1
 
 
 async def test_nothing_is_added_that_cannot_be_connected_to(place: Place) -> None:

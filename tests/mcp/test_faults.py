@@ -102,8 +102,8 @@ async def test_a_server_that_is_not_there_is_named_with_the_reason(tmp_path: Pat
     plan = plan_of(fake(name="unset"), tmp_path, problem="the variable A is not set")
     async with hub_of(tmp_path, plan, fake(name="off", enabled=False), fake()) as hub:
         for name, why in (
-            ("unset", "The MCP server unset cannot be used: the variable A is not set."),
-            ("off", "The MCP server off cannot be used: it is disabled."),
+            ("unset", "The MCP server unset cannot be used: the variable A is not set. Continue without it."),
+            ("off", "The MCP server off cannot be used: it is disabled. Continue without it."),
             ("none", "There is no MCP server 'none'. Use one of: unset, off, fake."),
         ):
             with pytest.raises(ToolError) as raised:

@@ -138,6 +138,8 @@ def _add(arguments: argparse.Namespace) -> int:
     unused = [f"{name} ({said})" for name, said in health.tools.items() if said.startswith("not used")]
     sys.stdout.write(f"Added {arguments.name} with {len(health.tools)} tools, approved as they are now.\n")
     sys.stdout.writelines(f"  {harmless(line)}\n" for line in unused)
+    if health.instructions:
+        sys.stdout.write(f"Its instructions for the model are approved, too: treadle mcp tools {arguments.name}\n")
     return 0
 
 

@@ -48,6 +48,10 @@ class ServerHost(Protocol):
         """Take note that a server has other tools or prompts."""
         ...
 
+    def updated(self, plan: ServerPlan, uri: str) -> None:
+        """Take note that a resource, which was read, changed."""
+        ...
+
     def exchanging(self, exchange: Exchange) -> Exchange:
         """Give the exchange as it can be called from here."""
         ...

@@ -11,10 +11,10 @@ import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated, SubscriptionLost
 
 from treadle.mcp.callbacks import Callbacks, ServerHost
-from treadle.mcp.declaring import declared_tool
+from treadle.mcp.declaring import declared_tool, shortened
 from treadle.mcp.program import ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError
 from treadle.mcp.states import Declared, DeclaredPrompt, ServerPlan, ServerState
@@ -46,6 +46,11 @@ _RECONNECT_PATIENCE = 10.0
 _RELIST_PAUSE = 0.2
 """Seconds between two looks at what a server has: some announce each of their tools alone, and some never stop."""
 
+_LISTEN_PAUSE = 30.0
+_MOST_WATCHED = 50
+"""Resources of a server whose changes are told."""
+
+_LONGEST_INSTRUCTIONS = 2_000
 _ENDED = (types.CONNECTION_CLOSED, "Connection closed")
 _FORGOTTEN = (types.INVALID_REQUEST, "Session terminated")
 """What the SDK says by itself; its codes are also those of servers."""
@@ -79,6 +84,10 @@ class ServerConnection:
         self._again = asyncio.Event()
         self._stale = False
         self._had_connection = False
+        self._watched: dict[str, bool] = {}
+        """Resources that were read, and whether it was told since that they changed; the one read last is the last."""
+        self._subscribed: set[str] = set()
+        self._rewatch = False
         self._clocks: set[asyncio.Timeout] = set()
         self._callbacks = Callbacks(plan, host, self.paused)
 
@@ -181,6 +190,7 @@ class ServerConnection:
         self.protocol = client.protocol_version
         info = client.server_info
         self.version = "" if info is None else visible(f"{info.name} {info.version}")
+        self._subscribed.clear()
         self._again.clear()
         self._set(ServerState.CONNECTED, "")
         self.settled.set()
@@ -225,8 +235,9 @@ class ServerConnection:
         """Take note of a change of what the server has; it is listed again by the owner."""
         kinds = (types.ToolListChangedNotification, types.PromptListChangedNotification)
         if isinstance(message, kinds):
-            self._stale = True
-            self._changed.set()
+            self._relist()
+        elif isinstance(message, types.ResourceUpdatedNotification):
+            self._updated(str(message.params.uri))
         elif isinstance(message, Exception):
             self._host.log(self.plan, f"trouble: {error_reason(message)}")
 
@@ -237,6 +248,10 @@ class ServerConnection:
             while not (self._ending.is_set() or self._broken.is_set()):
                 await _first_of(self._ending, self._broken, self._changed)
                 self._changed.clear()
+                if self._rewatch:
+                    self._rewatch = False
+                    listening.cancel()
+                    listening = tasks.create_task(self._listen(client))
                 if self._stale and not self._broken.is_set():
                     self._stale = False
                     with suppress(MCPError, TimeoutError):
@@ -246,13 +261,63 @@ class ServerConnection:
                     await _first_of(self._ending, self._broken, seconds=_RELIST_PAUSE)
             listening.cancel()
 
+    def _relist(self) -> None:
+        self._stale = True
+        self._changed.set()
+
     async def _listen(self, client: Client) -> None:
-        """Hear of changes where the protocol has no other way."""
-        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
-                async for _ in changes:
-                    self._stale = True
-                    self._changed.set()
+        """Hear of changes over a stream, where the protocol has one; else subscribe to each resource."""
+        while True:
+            try:
+                async with client.listen(
+                    tools_list_changed=True, prompts_list_changed=True, resource_subscriptions=tuple(self._watched)
+                ) as changes:
+                    async for change in changes:
+                        if isinstance(change, ResourceUpdated):
+                            self._updated(str(change.uri))
+                        else:
+                            self._relist()
+            except ListenNotSupportedError:
+                await self._subscribe(client)
+                return
+            except MCPError:
+                return
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await asyncio.sleep(_LISTEN_PAUSE)
+            self._relist()  # what changed meanwhile was not told
+
+    async def _subscribe(self, client: Client) -> None:
+        gone, new = self._subscribed - self._watched.keys(), self._watched.keys() - self._subscribed
+        self._subscribed = set(self._watched)
+        requests: list[types.Request[Any, Any]] = [
+            *(types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri)) for uri in gone),
+            *(types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri)) for uri in new),
+        ]
+        for request in requests:
+            with suppress(MCPError, TimeoutError):
+                async with asyncio.timeout(self.plan.server.call_seconds):
+                    await client.session.send_request(request, types.EmptyResult)
+
+    def watch(self, uri: str) -> None:
+        """Hear from now on when this resource changes, which was just read; where the server can tell that."""
+        has = None if self._client is None else self._client.server_capabilities.resources
+        if has is None or not has.subscribe:
+            return
+        known = self._watched.pop(uri, None) is not None
+        self._watched[uri] = False
+        if not known:
+            if len(self._watched) > _MOST_WATCHED:
+                del self._watched[next(iter(self._watched))]
+            self._rewatch = True
+            self._changed.set()
+
+    def _updated(self, uri: str) -> None:
+        """Tell once of each resource that changed, or that holds what changed, until it is read again."""
+        for one, told in self._watched.items():
+            if not told and (uri == one or uri.startswith(f"{one.rstrip('/')}/")):
+                self._watched[one] = True
+                self._host.updated(self.plan, one)
 
     async def _learn(self, client: Client) -> None:
         """List what the server has."""
@@ -275,6 +340,7 @@ class ServerConnection:
                 for one in prompts
             ],
             resources=has.resources is not None,
+            instructions=shortened(visible(client.instructions or "").strip(), _LONGEST_INSTRUCTIONS),
         )
 
     @contextmanager

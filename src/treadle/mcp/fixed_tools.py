@@ -199,6 +199,7 @@ class AccessResource(Struct, frozen=True):
             from treadle.mcp.results import resource_result
 
             found = await connection.ask(lambda client: client.read_resource(uri))
+            connection.watch(uri)
             return await asyncio.to_thread(resource_result, found, server, self.read_image)
 
         return await _answer(self.hub, server, read)

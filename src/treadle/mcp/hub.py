@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from treadle.mcp.health import first_state, server_health, write_server_log
 from treadle.mcp.hub_ports import HubPorts
 from treadle.mcp.program import started_early
 from treadle.mcp.server_tool import ServerSaidError, ServerTool
-from treadle.mcp.states import DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
+from treadle.mcp.states import Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
 from treadle.mcp.tool_table import ToolTable
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult
@@ -37,6 +38,8 @@ _HEAD_START = 0.15
 
 _LONGEST_CLOSE = 5.0
 _LONGEST_ASKED = 3_000
+_LONGEST_URI = 300
+_OF_URIS = ":/?#[]@!$&'()*+,;=%~"
 _MOST_SHOWN = 200
 """Lines of one call that are shown live."""
 
@@ -123,7 +126,7 @@ class McpHub:
 
     def health(self) -> tuple[ServerHealth, ...]:
         """Say how each server is doing."""
-        return tuple(server_health(plan, self._connections.get(plan.slug), self.tools()) for plan in self.plans)
+        return tuple(server_health(plan, self._connections.get(plan.slug), self.table) for plan in self.plans)
 
     def resources_of(self) -> tuple[str, ...]:
         """Name the servers that have resources."""
@@ -138,7 +141,7 @@ class McpHub:
         if tool.pinned is PinState.CHANGED:
             raise ToolError("Not run: its declaration changed since it was approved. Continue without it.")
         if tool.pinned is PinState.NEW:
-            await self._there(lambda: self.table.pin(tool.plan, (tool.declared,)))
+            await self._there(lambda: self.table.approve(tool.plan, Declared(tools=(tool.declared,))))
         running = _Running(output, ask_person.get())
         calls = self._running.setdefault(tool.plan.slug, [])
         calls.append(running)
@@ -148,14 +151,14 @@ class McpHub:
             calls.remove(running)
 
     def approve(self, name: str) -> tuple[str, ...]:
-        """Take a person's yes to all tools that a server has now; gives their names. To be called in a thread.
+        """Take a yes to all that a server declares now; gives the names of its tools. To be called in a thread.
 
         Raises `ToolError`.
         """
         connection = self._named(name)
-        tools = connection.declared.tools
-        asyncio.run_coroutine_threadsafe(self.table.pin(connection.plan, tools, others=False), self._loop).result()
-        return tuple(one.name for one in tools)
+        declared = connection.declared
+        asyncio.run_coroutine_threadsafe(self.table.approve(connection.plan, declared, only=True), self._loop).result()
+        return tuple(one.name for one in declared.tools)
 
     async def request(self, name: str, ask: Callable[["ServerConnection"], Awaitable[_T]]) -> _T:
         """Ask a server something, in the servers' loop. Raises `ToolError`."""
@@ -179,7 +182,7 @@ class McpHub:
         for plan in self.plans:
             if name in (plan.server.name, plan.slug):
                 why = plan.problem or ("it is still starting" if plan.server.enabled else "it is disabled")
-                raise ToolError(f"The MCP server {visible(name)} cannot be used: {visible(why)}.")
+                raise ToolError(f"The MCP server {visible(name)} cannot be used: {visible(why)}. Continue without it.")
         known = ", ".join(visible(plan.server.name) for plan in self.plans)
         raise ToolError(f"There is no MCP server {visible(name)!r}. Use one of: {known}.", invalid=True)
 
@@ -288,6 +291,12 @@ class McpHub:
         """Take note that a server has other tools or prompts."""
         self.log(connection.plan, "its tools or prompts changed")
         self.table.learn(connection.plan, connection.declared)
+
+    def updated(self, plan: ServerPlan, uri: str) -> None:
+        """Take note that a resource, which the model read, changed."""
+        self.news.append(
+            f"the resource {quote(uri[:_LONGEST_URI], safe=_OF_URIS)} of {plan.slug} changed since it was read"
+        )
 
     def exchanging(self, exchange: Exchange) -> Exchange:
         """Give the exchange as it can be called in the servers' loop."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from treadle.mcp.declaring import tool_name
 from treadle.mcp.hub_ports import HubPorts
+from treadle.mcp.pins import Approved, approved_by
 from treadle.mcp.server_tool import RunServerTool, ServerTool, server_tool
 from treadle.mcp.states import Declared, DeclaredTool, PinState, ServerPlan
 from treadle.protocol.errors import StoreError
@@ -30,50 +31,67 @@ class ToolTable:
         self._tell = tell
         self._call = call
         self._declared: dict[str, Declared] = {}
-        self._pins: dict[str, dict[str, str]] = {}
-        self._vouched: dict[str, dict[str, str]] = {}
+        self._approved: dict[str, Approved] = {}
+        self._said_yes: dict[str, Approved] = {}
         self._told_changed: dict[tuple[str, str], list[str]] = {}
 
     def learn(self, plan: ServerPlan, declared: Declared) -> None:
         """Take what a server has now; who vouches for it has approved what it first has."""
         with suppress(OSError):
             self._ports.keep_prompts(plan, declared.prompts)
-        known = dict((self._ports.pins.read(plan.identity) if plan.kept else None) or {})
-        known |= self._vouched.get(plan.slug, {})
-        new = [one for one in declared.tools if plan.vouched and one.name not in known]
-        if new:
-            self._keep(plan, new, others=True)
         self._declared[plan.slug] = declared
-        self._pins[plan.slug] = known | self._vouch(plan, new)
+        self._look_up(plan)
+        if plan.vouched:
+            approved = self._approved[plan.slug]
+            tools = [one for one in declared.tools if one.name not in approved.tools]
+            instructions = "" if approved.instructions else declared.instructions
+            if tools or instructions:
+                self._say_yes(plan, Declared(tools=tools, instructions=instructions))
         self._rebuild()
 
-    async def pin(self, plan: ServerPlan, tools: Sequence[DeclaredTool], *, others: bool = True) -> None:
-        """Take a yes to these tools; with `others` those that were approved before stay so."""
-        await asyncio.to_thread(self._keep, plan, tools, others=others)
-        self._pins.setdefault(plan.slug, {}).update(self._vouch(plan, tools))
+    async def approve(self, plan: ServerPlan, declared: Declared, *, only: bool = False) -> None:
+        """Take a yes to what a server declares; with `only` nothing else stays approved."""
+        await asyncio.to_thread(self._say_yes, plan, declared, only=only)
         self._rebuild()
 
-    def _vouch(self, plan: ServerPlan, tools: Sequence[DeclaredTool]) -> dict[str, str]:
-        digests = {one.name: one.digest for one in tools}
-        self._vouched.setdefault(plan.slug, {}).update(digests)
-        return digests
+    def _look_up(self, plan: ServerPlan) -> None:
+        """Find out what was approved of a server, in other sessions and in this one."""
+        kept = self._ports.pins.read(plan.identity) if plan.kept else Approved()
+        self._approved[plan.slug] = kept.with_those(self._said_yes.get(plan.slug, Approved()))
 
-    def _keep(self, plan: ServerPlan, tools: Sequence[DeclaredTool], *, others: bool) -> None:
-        """Keep a yes for other sessions; where that fails it applies to this one."""
+    def _say_yes(self, plan: ServerPlan, declared: Declared, *, only: bool = False) -> None:
+        """Keep a yes for other sessions, too; where that fails it applies to this one."""
         if plan.kept:
             try:
-                self._ports.pins.pin(plan.server.name, plan.identity, tools, others=others)
+                self._ports.pins.pin(plan.server.name, plan.identity, declared, only=only)
             except StoreError as error:
                 self._tell(f"{error.what} {error.why} It applies to this session only.")
+        self._said_yes[plan.slug] = self._said_yes.get(plan.slug, Approved()).with_those(approved_by(declared))
+        self._look_up(plan)
+
+    def declared_by(self, plan: ServerPlan) -> Declared:
+        """Give what a server has now."""
+        return self._declared.get(plan.slug, Declared())
+
+    def instructions_of(self, plan: ServerPlan) -> tuple[str, str]:
+        """Give what a server says about its use, and how that stands to what was approved; both empty without it."""
+        text, approved = self.declared_by(plan).instructions, self._approved.get(plan.slug, Approved()).instructions
+        if not text:
+            return "", ""
+        if plan.server.trusted or text == approved:
+            return text, PinState.APPROVED
+        return text, PinState.CHANGED if approved else PinState.NEW
 
     def _rebuild(self) -> None:
         """Put the tools of all servers together; those that are as before stay the same objects."""
         found: dict[str, ServerTool] = {}
         taken = ChainMap(found, dict(self._ports.taken))
         for plan in self._plans:
-            for declared in self._declared.get(plan.slug, Declared()).tools:
+            for declared in self.declared_by(plan).tools:
                 name = tool_name(plan.slug, declared.name, taken)
-                made = server_tool(name, plan, declared, _pin_state(self._pins[plan.slug], declared), call=self._call)
+                made = server_tool(
+                    name, plan, declared, _pin_state(self._approved[plan.slug].tools, declared), call=self._call
+                )
                 before = self.tools.get(name)
                 found[name] = before if before is not None and _same(before, made) else made
                 self._tell_changed(made)

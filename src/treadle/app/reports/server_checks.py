@@ -1,7 +1,7 @@
 """Looks at servers outside of a session: connects to them, says how they are, and takes the person's yes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from difflib import unified_diff
 from functools import cache
@@ -28,7 +28,7 @@ from treadle.app.servers.identity import forget_tokens, identity_of
 from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub, pin_book
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import ServerTool
-from treadle.mcp.states import PinState, ServerHealth, ServerState
+from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.text import visible
 
@@ -114,7 +114,7 @@ async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *
     """
     origin = ServerOrigin.FOLDER if project else ServerOrigin.USER
     one = _read(name, entry, origin)
-    health, tools = await _looked_at(one, trust)
+    health, declared = await _looked_at(one, trust)
     if health.state is not ServerState.CONNECTED:
         raise ConfigError(
             "mcp-connect",
@@ -125,7 +125,7 @@ async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *
     file = trust.workspace / FOLDER_FILE if project else servers_file()
     keeps_trust = project and (trust.trusted or not trust.matters)
     write_server(file, name, entry)
-    pin_book().pin(name, identity_of(one.server, origin, trust.workspace), tools, others=False)
+    pin_book().pin(name, identity_of(one.server, origin, trust.workspace), declared, only=True)
     if keeps_trust and not trust.once:
         _trust_again(trust)
     return health
@@ -142,10 +142,10 @@ def _read(name: str, entry: Mapping[str, Any], origin: ServerOrigin) -> Configur
     return one
 
 
-async def _looked_at(one: ConfiguredServer, trust: SessionTrust) -> tuple[ServerHealth, Sequence[Any]]:
+async def _looked_at(one: ConfiguredServer, trust: SessionTrust) -> tuple[ServerHealth, Declared]:
     async with connected(Configured(servers=(one,)), trust) as hub:
         await asyncio.sleep(_SETTLING)
-        return hub.health()[0], tuple(tool.declared for tool in hub.tools().values())
+        return hub.health()[0], hub.table.declared_by(hub.plans[0])
 
 
 def _trust_again(trust: SessionTrust) -> None:
@@ -206,6 +206,7 @@ async def shown_tools(name: str, trust: SessionTrust, *, approve: bool) -> tuple
     """
     async with connected(named_server(configured_servers(trust), name), trust) as hub:
         health, tools, plan = hub.health()[0], tuple(hub.tools().values()), hub.plans[0]
+        declared = hub.table.declared_by(plan)
     if health.state is not ServerState.CONNECTED:
         raise ConfigError(
             "mcp-connect",
@@ -214,11 +215,24 @@ async def shown_tools(name: str, trust: SessionTrust, *, approve: bool) -> tuple
             fix=f"treadle mcp logs {visible(name)}",
         )
     book = pin_book()
-    lines = tuple(_tool_lines(tools, book.texts(plan.identity)))
+    approved = book.read(plan.identity)
+    lines = (
+        *_tool_lines(tools, approved.texts),
+        *_instruction_lines(declared, health, approved.instructions),
+    )
     if not approve:
         return lines
-    book.pin(name, plan.identity, [tool.declared for tool in tools], others=False)
+    book.pin(name, plan.identity, declared, only=True)
     return (*lines, f"Approved {len(tools)} tools as they are now.")
+
+
+def _instruction_lines(declared: Declared, health: ServerHealth, approved: str) -> Iterator[str]:
+    if declared.instructions:
+        yield f"Instructions for the model  [{health.instructions}]"
+        yield from (f"  {line}" for line in declared.instructions.splitlines())
+    if health.instructions == PinState.CHANGED:
+        lines = unified_diff(approved.splitlines(), declared.instructions.splitlines(), "approved", "now", n=1)
+        yield from (f"    {line}" for line in lines)
 
 
 def _tool_lines(tools: Iterable[ServerTool], texts: Mapping[str, str]) -> Iterator[str]:

@@ -29,15 +29,19 @@ from treadle.mcp.states import PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
 from treadle.protocol.permissions import Allowance
-from treadle.protocol.sealed import Passage, PassageKind
+from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ToolSpec
 from treadle.tools.images import image_of
 from treadle.workspace.text import visible
+from treadle.workspace.untrusted import mark_untrusted
 
 FIRST_WAIT = 10.0
 """Seconds that the first request waits for servers at most."""
 
 _MOST_TOKENS = 15_000
+_MOST_INSTRUCTIONS = 20_000
+"""Characters of what all servers say about their use."""
+
 _WINDOW = 200_000
 _CHARACTERS_PER_TOKEN = 3.6
 
@@ -138,6 +142,21 @@ class SessionServers:
         news = [self.hub.news.popleft() for _ in range(len(self.hub.news))]
         return _note(f"MCP servers: {'; '.join(news)}.") if news else None
 
+    def prompt_parts(self) -> tuple[PromptPart, ...]:
+        """Give what approved servers say about their use, for the system prompt, up to a bound."""
+        parts: list[PromptPart] = []
+        room = _MOST_INSTRUCTIONS
+        for plan in self.hub.plans:
+            text, state = self.hub.table.instructions_of(plan)
+            gone = self.hub.state_of(plan) in (ServerState.FAILED, ServerState.CLOSED)
+            if state != PinState.APPROVED or gone or len(text) > room:
+                continue
+            room -= len(text)
+            who = f"MCP server {visible(plan.server.name)}"
+            heading = f"# {who}\n\nWhat the server says about the use of its tools and resources:\n\n"
+            parts.append(PromptPart(name=f"server {plan.slug}", text=heading + mark_untrusted(text, who), origin=who))
+        return tuple(parts)
+
     async def prompt(self, server: str, name: str, said: str) -> str:
         """Have a server write a prompt out, with what the person said after its name. Raises `ToolError`."""
         await self.hub.settled(FIRST_WAIT)
@@ -179,6 +198,8 @@ def health_lines(servers: Sequence[ServerHealth]) -> Iterator[str]:
             if names:
                 how = "asks at its first use" if state is PinState.NEW else "not used until you approve it"
                 yield visible(f"  {state} ({how}): {', '.join(names)}")
+        if one.instructions in (PinState.NEW, PinState.CHANGED):
+            yield visible(f"  its instructions for the model are {one.instructions}: not used until you approve it")
         for name, said in one.tools.items():
             if said.startswith("not used"):
                 yield visible(f"  {name}: {said}")

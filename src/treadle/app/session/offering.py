@@ -14,6 +14,7 @@ from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
 from treadle.engine.ports import BeforeStep, Tool
 from treadle.protocol.models import ModelChoice, ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Mode, Situation
+from treadle.protocol.sealed import PromptPart
 from treadle.store.activation import ActiveKind
 from treadle.store.sqlite import Store
 
@@ -84,6 +85,7 @@ class JoinedServers(Struct, kw_only=True):
     servers: "SessionServers | None" = None
     left_out: Callable[[], Mapping[str, str]] = dict
     before_step: tuple[BeforeStep, ...] = ()
+    prompt_parts: Callable[[], tuple[PromptPart, ...]] = tuple
     notices: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
     tell: Callable[[str], object] = str
