@@ -106,6 +106,30 @@ async def test_a_server_that_was_added_is_called_as_the_mode_allows(place: Place
     assert left_of("server-everything") == []
 
 
+async def test_permissions_of_claude_code_for_approved_tools_are_taken_over(tmp_path: Path) -> None:
+    place = Place(tmp_path, HOME=str(tmp_path))
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    said = {"allow": ["mcp__fake__echo", "mcp__gone__x"], "deny": ["mcp__fake__big"]}
+    settings.write_text(json.dumps({"permissions": said}))
+    assert (await place.add()).code == 0
+    taken = await place.program.run("import", "--from", "claude-code", "-C", str(place.folder), "--yes")
+    assert "as approved now: mcp__fake__echo" in taken.out
+    assert "no such tool is approved here" in taken.out
+    _, results, _ = await place.work(calls("mcp__fake__echo"), mode="ask")
+    assert "echo {}" in results[0]
+    _, results, _ = await place.work(calls("mcp__fake__reads"), mode="ask")
+    assert results[0].startswith("Denied [no-user]")
+    _, results, _ = await place.work(calls("mcp__fake__big"))
+    assert results[0].startswith("Denied: the rule deny-mcp-fake-big-")
+    table = json.loads((place.home / "mcp.json").read_text())
+    table["mcpServers"]["fake"]["args"].append("changed")
+    (place.home / "mcp.json").write_text(json.dumps(table))
+    assert (await place.mcp("tools", "fake", "--approve")).code == 0
+    _, results, _ = await place.work(calls("mcp__fake__echo"), mode="ask")
+    assert results[0].startswith("Denied [no-user]: a tool of an MCP server")
+
+
 @needs_node
 async def test_what_an_approved_server_says_of_its_use_is_sent_once_with_the_prompt(place: Place) -> None:
     server = peer("everything")
@@ -130,7 +154,7 @@ async def test_a_resource_that_changed_after_it_was_read_is_told_with_the_next_s
     uri = "demo://resource/dynamic/text/1"
     read = calls("access_mcp_resource", server_name="every", uri=uri)
     change, wait = calls("mcp__every__toggle-subscriber-updates"), calls("execute_command", command="sleep 1")
-    _, results, requests = await place.work(read, change, *(wait for _ in range(8)))
+    _, results, requests = await place.work(read, change, wait, wait)
     assert "Resource 1" in results[0]
     note = f"<note>\nMCP servers: the resource {uri} of every changed since it was read.\n</note>"
     assert [text_of(one).count(note) for one in requests][-1] == 1

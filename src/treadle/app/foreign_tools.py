@@ -6,6 +6,7 @@ something has to see each of them.
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -71,6 +72,11 @@ def own_tools_of(name: str) -> tuple[str, ...]:
 def claude_names(names: Iterable[str]) -> tuple[str, ...]:
     """Give the names under which these tools of ours are known there."""
     return tuple(dict.fromkeys(next((other for other, own in _OWN.items() if name in own), name) for name in names))
+
+
+def claude_part(name: str) -> str:
+    """Write the name of a server, or of its tool, as it stands in `mcp__SERVER__TOOL` there."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _own(name: str, given: _Arguments) -> dict[str, Any]:
