@@ -1,15 +1,22 @@
 """Servers that misbehave: each fault has its end, in bounded time and space, and the others never notice."""
 
 import asyncio
+import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import mcp_types as types
 import pytest
 
 from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
+from treadle.engine.ports import Asked, PersonReply
+from treadle.mcp.callbacks import Callbacks
 from treadle.mcp.framing import Frames, TooLong
 from treadle.mcp.program import ProgramStart
-from treadle.mcp.states import PinState, ServerState
+from treadle.mcp.states import PinState, ServerPlan, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Origin, Outcome, Risk
@@ -35,6 +42,35 @@ async def test_a_command_that_no_system_takes_stops_no_other_server(tmp_path: Pa
         states = [one.state for one in hub.health()]
         assert states == [ServerState.FAILED, ServerState.FAILED, ServerState.CONNECTED]
         assert "/proc/x" in hub.health()[1].why
+
+
+async def test_without_the_sdk_all_servers_have_failed_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "treadle.mcp.connection", None)
+    async with hub_of(tmp_path, fake(), fake(name="other")) as hub:
+        assert [one.state for one in hub.health()] == [ServerState.FAILED] * 2
+        assert hub.health()[0].why.startswith("the extra 'mcp' cannot be loaded: ")
+        with pytest.raises(ToolError, match="cannot be used: the extra"):
+            await hub.request("fake", lambda _: asyncio.sleep(0))
+    assert "MCP servers are not used: the extra 'mcp' cannot be loaded" in told(tmp_path)
+
+
+async def test_a_form_or_an_address_beyond_its_bound_is_not_shown(tmp_path: Path) -> None:
+    asked: list[Asked] = []
+
+    async def ask(plan: ServerPlan, one: Asked) -> PersonReply:
+        asked.append(one)
+        return PersonReply(accepted=True)
+
+    host: Any = SimpleNamespace(ask=ask)
+    callbacks = Callbacks(plan_of(fake(), tmp_path), host, nullcontext)
+    wide = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(9_000)}}
+    form = types.ElicitRequestFormParams(message="Fill in.", requested_schema=wide)
+    url = types.ElicitRequestURLParams(message="Go.", url=f"https://a.example/{'x' * 5_000}", elicitation_id="1")
+    for params in (form, url):
+        assert (await callbacks.elicit(None, params)).action == "cancel"
+    assert asked == []
 
 
 async def test_an_error_code_of_a_server_is_not_taken_for_its_end(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ class Web:
 
     signs_in = False
     packs = False
+    hangs: threading.Event | None = None
     refreshes = 0
 
     def signing_in(self, path: str, base: str) -> dict[str, Any] | None:
@@ -108,6 +109,8 @@ def served(web: Web) -> Iterator[str]:
                 self._send(200, json.dumps(found).encode())
 
         def do_DELETE(self) -> None:
+            if web.hangs is not None:
+                web.hangs.wait(30)
             self._send(200, b"", "text/plain")
 
         def do_POST(self) -> None:
@@ -197,6 +200,19 @@ async def test_an_answer_beyond_the_bound_fails_the_call_and_the_server_stays_us
             assert isinstance(ended, ToolError) or getattr(ended, "outcome", None) is Outcome.FAILED
             web.size = 3
             assert text_of(await call(hub, "mcp__web__read")) == "xxx"
+
+
+async def test_a_server_that_hangs_at_the_end_keeps_nobody_and_says_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    web = Web()
+    web.hangs = threading.Event()
+    with served(web) as url:
+        async with hub_of(tmp_path, at(url)) as hub:
+            assert hub.health()[0].state is ServerState.CONNECTED
+        assert hub.health()[0].state is ServerState.CLOSED
+        web.hangs.set()
+    assert capfd.readouterr().err == ""
 
 
 async def test_headers_are_sent_and_a_refusal_is_told(tmp_path: Path) -> None:

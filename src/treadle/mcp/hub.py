@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Asked, AskPerson, Output, PersonReply, ask_person
 from treadle.mcp.health import first_state, server_health, write_server_log
 from treadle.mcp.hub_ports import HubPorts
-from treadle.mcp.program import started_early
+from treadle.mcp.program import ServerProgram, started_early
 from treadle.mcp.server_tool import ServerSaidError, ServerTool
 from treadle.mcp.states import Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
 from treadle.mcp.tool_table import ToolTable
@@ -56,7 +57,7 @@ class McpHub:
     """The servers of a session. Its methods are called in the session's loop, but for those of `ServerHost`."""
 
     def __init__(self, plans: Sequence[ServerPlan], ports: HubPorts) -> None:
-        self.plans = plans
+        self.plans: Sequence[ServerPlan] = plans
         self.version = ports.version
         self.table = ToolTable(plans, ports, self._tell, self.call_tool)
         self.news: deque[str] = deque(maxlen=50)
@@ -105,8 +106,11 @@ class McpHub:
     def wait(self, seconds: float) -> None:
         """Wait as `settled` does. To be called in a thread."""
         if self.started and self._ready.wait(seconds):
-            with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._settled(), self._loop).result(seconds)
+            settling = asyncio.run_coroutine_threadsafe(self._settled(), self._loop)
+            try:
+                settling.result(seconds)
+            except TimeoutError:
+                settling.cancel()
 
     def tools(self) -> Mapping[str, ServerTool]:
         """Give the tools of all servers by their names, as they are now; the same ones are the same objects."""
@@ -126,7 +130,8 @@ class McpHub:
 
     def health(self) -> tuple[ServerHealth, ...]:
         """Say how each server is doing."""
-        return tuple(server_health(plan, self._connections.get(plan.slug), self.table) for plan in self.plans)
+        found = (server_health(plan, self._connections.get(plan.slug), self.table) for plan in self.plans)
+        return tuple(replace(one, why=self._ports.redact(one.why)) if one.why else one for one in found)
 
     def resources_of(self) -> tuple[str, ...]:
         """Name the servers that have resources."""
@@ -204,6 +209,8 @@ class McpHub:
         try:
             self._loop.run_forever()
         finally:
+            # What did not end in time is left as it is, and nobody wants to read where it stood.
+            self._loop.set_exception_handler(lambda _loop, _context: None)
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
@@ -213,8 +220,14 @@ class McpHub:
         started = await asyncio.gather(*(started_early(plan) for plan in wanted[:_AT_ONCE]))
         early = dict(zip((plan.slug for plan in wanted), started, strict=False))
         await asyncio.sleep(_HEAD_START)
-        from treadle.mcp.connection import ServerConnection
-
+        try:
+            from treadle.mcp.connection import ServerConnection
+        except ImportError as error:
+            why = f"the extra 'mcp' cannot be loaded: {error}"
+            self.plans = [replace(plan, problem=plan.problem or why) for plan in self.plans]
+            self._tell(f"MCP servers are not used: {why}. Run: pip install 'treadle[mcp]'")
+            await asyncio.gather(*(one.close() for one in early.values() if isinstance(one, ServerProgram)))
+            return
         places = asyncio.Semaphore(_AT_ONCE)
         made = {plan.slug: ServerConnection(plan, self, early.get(plan.slug)) for plan in wanted}
         self._connections = MappingProxyType(made)

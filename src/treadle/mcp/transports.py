@@ -27,6 +27,7 @@ MOST_GARBAGE = 200
 _MOST_NOTED = 20
 _MOST_BLOCKS = 1_000
 
+_LONGEST_FAREWELL = 1.0
 _SSE_QUIET = 24 * 3600.0
 
 
@@ -143,7 +144,9 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
     refused = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request."""
+        """Send a request; the one that ends a session is not waited for long."""
+        if request.method == "DELETE":
+            request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": _LONGEST_FAREWELL}
         response = await super().handle_async_request(request)
         if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
             self.refused = response.status_code
