@@ -65,9 +65,9 @@ async def test_a_resource_that_was_read_is_told_of_once_when_it_changes(tmp_path
 async def test_resources_are_subscribed_to_up_to_a_bound_and_anew_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from treadle.mcp import connection
+    from treadle.mcp import changes
 
-    monkeypatch.setattr(connection, "_MOST_WATCHED", 1)
+    monkeypatch.setattr(changes, "_MOST_WATCHED", 1)
     state = tmp_path / "state"
     async with hub_of(tmp_path, fake("resources", state=state)) as hub:
 

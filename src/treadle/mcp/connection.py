@@ -1,23 +1,23 @@
 """One server: the task that owns its connection from the start to the end, and what everyone may ask of it."""
 
 import asyncio
-import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
-from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated, SubscriptionLost
 
 from treadle.mcp.callbacks import Callbacks, ServerHost
-from treadle.mcp.declaring import declared_tool, shortened
+from treadle.mcp.changes import ServerChanges
+from treadle.mcp.listing import listed_by
 from treadle.mcp.program import ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError
-from treadle.mcp.states import Declared, DeclaredPrompt, ServerPlan, ServerState
+from treadle.mcp.states import Declared, ServerPlan, ServerState
 from treadle.mcp.transports import (
     BoundedTransport,
     Noise,
@@ -33,8 +33,6 @@ from treadle.workspace.untrusted import mark_untrusted
 
 _T = TypeVar("_T")
 
-_MOST_PAGES = 50
-_MOST_LISTED = 1_000
 _RETRIES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each attempt to connect again."""
 
@@ -46,11 +44,6 @@ _RECONNECT_PATIENCE = 10.0
 _RELIST_PAUSE = 0.2
 """Seconds between two looks at what a server has: some announce each of their tools alone, and some never stop."""
 
-_LISTEN_PAUSE = 30.0
-_MOST_WATCHED = 50
-"""Resources of a server whose changes are told."""
-
-_LONGEST_INSTRUCTIONS = 2_000
 _ENDED = (types.CONNECTION_CLOSED, "Connection closed")
 _FORGOTTEN = (types.INVALID_REQUEST, "Session terminated")
 """What the SDK says by itself; its codes are also those of servers."""
@@ -78,16 +71,11 @@ class ServerConnection:
         self.settled = asyncio.Event()
         self._host = host
         self._client: Client | None = None
-        self._changed = asyncio.Event()
+        self._changes = ServerChanges(partial(host.updated, plan), seconds=plan.server.call_seconds)
         self._broken = asyncio.Event()
         self._ending = asyncio.Event()
         self._again = asyncio.Event()
-        self._stale = False
         self._had_connection = False
-        self._watched: dict[str, bool] = {}
-        """Resources that were read, and whether it was told since that they changed; the one read last is the last."""
-        self._subscribed: set[str] = set()
-        self._rewatch = False
         self._clocks: set[asyncio.Timeout] = set()
         self._callbacks = Callbacks(plan, host, self.paused)
 
@@ -120,7 +108,6 @@ class ServerConnection:
     def end(self) -> None:
         """Let the owner close the connection."""
         self._ending.set()
-        self._changed.set()
         self._broken.set()
         if self._connecting is not None and not self._connecting.expired():
             self._connecting.reschedule(0)
@@ -133,7 +120,7 @@ class ServerConnection:
     async def _serve(self, places: asyncio.Semaphore) -> str:
         """Connect once and stay so until that ends; gives why it ended."""
         self._broken.clear()
-        self._changed.clear()
+        self._changes.begin()
         program: ServerProgram | None = None
         why = "the connection ended"
         try:
@@ -150,7 +137,7 @@ class ServerConnection:
                             stack.push_async_callback(program.close)
                         client = await stack.enter_async_context(self._new_client(program))
                         self._check_era(client)
-                        await self._learn(client)
+                        self.declared = await listed_by(client)
                         limit.reschedule(None)
                         self._connecting = None
                     self._connected(client)
@@ -190,7 +177,6 @@ class ServerConnection:
         self.protocol = client.protocol_version
         info = client.server_info
         self.version = "" if info is None else visible(f"{info.name} {info.version}")
-        self._subscribed.clear()
         self._again.clear()
         self._set(ServerState.CONNECTED, "")
         self.settled.set()
@@ -232,116 +218,35 @@ class ServerConnection:
                 yield await stack.enter_async_context(network_transport(server.url, client, events=events))
 
     async def _noticed(self, message: Any) -> None:
-        """Take note of a change of what the server has; it is listed again by the owner."""
-        kinds = (types.ToolListChangedNotification, types.PromptListChangedNotification)
-        if isinstance(message, kinds):
-            self._relist()
-        elif isinstance(message, types.ResourceUpdatedNotification):
-            self._updated(str(message.params.uri))
-        elif isinstance(message, Exception):
+        self._changes.noticed(message)
+        if isinstance(message, Exception):
             self._host.log(self.plan, f"trouble: {error_reason(message)}")
 
     async def _until_end(self, client: Client) -> None:
         """Stay connected; list again what changed."""
+        changes = self._changes
         async with asyncio.TaskGroup() as tasks:
-            listening = tasks.create_task(self._listen(client))
+            listening = tasks.create_task(changes.listen(client))
             while not (self._ending.is_set() or self._broken.is_set()):
-                await _first_of(self._ending, self._broken, self._changed)
-                self._changed.clear()
-                if self._rewatch:
-                    self._rewatch = False
+                await _first_of(self._ending, self._broken, changes.arrived)
+                changes.arrived.clear()
+                if changes.rewatch:
+                    changes.rewatch = False
                     listening.cancel()
-                    listening = tasks.create_task(self._listen(client))
-                if self._stale and not self._broken.is_set():
-                    self._stale = False
+                    listening = tasks.create_task(changes.listen(client))
+                if changes.stale and not self._broken.is_set():
+                    changes.stale = False
                     with suppress(MCPError, TimeoutError):
                         async with asyncio.timeout(self.plan.server.connect_seconds):
-                            await self._learn(client)
+                            self.declared = await listed_by(client)
                         self._host.relisted(self)
                     await _first_of(self._ending, self._broken, seconds=_RELIST_PAUSE)
             listening.cancel()
 
-    def _relist(self) -> None:
-        self._stale = True
-        self._changed.set()
-
-    async def _listen(self, client: Client) -> None:
-        """Hear of changes over a stream, where the protocol has one; else subscribe to each resource."""
-        while True:
-            try:
-                async with client.listen(
-                    tools_list_changed=True, prompts_list_changed=True, resource_subscriptions=tuple(self._watched)
-                ) as changes:
-                    async for change in changes:
-                        if isinstance(change, ResourceUpdated):
-                            self._updated(str(change.uri))
-                        else:
-                            self._relist()
-            except ListenNotSupportedError:
-                await self._subscribe(client)
-                return
-            except MCPError:
-                return
-            except (SubscriptionLost, TimeoutError):
-                pass
-            await asyncio.sleep(_LISTEN_PAUSE)
-            self._relist()  # what changed meanwhile was not told
-
-    async def _subscribe(self, client: Client) -> None:
-        gone, new = self._subscribed - self._watched.keys(), self._watched.keys() - self._subscribed
-        self._subscribed = set(self._watched)
-        requests: list[types.Request[Any, Any]] = [
-            *(types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri)) for uri in gone),
-            *(types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri)) for uri in new),
-        ]
-        for request in requests:
-            with suppress(MCPError, TimeoutError):
-                async with asyncio.timeout(self.plan.server.call_seconds):
-                    await client.session.send_request(request, types.EmptyResult)
-
     def watch(self, uri: str) -> None:
-        """Hear from now on when this resource changes, which was just read; where the server can tell that."""
-        has = None if self._client is None else self._client.server_capabilities.resources
-        if has is None or not has.subscribe:
-            return
-        known = self._watched.pop(uri, None) is not None
-        self._watched[uri] = False
-        if not known:
-            if len(self._watched) > _MOST_WATCHED:
-                del self._watched[next(iter(self._watched))]
-            self._rewatch = True
-            self._changed.set()
-
-    def _updated(self, uri: str) -> None:
-        """Tell once of each resource that changed, or that holds what changed, until it is read again."""
-        for one, told in self._watched.items():
-            if not told and (uri == one or uri.startswith(f"{one.rstrip('/')}/")):
-                self._watched[one] = True
-                self._host.updated(self.plan, one)
-
-    async def _learn(self, client: Client) -> None:
-        """List what the server has."""
-        has = client.server_capabilities
-        tools: Sequence[Any] = ()
-        prompts: Sequence[Any] = ()
-        if has.tools is not None:
-            tools = await all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
-        if has.prompts is not None:
-            with suppress(MCPError):
-                prompts = await all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
-        self.declared = Declared(
-            tools=[declared_tool(one.model_dump(by_alias=True, exclude_none=True, mode="json")) for one in tools],
-            prompts=[
-                DeclaredPrompt(
-                    name=one.name,
-                    description=visible(one.description or ""),
-                    arguments=tuple((each.name, bool(each.required)) for each in one.arguments or ()),
-                )
-                for one in prompts
-            ],
-            resources=has.resources is not None,
-            instructions=shortened(visible(client.instructions or "").strip(), _LONGEST_INSTRUCTIONS),
-        )
+        """Hear from now on when a resource changes, which was just read."""
+        if self._client is not None:
+            self._changes.watch(self._client, uri)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -431,19 +336,6 @@ async def _first_of(*events: asyncio.Event, seconds: float | None = None) -> Non
     finally:
         for wait in waits:
             wait.cancel()
-
-
-async def all_pages(page: Callable[[str | None], Awaitable[Any]], kind: str) -> list[Any]:
-    """Give what is listed on all pages, within bounds."""
-    found: list[Any] = []
-    cursor: str | None = None
-    for _ in itertools.repeat(None, _MOST_PAGES):
-        listed = await page(cursor)
-        found += getattr(listed, kind)
-        cursor = listed.next_cursor
-        if not cursor or len(found) >= _MOST_LISTED:
-            break
-    return found[:_MOST_LISTED]
 
 
 def error_reason(error: BaseException) -> str:

@@ -36,7 +36,7 @@ def tool_name(slug: str, tool: str, taken: Mapping[str, Any]) -> str:
     return f"{plain[: _LONGEST_NAME - 7]}_{sha256(tool.encode(errors='replace')).hexdigest()[:6]}"
 
 
-def shortened(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """Give the beginning of a text that is longer than so many characters."""
     return text if len(text) <= most else f"{text[:most]} [cut]"
 
@@ -53,7 +53,7 @@ def declared_tool(declared: Mapping[str, Any]) -> DeclaredTool:
     described = visible(str(declared.get("description") or declared.get("title") or "")).strip()
     return DeclaredTool(
         name=str(declared["name"]),
-        description=shortened(described, _LONGEST_DESCRIPTION),
+        description=cut_text(described, _LONGEST_DESCRIPTION),
         parameters=_as_object(schema),
         digest=declaration_digest(declared),
         text=_shown(declared),
@@ -68,7 +68,7 @@ def declared_tool(declared: Mapping[str, Any]) -> DeclaredTool:
 def _shown(declared: Mapping[str, Any]) -> str:
     kept = {key: value for key, value in declared.items() if key not in ("icons", "_meta")}
     text = visible(msgspec.json.format(msgspec.json.encode(kept, order="sorted"), indent=2).decode())
-    return shortened(text, _LONGEST_TEXT)
+    return cut_text(text, _LONGEST_TEXT)
 
 
 def harmless_data(data: Any, depth: int = 0) -> Any:

@@ -206,7 +206,7 @@ class AccessResource(Struct, frozen=True):
 
     async def _list(self, server: str, output: Output) -> CallResult:  # noqa: ARG002
         async def listed(connection: "ServerConnection") -> CallResult:
-            from treadle.mcp.connection import all_pages
+            from treadle.mcp.listing import all_pages
             from treadle.mcp.results import server_text
 
             async def resources(client: Any) -> list[Any]:

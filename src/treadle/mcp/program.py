@@ -157,7 +157,7 @@ async def started_early(plan: "ServerPlan") -> "ServerProgram | ToolError | None
     except ToolError as error:
         return error
     except (OSError, ValueError) as error:
-        return ToolError(f"It could not be started: {error}.")
+        return ToolError(f"It could not be started: {error}. Correct its command.")
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
