@@ -197,6 +197,7 @@ async def test_servers_that_a_client_names_are_connected_to_and_end_with_the_ses
             McpServer(name="calc", transport=ServerTransport.INSIDE),
             McpServer(name="fake", command=sys.executable, args=(str(FAKE), "client-named")),
             McpServer(name="lost", transport=ServerTransport.INSIDE),
+            McpServer(name="nobody", command="~no-such-user/server", cwd="~no-such-user"),
         ),
         exchanges={"calc": exchange},
     )
@@ -208,6 +209,7 @@ async def test_servers_that_a_client_names_are_connected_to_and_end_with_the_ses
             "calc": ServerState.CONNECTED,
             "fake": ServerState.CONNECTED,
             "lost": ServerState.FAILED,
+            "nobody": ServerState.FAILED,
         }
         assert {"mcp__calc__add", "mcp__fake__echo"} <= set(live.servers.hub.tools())
         assert live.servers.unapproved() == frozenset()

@@ -221,6 +221,25 @@ async def test_a_tool_that_is_not_allowed_has_no_other_name(place: Place) -> Non
     assert ["echo {}" in result for result in results] == [False] * 4
 
 
+async def test_lists_of_tools_name_those_of_servers_as_claude_code_does(place: Place) -> None:
+    name = "a-server-with-a-long-name.x"
+    assert (await place.mcp("add", name, "--", sys.executable, str(FAKE))).code == 0
+    claudes, ours = "mcp__a-server-with-a-long-name_x", "mcp__a-server-with-a-l"
+    turns = None
+    for flags, first in (
+        (("--allowed-tools", f"{claudes}__echo"), "allowed"),
+        (("--allowed-tools", f"{claudes}__big"), "asked"),
+        (("--allowed-tools", claudes, "--disallowed-tools", f"{claudes}__echo"), "removed"),
+        (("--disallowed-tools", claudes), "removed"),
+    ):
+        mode = "full" if "--allowed-tools" not in flags else "ask"
+        _, _, requests = await place.work(mode=mode)
+        turns = turns or next(tool for tool in offered(requests) if tool.startswith(ours) and tool.endswith("__echo"))
+        _, results, requests = await place.work(calls(turns), mode=mode, flags=flags)
+        said = "removed" if turns not in offered(requests) else "allowed" if "echo {}" in results[0] else "asked"
+        assert (flags, said) == (flags, first)
+
+
 async def test_the_first_use_of_a_tool_asks_in_the_widest_mode(place: Place) -> None:
     place.configure(fake={"command": sys.executable, "args": [str(FAKE)]})
     _, results, requests = await place.work(calls("mcp__fake__echo"))

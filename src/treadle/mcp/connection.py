@@ -55,7 +55,7 @@ _WRONG = (RuntimeError, ValueError, LookupError, httpx2.HTTPError, anyio.ClosedR
 class ServerConnection:
     """A server, connected or not. Everything here runs in the one loop that its owner runs in."""
 
-    def __init__(self, plan: ServerPlan, host: ServerHost, early: ServerProgram | ToolError | None = None) -> None:
+    def __init__(self, plan: ServerPlan, host: ServerHost, early: ServerProgram | BaseException | None = None) -> None:
         """`early` is the program where it was started already, or why it could not be."""
         self.plan = plan
         self._early = early
@@ -157,9 +157,9 @@ class ServerConnection:
         return why
 
     async def _program(self) -> ServerProgram | None:
-        """Give the program, started now if it was not before. Raises `ToolError`."""
+        """Give the program, started now if it was not before. Raises whatever keeps it from starting."""
         early, self._early = self._early, None
-        if isinstance(early, ToolError):
+        if isinstance(early, BaseException):
             raise early
         if early is not None or self.plan.program is None:
             return early

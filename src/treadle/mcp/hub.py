@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from treadle.engine.ports import Asked, AskPerson, Output, PersonReply, ask_person
 from treadle.mcp.health import first_state, server_health, write_server_log
 from treadle.mcp.hub_ports import HubPorts
-from treadle.mcp.program import ServerProgram, started_early
+from treadle.mcp.program import ProgramStart, ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError, ServerTool
 from treadle.mcp.states import Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
 from treadle.mcp.tool_table import ToolTable
@@ -217,8 +217,9 @@ class McpHub:
     async def _begin(self) -> None:
         """Start the first programs, and load the SDK while they start."""
         wanted = [plan for plan in self.plans if plan.server.enabled and not plan.problem]
-        started = await asyncio.gather(*(started_early(plan) for plan in wanted[:_AT_ONCE]))
-        early = dict(zip((plan.slug for plan in wanted), started, strict=False))
+        first = {plan.slug: plan.program for plan in wanted[:_AT_ONCE] if plan.program is not None}
+        started = await asyncio.gather(*map(_started, first.values()), return_exceptions=True)
+        early = dict(zip(first, started, strict=True))  # with errors, which their owners take care of
         await asyncio.sleep(_HEAD_START)
         try:
             from treadle.mcp.connection import ServerConnection
@@ -357,3 +358,7 @@ class McpHub:
     def roots(self) -> tuple[str, ...]:
         """Name the folders of the workspace."""
         return tuple(self._ports.roots)
+
+
+async def _started(program: Callable[[], ProgramStart]) -> ServerProgram:
+    return await start_program(program())

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,9 +15,6 @@ from treadle.workspace.confinement import Setup
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Bounds, CommandProcess
-
-if TYPE_CHECKING:
-    from treadle.mcp.states import ServerPlan
 
 _LEAST_DESCRIPTOR = 20  # above those that a sandbox is given
 _READ_AHEAD = 1024 * 1024
@@ -148,16 +144,6 @@ async def start_program(start: ProgramStart) -> ServerProgram:
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours[1], "rb", buffering=0)
     )
     return ServerProgram(command, launcher, reader, (ours[0], listening))
-
-
-async def started_early(plan: "ServerPlan") -> "ServerProgram | ToolError | None":
-    """Start the program of a server, if it has one; gives the error where that fails."""
-    try:
-        return None if plan.program is None else await start_program(plan.program())
-    except ToolError as error:
-        return error
-    except (OSError, ValueError) as error:
-        return ToolError(f"It could not be started: {error}. Correct its command.")
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:

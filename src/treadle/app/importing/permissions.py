@@ -5,10 +5,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from treadle.app.importing.reading import hides_something
 from treadle.app.importing.server_permissions import approved_tools, tool_globs
-from treadle.app.servers.approved import ApprovedServer
 from treadle.policy.allowances import decide_and_offer, rule_of
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide
@@ -18,6 +18,9 @@ from treadle.policy.ruletext import render_rule, with_examples
 from treadle.policy.suggest import rule_id
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, ToolSpec, WritePath
+
+if TYPE_CHECKING:
+    from treadle.app.servers.approved import ApprovedServer
 
 _ENTRY = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 _SERVER_ENTRY = re.compile(r"(mcp__[\w*-]+)()", re.ASCII)
@@ -50,7 +53,7 @@ class ImportContext:
     context: PolicyContext
     own: str
     specs: Mapping[str, ToolSpec] = field(default_factory=dict)
-    servers: Sequence[ApprovedServer] = ()
+    servers: Sequence["ApprovedServer"] = ()
 
     @property
     def root(self) -> str:

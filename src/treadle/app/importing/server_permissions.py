@@ -1,14 +1,17 @@
 """Tools of MCP servers as Claude Code names them in permissions, `mcp__SERVER__TOOL`: which ones here are meant."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from treadle.app.servers.approved import ApprovedServer
 from treadle.mcp.declaring import slug_of, tool_name
 from treadle.policy.decide import SERVER_TOOLS
 from treadle.protocol.tools import ToolSpec
 
+if TYPE_CHECKING:
+    from treadle.app.servers.approved import ApprovedServer
 
-def approved_tools(entry: str, servers: Sequence[ApprovedServer]) -> tuple[ToolSpec, ...]:
+
+def approved_tools(entry: str, servers: Sequence["ApprovedServer"]) -> tuple[ToolSpec, ...]:
     """Give the tools that an entry means for sure: one, or all of a server; none where it may mean those of two."""
     name = entry.removeprefix(SERVER_TOOLS)
     meant = [tuple(one.tools.values()) for one in servers if name in (one.name, f"{one.name}__*")]
@@ -17,7 +20,7 @@ def approved_tools(entry: str, servers: Sequence[ApprovedServer]) -> tuple[ToolS
     return meant[0] if len(meant) == 1 else ()
 
 
-def tool_globs(entry: str, servers: Sequence[ApprovedServer]) -> tuple[str, ...]:
+def tool_globs(entry: str, servers: Sequence["ApprovedServer"]) -> tuple[str, ...]:
     """Give the names here of all that an entry may mean, as globs."""
     slugs = {one.name: one.slug for one in servers}
 

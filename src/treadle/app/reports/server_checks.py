@@ -24,8 +24,8 @@ from treadle.app.servers.configured import (
     server_secrets,
     write_server,
 )
-from treadle.app.servers.identity import forget_tokens, identity_of
-from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub, pin_book
+from treadle.app.servers.identity import forget_tokens, identity_of, pin_book
+from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState

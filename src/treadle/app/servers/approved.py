@@ -9,8 +9,7 @@ from msgspec import Struct
 from treadle.app.foreign_tools import claude_part
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.servers.configured import configured_servers
-from treadle.app.servers.identity import identity_of
-from treadle.app.servers.opening import pin_book
+from treadle.app.servers.identity import identity_of, pin_book
 from treadle.mcp.declaring import declared_tool, slug_of, tool_name
 from treadle.mcp.pins import Approved
 from treadle.mcp.server_tool import server_tool
