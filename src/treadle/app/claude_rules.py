@@ -65,12 +65,10 @@ def listed_tools(
             taken = permission_of(entry, Verdict.DENY, where or _where(root))
             denied += taken.rules
             if not taken.rules:
-                removed.update(_removed(entry.partition("(")[0]))
+                removed.update(_removed(entry.partition("(")[0], where))
                 notes.append(f"{entry}: {taken.note}, so nothing of that tool is offered")
-        elif where is not None and _is_server(entry):
-            removed.update(tool_globs(entry.removesuffix("(*)"), where.servers))
         else:
-            removed.update(_removed(entry.removesuffix("(*)")))
+            removed.update(_removed(entry.removesuffix("(*)"), where))
     shape = SessionShape(
         root=root,
         only=None if only is None else frozenset(own for name in only for own in own_tools_of(name)),
@@ -95,7 +93,9 @@ def _is_server(entry: str) -> bool:
     return _SERVER_TOOL.fullmatch(entry) is not None
 
 
-def _removed(name: str) -> Iterator[str]:
+def _removed(name: str, where: ImportContext | None) -> Iterator[str]:
+    if where is not None and _is_server(name):
+        yield from tool_globs(name, where.servers)
     yield name
     yield from own_tools_of(name)
 
