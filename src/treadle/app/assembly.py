@@ -125,6 +125,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         skills=skills,
         specs={name: tool.spec for name, tool in joined.known.items()},
         window=lambda model: parts.models.spec(model).context_window,
+        of_servers=joined.prompt_parts,
     )
     hooks = _hooks(parts, workspace, track, redactor)
     ports = Ports(

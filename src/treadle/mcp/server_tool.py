@@ -7,15 +7,36 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.mcp.states import DeclaredTool, PinState, ServerPlan
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerTransport
-from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import (
+    CallResult,
+    Origin,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolKind,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
 from treadle.workspace.text import visible
 
 RunServerTool = Callable[["ServerTool", dict[str, Any], Output], Awaitable[CallResult]]
+
+
+class ServerSaidError(ToolError):
+    """What went wrong, in the words of a server."""
+
+    @property
+    def result(self) -> CallResult:
+        """The result of the call, which is from outside as every word of a server."""
+        return replace(result_text(Outcome.FAILED, self.text), origin=Origin.SERVER)
 
 
 class ServerTool(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from treadle.engine.runtime.session import Session
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Mode, Situation
+from treadle.protocol.sealed import PromptPart
 from treadle.store.activation import ActiveKind
 from treadle.store.sqlite import Store
 
@@ -86,6 +87,7 @@ class JoinedServers(Struct, frozen=True, kw_only=True):
     servers: "SessionServers | None" = None
     left_out: Callable[[], Mapping[str, str]] = dict
     before_step: tuple[BeforeStep, ...] = ()
+    prompt_parts: Callable[[], tuple[PromptPart, ...]] = tuple
     notices: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
 
