@@ -35,6 +35,13 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         help="do TASK without asking, then exit ('-' reads it from standard input; @FILE sends a file along)",
     )
     parser.add_argument(
+        "--bg",
+        metavar="TASK",
+        nargs="?",
+        const="",
+        help="do TASK in the background: print the session's id and return; --attach joins it, `treadle stop` ends it",
+    )
+    parser.add_argument(
         "--output-format",
         choices=["text", "json", "stream-json"],
         default="text",
