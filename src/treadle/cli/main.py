@@ -61,6 +61,19 @@ COMMANDS = MappingProxyType(
 )
 """The commands besides the main one; each is the module of `treadle.cli` of the same name."""
 
+_USAGE = frozenset(
+    {
+        "command-unknown",
+        "task-unquoted",
+        "task-sign",
+        "resume-id",
+        "host-format",
+        "background-flag",
+        "attach-settings",
+    }
+)
+"""Errors that are mistakes in the command line itself."""
+
 
 def run(argv: Sequence[str]) -> int:
     """Run a command; returns the exit code, which never is Python's 120 for a stream that is gone."""
@@ -199,7 +212,7 @@ def _code(error: "TreadleError") -> int:
     from treadle.protocol.errors import ConfigError, SessionError
 
     match error:
-        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign" | "resume-id" | "host-format"):
+        case ConfigError(code=code) if code in _USAGE:
             return Exit.USAGE
         case ConfigError():
             return Exit.CONFIG

@@ -5,6 +5,7 @@ import hmac
 import os
 import secrets
 import socket
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ MOST_MESSAGE_BYTES = 256 * 1024 * 1024
 """Bytes of one message; an image in a prompt is the longest part of one."""
 
 _BACKGROUND = ".background"
+
+_YOUNG = 60.0
+"""Seconds."""
 
 _T = TypeVar("_T")
 
@@ -52,7 +56,7 @@ class Address:
             with suppress(FileNotFoundError):
                 left.unlink()
         if background:
-            write_private(self._mark, b"")
+            self._mark.touch(mode=0o600)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with _short(self._folder, self._socket) as path:
@@ -78,10 +82,13 @@ class Address:
 
 
 def remove_stale_sockets(open_sessions: Collection[str]) -> None:
-    """Take away what killed processes left: sockets and keys of sessions that are not open."""
+    """Take away what killed processes left: sockets and keys of sessions that are not open.
+
+    What is young may be of a session that was opened since it was found out which ones are.
+    """
     with suppress(OSError):
         for file in (data_directory() / "live").iterdir():
-            if file.stem not in open_sessions:
+            if file.stem not in open_sessions and time.time() - file.stat().st_mtime > _YOUNG:
                 file.unlink()
 
 
