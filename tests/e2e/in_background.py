@@ -25,9 +25,7 @@ ASKS = Script(
         Turn(items=(SayText(text="And now?"),)),
     )
 )
-WORKS = Script(
-    turns=(Turn(items=(SayText(text="One moment."), Wait(seconds=PATIENCE)))),
-)
+WORKS = Script(turns=(Turn(items=(SayText(text="One moment."), Wait(seconds=PATIENCE))),))
 """A model that does not come to an end."""
 
 

@@ -56,7 +56,7 @@ async def test_it_leaves_nothing_open_while_the_session_waits_for_an_answer(tmp_
         assert (row["open"], row["background"]) == (True, True)
         worker = place.worker(session)
         assert (os.getsid(worker), os.getpgid(worker)) == (worker, worker)
-        streams = {os.readlink(f"/proc/{worker}/fd/{number}") for number in range(3)}
+        streams = {str(Path(f"/proc/{worker}/fd/{number}").readlink()) for number in range(3)}
         assert streams == {"/dev/null", str(place.home / "treadle.log")}
         text = await place.run("sessions", "--directory", str(place.project))
         assert "waiting for you (background)" in text.out

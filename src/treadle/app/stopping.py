@@ -9,7 +9,7 @@ from treadle.app.compose import open_store
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_in
 from treadle.app.session.remote import SessionConnection
 from treadle.app.session.wire import background_sessions
-from treadle.protocol.attach import Attached, Behind, Closed, Notified, Refused, Stop, Taken
+from treadle.protocol.attach import Attached, Behind, Closed, Notified, Refused, StopSession, Taken
 from treadle.protocol.base import Record
 from treadle.protocol.errors import SessionError
 from treadle.store.leases import number_here, process_of
@@ -141,7 +141,7 @@ async def _stopped(store: Store, session_id: str) -> StopResult:
         if not await _attached(store, line, session_id):
             return StopResult.NOT_OPEN
         async with asyncio.timeout(_STOPS_WITHIN):
-            await line.say(Stop(number=1))
+            await line.say(StopSession(number=1))
             if not await _closes(line):
                 return StopResult.INTERRUPTED
         return await _closed(store, session_id)

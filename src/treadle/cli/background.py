@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.detached import run_detached
 from treadle.cli.task import slash_task, task_of
-from treadle.cli.working import WISHES, content_of, opening_of, session_trust_of, task_from
+from treadle.cli.working import WISHES, task_content, opening_of, session_trust_of, task_from
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ async def _work(arguments: "argparse.Namespace", task: str, begun: Callable[[str
                 why="Nothing was sent to a model.",
                 fix=f'Use: treadle -p "/{command[0]}" --resume ID',
             )
-        content = content_of(arguments, task)
+        content = task_content(arguments, task)
         opening = opening_of(arguments, trust, user_present=True)
         if any(vars(arguments)[name] for name in WISHES):
             from treadle.cli.shaping import wishes_of

@@ -11,11 +11,11 @@ from io import TextIOWrapper
 _FEWEST = 4_096
 """Descriptors that are closed at least: the limit may have been lowered after some were opened."""
 
-Begun = Callable[[str], None]
+SayBegun = Callable[[str], None]
 """To be called once with the line that says that the work has begun."""
 
 
-def run_detached(work: Callable[[Begun], int]) -> tuple[int, str]:
+def run_detached(work: Callable[[SayBegun], int]) -> tuple[int, str]:
     """Do `work` in a process of its own, in a session of its own, and wait until it has begun or ended.
 
     Gives the exit code and the line that it began with, empty where it ended before. That process comes back from here
@@ -54,7 +54,7 @@ class _Unheard(TextIOWrapper):
         return len(text)
 
 
-def _leave(says: int, hears: int) -> Begun:
+def _leave(says: int, hears: int) -> SayBegun:
     """Leave the terminal, and all that was open; gives what says that the work has begun."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.task import slash_task
 from treadle.cli.work import flags
-from treadle.cli.working import WISHES, content_of, task_from
+from treadle.cli.working import WISHES, task_content, task_from
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def ask_session(arguments: "argparse.Namespace") -> int:
         )
     task = task_from(arguments.print_task, arguments)
     _require_text(arguments, task)
-    return asyncio.run(_ask(arguments, content_of(arguments, task), load_settings({})))
+    return asyncio.run(_ask(arguments, task_content(arguments, task), load_settings({})))
 
 
 def _require_text(arguments: "argparse.Namespace", task: str) -> None:

@@ -92,7 +92,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     if command is not None and output is OutputFormat.TEXT and (text := _without_session(command, trust)):
         sys.stdout.write(f"{text}\n")
         return 0
-    content = content_of(arguments, task) if command is None else ()
+    content = task_content(arguments, task) if command is None else ()
     opening = opening_of(arguments, trust, user_present=False)
     live = await open_session(opening if wishes is None else wishes.shaped(opening))
     if command is not None:
@@ -129,7 +129,7 @@ def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
     return harmless(answer_without_session(*command, trust))
 
 
-def content_of(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
+def task_content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
     """Give the task as a message: its text, and what goes along."""
     from treadle.protocol.messages import Text
 
@@ -152,20 +152,20 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
         raise _no_terminal()
     if task:
         slash_task(task, session_trust_of(arguments), headless=False)
-    content = content_of(arguments, task)
+    content = task_content(arguments, task)
     from treadle.app.config.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
     settings = load_settings(flags(arguments))
     with prepared_terminal(settings) as look:
         if arguments.resume is None:
-            from treadle.app.attaching import is_open
+            from treadle.app.attaching import is_session_open
 
             folder = arguments.directory.expanduser().resolve()
             if not (chosen := _chosen_session(folder, look)):
                 return 0
             _go_to(arguments, chosen, folder)
-            if is_open(chosen):
+            if is_session_open(chosen):
                 return _open(arguments, content, look, following=chosen)
         code = _with_model(arguments, content, look)
     if code is not None:
@@ -242,14 +242,14 @@ def _open(
 
     One that is open in another process is joined there.
     """
-    from treadle.app.attaching import is_open
+    from treadle.app.attaching import is_session_open
     from treadle.app.config.settings import load_settings
 
     folder, trust, code = arguments.directory.expanduser().resolve(), None, 0
     given = None if following else opening_of(arguments, _asked_trust(arguments, look), user_present=True)
     while given is not None or following:
         same_folder = bool(following) and _go_to(arguments, following, folder)
-        if following and is_open(following):
+        if following and is_session_open(following):
             settings = load_settings(flags(arguments))
             code, following = asyncio.run(_attached(following, folder, settings, look, content=content))
         else:

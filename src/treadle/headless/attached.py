@@ -10,11 +10,11 @@ from typing import Self
 from treadle.app.asking import PromptRun, SessionClient
 from treadle.app.exits import Exit
 from treadle.app.session.remote import RemoteSession
-from treadle.app.wrapping import write_wrapped
+from treadle.app.wrapping import harmless, write_wrapped
 from treadle.headless.main import HEADLESS, HeadlessConsole, OutputFormat, TextWriter
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import QuestionAsked, TurnOutcome
+from treadle.protocol.notifications import Notification, PromptDelivered, QuestionAsked, TurnOutcome
 
 _LEAVES_WITHIN = 2.0
 """Seconds that a prompt has to be withdrawn in when the program is to end."""
@@ -66,7 +66,7 @@ class _Asking:
 
     async def ask(self, task: tuple[UserContent, ...]) -> TurnOutcome:
         """Send it, and show its turn; raises `TreadleError` where it has no end."""
-        remote, told = self._client.session, False
+        remote, told, is_its_turn = self._client.session, False, False
         if remote.status.turn_active:
             self._say("# The session is at work. This waits for its turn.")
         for question in remote.status.questions[:1]:
@@ -75,7 +75,8 @@ class _Asking:
         async for notification in run:
             if isinstance(notification, QuestionAsked) and not told:
                 told = self._leave_to_others(notification.question.text)
-            if run.delivered:
+            is_its_turn = is_its_turn or _delivers(notification, run)
+            if is_its_turn:
                 self._console.show(notification)
         return await run.wait()
 
@@ -105,10 +106,12 @@ class _Asking:
         return True
 
     def _say(self, text: str) -> None:
-        from treadle.app.wrapping import harmless
-
         write_wrapped(self._err, harmless(text))
         self._err.flush()
+
+
+def _delivers(notification: Notification, run: PromptRun) -> bool:
+    return isinstance(notification, PromptDelivered) and notification.prompt_id == run.id
 
 
 class _Signals:

@@ -74,7 +74,7 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
     op: Op
 
 
-class Stop(Tagged, frozen=True, kw_only=True, tag="stop"):
+class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
     """To the session: end what goes on and drop what is queued.
 
     One that runs in the background closes, which `Closed` says; any other stays open, and says `Taken`.
@@ -129,5 +129,5 @@ class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
     """To the client: the session is closed."""
 
 
-ToSession: TypeAlias = Attach | Post | Stop
+ToSession: TypeAlias = Attach | Post | StopSession
 ToClient: TypeAlias = Attached | Notified | Taken | Refused | Behind | Closed

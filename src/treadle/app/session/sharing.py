@@ -23,7 +23,7 @@ from treadle.protocol.attach import (
     Post,
     Refused,
     SessionStatus,
-    Stop,
+    StopSession,
     Taken,
     ToSession,
 )
@@ -222,7 +222,7 @@ class _Client:
             match message:
                 case Post():
                     await self._send(await self._post(message, source))
-                case Stop():
+                case StopSession():
                     await self._stop(message, source)
                 case Attach():
                     pass
@@ -234,7 +234,7 @@ class _Client:
             return _failure(message.number, error)
         return Taken(number=message.number)
 
-    async def _stop(self, message: Stop, source: Source) -> None:
+    async def _stop(self, message: StopSession, source: Source) -> None:
         """Drop the queue, end what goes on, and have a session in the background closed: then `Closed` answers."""
         queue = self._session.status().queue
         ops: list[Op] = [*(EditQueued(prompt_id=prompt.id) for prompt in queue), Interrupt()]
