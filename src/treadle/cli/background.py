@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.detached import run_detached
 from treadle.cli.task import slash_task, task_of
-from treadle.cli.working import WISHES, task_content, opening_of, session_trust_of, task_from
+from treadle.cli.working import WISHES, opening_of, session_trust_of, task_content, task_from
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
