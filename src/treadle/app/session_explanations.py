@@ -62,7 +62,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "session-busy": Explanation(
             "The session is open in another process, and two would disturb each other.",
-            "Join it with `treadle --attach ID`, or close it there.",
+            "Join it with `treadle --attach ID`, or stop it with `treadle stop ID`.",
         ),
         "session-not-live": Explanation(
             "Nothing answers where the session should be open: it was closed, or began a moment ago.",

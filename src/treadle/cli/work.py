@@ -75,7 +75,7 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         metavar="ID",
         nargs="?",
         default="",
-        help="join a session that is open in another terminal; without ID, the one of this folder",
+        help="join a session that is open elsewhere; without ID, the one of this folder; with -p: give it a task",
     )
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"

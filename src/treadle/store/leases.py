@@ -25,7 +25,7 @@ def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None
             "session-busy",
             f"Session {session_id} is busy.",
             why=f"It is open in another process ({process_of(row[0])}).",
-            fix=f"Join it with `treadle --attach {session_id}`, or close it there.",
+            fix=f"Join it with `treadle --attach {session_id}`, or stop it with `treadle stop {session_id}`.",
         )
     connection.execute(
         "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
