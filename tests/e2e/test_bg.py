@@ -346,3 +346,14 @@ async def test_the_task_comes_from_standard_input_and_files_go_along(tmp_path: P
     assert "Read the notes." in sent
     assert "the notes" in sent
     assert out.decode().strip()
+
+
+async def test_a_session_that_nobody_could_reach_is_not_started(tmp_path: Path) -> None:
+    async with in_background(tmp_path, SAYS) as place:
+        place.home.mkdir()
+        (place.home / "live").touch()
+        ended = await place.program.run("--bg", "What is it?", *place.flags)
+        assert (ended.code, ended.out) == (Exit.FAILED, "")
+        assert "[background-socket]" in ended.err
+        assert await place.listed() == {}
+        assert await asyncio.to_thread(left_of, str(place.project)) == []

@@ -265,3 +265,23 @@ async def test_the_list_of_the_terminal_joins_a_session_in_the_background(tmp_pa
             assert await terminal.ended() == 0
         assert (await place.listed())[session]["state"] == "waiting"
         assert (await place.run("stop", session)).code == Exit.DONE
+
+
+async def test_an_attached_terminal_goes_to_another_session_and_leaves_the_first_at_work(tmp_path: Path) -> None:
+    async with in_background(tmp_path, ASKS) as place:
+        first, second = await place.start("Write it."), await place.start("Write it again.")
+        for session in (first, second):
+            await place.until_waiting(session)
+        async with on_terminal(place.program, "--attach", first, *place.flags) as terminal:
+            await terminal.until_shown("Attached as terminal 2", "❯ Yes")
+            terminal.type("\x1b")
+            await terminal.until_shown("you said no", "■ Done · ")
+            terminal.type("/resume\r")
+            await terminal.until_shown("Write it again.", "waiting")
+            terminal.type("\r")
+            await terminal.until_shown("Write it again.", "❯ Yes")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+        await place.until_closed(first)
+        assert (await place.listed())[second]["state"] == "waiting"
+        assert (await place.run("stop", second)).code == Exit.DONE

@@ -163,7 +163,7 @@ async def _attached(store: Store, line: SessionConnection, session_id: str) -> b
         try:
             await line.open()
         except SessionError as error:
-            if error.code != "session-not-live":
+            if error.code not in ("session-not-live", "session-closed"):
                 raise
             if session_id not in store.leased():
                 return False

@@ -24,6 +24,7 @@ def run_detached(work: Callable[[SayBegun], int]) -> tuple[int, str]:
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it was ignored, nobody would learn how the process ended
     says, hears = os.pipe(), os.pipe()
     process = os.fork()
     if not process:

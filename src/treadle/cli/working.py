@@ -159,13 +159,11 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     settings = load_settings(flags(arguments))
     with prepared_terminal(settings) as look:
         if arguments.resume is None:
-            from treadle.app.attaching import is_session_open
-
             folder = arguments.directory.expanduser().resolve()
             if not (chosen := _chosen_session(folder, look)):
                 return 0
             _go_to(arguments, chosen, folder)
-            if is_session_open(chosen):
+            if _is_open_elsewhere(chosen):
                 return _open(arguments, content, look, following=chosen)
         code = _with_model(arguments, content, look)
     if code is not None:
@@ -242,14 +240,13 @@ def _open(
 
     One that is open in another process is joined there.
     """
-    from treadle.app.attaching import is_session_open
     from treadle.app.config.settings import load_settings
 
     folder, trust, code = arguments.directory.expanduser().resolve(), None, 0
     given = None if following else opening_of(arguments, _asked_trust(arguments, look), user_present=True)
     while given is not None or following:
         same_folder = bool(following) and _go_to(arguments, following, folder)
-        if following and is_session_open(following):
+        if following and _is_open_elsewhere(following):
             settings = load_settings(flags(arguments))
             code, following = asyncio.run(_attached(following, folder, settings, look, content=content))
         else:
@@ -258,6 +255,12 @@ def _open(
             code, following = asyncio.run(_interactive(opening, content, look))
         given, content = None, ()
     return code
+
+
+def _is_open_elsewhere(session: str) -> bool:
+    from treadle.app.attaching import is_session_open
+
+    return is_session_open(session)
 
 
 def _following(arguments: "argparse.Namespace", trust: "SessionTrust | None", look: "Look") -> "Opening":

@@ -12,7 +12,7 @@ from treadle.app.exits import Exit
 from treadle.app.session.remote import RemoteSession
 from treadle.app.wrapping import harmless, write_wrapped
 from treadle.headless.main import HEADLESS, HeadlessConsole, OutputFormat, TextWriter
-from treadle.protocol.errors import SessionError, TreadleError
+from treadle.protocol.errors import SessionClosedError, SessionError, TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionAsked, TurnOutcome
 
@@ -45,10 +45,17 @@ async def run_attached(
                         raise
                     await asking.leave()
                     return signals.code
-                except SessionError:
-                    if asking.withdrawn is None:
+                except SessionError as error:
+                    if asking.withdrawn is None or error.code != "prompt-dropped":
                         raise
+                    asking.say("# The task was taken back before its turn.")
                     return Exit.INTERRUPTED
+                except SessionClosedError as error:
+                    raise SessionError(
+                        "session-closed",
+                        f"Session {remote.id} was closed before it took the task.",
+                        fix=f"Continue it with: treadle -p TASK --resume {remote.id}",
+                    ) from error
             return console.conclude(outcome)
         finally:
             console.end()
@@ -68,7 +75,7 @@ class _Asking:
         """Send it, and show its turn; raises `TreadleError` where it has no end."""
         remote, told, is_its_turn = self._client.session, False, False
         if remote.status.turn_active:
-            self._say("# The session is at work. This waits for its turn.")
+            self.say("# The session is at work. This waits for its turn.")
         for question in remote.status.questions[:1]:
             told = self._leave_to_others(question.text)
         run = self._run = await self._client.ask(task)
@@ -102,10 +109,11 @@ class _Asking:
 
     def _leave_to_others(self, question: str) -> bool:
         line = " ".join(question.split())
-        self._say(f"# The session asks: {line} Answer it with: treadle --attach {self._client.session.id}")
+        self.say(f"# The session asks: {line} Answer it with: treadle --attach {self._client.session.id}")
         return True
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Write a line to standard error."""
         write_wrapped(self._err, harmless(text))
         self._err.flush()
 
