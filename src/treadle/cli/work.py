@@ -15,10 +15,10 @@ PROTOCOLS = ("native", "xml")
 
 
 _FOR_SCRIPTS = {
-    "--allowed-tools": "with -p: what runs without asking, such as 'Edit,Bash(npm test:*)'",
-    "--disallowed-tools": "with -p: what is not offered or denied, such as 'WebFetch,Bash(git push:*)'",
-    "--system-prompt": "with -p: a text in place of Treadle's own words on how to work",
-    "--append-system-prompt": "with -p: a text after the system prompt",
+    "--allowed-tools": "with -p or --bg: what runs without asking, such as 'Edit,Bash(npm test:*)'",
+    "--disallowed-tools": "with -p or --bg: what is not offered or denied, such as 'WebFetch,Bash(git push:*)'",
+    "--system-prompt": "with -p or --bg: a text in place of Treadle's own words on how to work",
+    "--append-system-prompt": "with -p or --bg: a text after the system prompt",
     "--json-schema": "with -p: the JSON Schema that the answer fits",
 }
 """Options for tasks that nobody sits at."""
