@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.process import Ended, Program
-from tests.e2e.running import PATIENCE, model
+from tests.e2e.running import PATIENCE, model, processes
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.leases import number_here
@@ -37,6 +37,7 @@ class InBackground:
         self.project.mkdir(exist_ok=True)
         self.program = Program(self.home)
         self.model = model(server)
+        self.server = server
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -73,6 +74,12 @@ class InBackground:
 
     async def until_waiting(self, session: str) -> dict[str, Any]:
         return await self.until(session, lambda row: row["state"] == "waiting")
+
+    async def until_gone(self) -> None:
+        """Wait until no process works in the project any more."""
+        async with asyncio.timeout(PATIENCE):
+            while await asyncio.to_thread(processes, str(self.project)):
+                await asyncio.sleep(0.1)
 
     def worker(self, session: str) -> int:
         """The process that has a session open."""

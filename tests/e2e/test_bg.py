@@ -13,11 +13,10 @@ import pytest
 from tests.e2e.in_background import ASKS, SAYS, WORKS, in_background
 from tests.e2e.process import TREADLE, Program
 from tests.e2e.pseudo_terminal import on_terminal
-from tests.e2e.running import PATIENCE, left_of, model
+from tests.e2e.running import PATIENCE, left_of
 from tests.person import CTRL_D
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
 
 
 async def test_it_prints_the_id_alone_and_the_session_works_to_its_end(tmp_path: Path) -> None:
@@ -112,7 +111,7 @@ async def test_a_parent_killed_with_its_group_leaves_the_whole_task_or_nothing(t
         if parent.returncode is None:
             os.killpg(parent.pid, signal.SIGKILL)
         await parent.communicate()
-        assert await asyncio.to_thread(left_of, str(place.project)) == []
+        await place.until_gone()
         for row in (await place.listed()).values():
             assert (row["state"], row["open"]) == ("done", False)
 
@@ -137,7 +136,7 @@ async def test_ctrl_c_before_the_id_leaves_no_process(tmp_path: Path) -> None:
             out, _ = await parent.communicate()
             if parent.returncode == 0:
                 assert (await place.run("stop", out.decode().strip())).code == Exit.DONE
-            assert await asyncio.to_thread(left_of, str(place.project)) == []
+            await place.until_gone()
 
 
 CANNOT = {
@@ -222,14 +221,12 @@ async def test_a_killed_worker_leaves_an_unfinished_session_that_goes_on(tmp_pat
 
 async def test_a_timer_keeps_the_session_until_it_is_up(tmp_path: Path) -> None:
     turns = (
-        Turn(items=(MakeCall(name="set_timer", arguments={"seconds": 3}),)),
+        Turn(items=(MakeCall(name="set_timer", arguments={"seconds": 2}),)),
         Turn(items=(SayText(text="I wait."),)),
         Turn(items=(SayText(text="Time is up."),)),
     )
     async with in_background(tmp_path, Script(turns=turns)) as place:
         session = await place.start("Wait a little.", "--mode", "full")
-        row = await place.until(session, lambda row: row["state"] == "done")
-        assert (row["open"], row["background"]) == (True, True)
         await place.until_closed(session)
         assert "Time is up." in (await place.run("show", session)).out
 
@@ -329,23 +326,20 @@ async def test_where_the_id_cannot_be_written_it_is_named_as_an_error(tmp_path: 
 
 async def test_the_task_comes_from_standard_input_and_files_go_along(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("the notes")
-    async with ScriptedServer(SAYS) as server:
-        program, project = Program(tmp_path / "home"), tmp_path / "project"
-        project.mkdir()
+    async with in_background(tmp_path, SAYS) as place:
         process = await asyncio.create_subprocess_exec(
             *TREADLE,
-            *("--bg", "-", *model(server), "--directory", str(project), "--file", str(tmp_path / "notes.txt")),
-            env=program.environment,
+            *("--bg", "-", *place.flags, "--file", str(tmp_path / "notes.txt")),
+            env=place.program.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         out, _ = await process.communicate(b"Read the notes.\n")
         assert process.returncode == Exit.DONE
-        assert await asyncio.to_thread(left_of, str(project)) == []
-        sent = json.dumps([request.body for request in server.requests])
+        await place.until_closed(out.decode().strip())
+        sent = json.dumps([request.body for request in place.server.requests])
     assert "Read the notes." in sent
     assert "the notes" in sent
-    assert out.decode().strip()
 
 
 async def test_a_session_that_nobody_could_reach_is_not_started(tmp_path: Path) -> None:
@@ -356,4 +350,4 @@ async def test_a_session_that_nobody_could_reach_is_not_started(tmp_path: Path) 
         assert (ended.code, ended.out) == (Exit.FAILED, "")
         assert "[background-socket]" in ended.err
         assert await place.listed() == {}
-        assert await asyncio.to_thread(left_of, str(place.project)) == []
+        await place.until_gone()

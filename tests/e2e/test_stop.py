@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.in_background import ASKS, SAYS, WORKS, InBackground, in_background
 from tests.e2e.process import TREADLE, Ended
 from tests.e2e.pseudo_terminal import on_terminal
-from tests.e2e.running import PATIENCE, left_of
+from tests.e2e.running import PATIENCE
 from tests.person import CTRL_D
 from treadle.app.exits import Exit
 from treadle.protocol.events import Event, Interrupt, Prompt
@@ -21,7 +21,7 @@ from treadle.store.sqlite import Store
 
 FIRST_THEN = Script(
     turns=(
-        Turn(items=(Wait(seconds=2.0), SayText(text="The first is done."))),
+        Turn(items=(Wait(seconds=6.0), SayText(text="The first is done."))),
         Turn(items=(SayText(text="The second is done."),)),
     )
 )
@@ -100,7 +100,7 @@ async def test_stop_interrupts_what_goes_on_drops_the_queue_and_closes(tmp_path:
             "cancelled",
         )
         dropped = await end(waiting)
-        assert await asyncio.to_thread(left_of, str(place.project)) == []
+        await place.until_gone()
         assert (dropped.code, dropped.out) == (Exit.FAILED, "")
         assert "The prompt was removed from the queue." in dropped.err
         interrupts = [one.source.name for one in log_of(place, session) if isinstance(one.data, Interrupt)]

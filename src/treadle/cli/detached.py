@@ -29,9 +29,9 @@ def run_detached(work: Callable[[SayBegun], int]) -> tuple[int, str]:
     process = os.fork()
     if not process:
         return work(_leave(says[1], hears[1])), ""
-    for writing in (says[1], hears[1]):
-        os.close(writing)
     try:
+        for writing in (says[1], hears[1]):
+            os.close(writing)
         line = _first_line(says[0], hears[0])
     except KeyboardInterrupt:
         with suppress(ProcessLookupError):
