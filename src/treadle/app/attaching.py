@@ -58,6 +58,15 @@ async def attach_session(
     )
 
 
+def is_session_open(session_id: str) -> bool:
+    """Whether a process has this session open now; raises `StoreError`."""
+    store = open_store()
+    try:
+        return session_id in store.leased()
+    finally:
+        store.close()
+
+
 def _open_in(folder: Path, store: Store) -> str:
     """Find the one session of a folder that a process works in now; raises `SessionError`."""
     leased = store.leased()
@@ -75,5 +84,5 @@ def _open_in(folder: Path, store: Store) -> str:
         "session-none",
         f"No session of {folder} is open.",
         why="`treadle sessions --all` marks those that are.",
-        fix="Start one with `treadle`, or name one of another folder: `treadle --attach ID`.",
+        fix="Start one with `treadle` or `treadle --bg TASK`, or name one of another folder: `treadle --attach ID`.",
     )

@@ -30,6 +30,7 @@ from treadle.protocol.attach import (
     Refused,
     SessionStatus,
     Snapshot,
+    StopSession,
     Taken,
     ToClient,
 )
@@ -112,7 +113,7 @@ class SessionConnection:
             return await receive(self._reader, _decoder)
         return None
 
-    async def say(self, message: Post) -> None:
+    async def say(self, message: Post | StopSession) -> None:
         """Send a message; raises `OSError`."""
         if self._writer is None:
             raise OSError("not connected")
