@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.checkpoints.review import FileChoice, SessionReview
@@ -42,7 +43,7 @@ class Worked:
                 state = session.state.files
                 taken = await kept.take(state.taken + 1, state.trees)
                 if moment is Moment.AFTER or taken.trees != state.trees:
-                    await session.post(type(taken)(**{**_fields(taken), "step": self._step, "moment": moment}))
+                    await session.post(replace(taken, step=self._step, moment=moment))
                 if moment is Moment.BEFORE:
                     change()
 
@@ -53,10 +54,6 @@ class Worked:
 
     async def reject(self, review: SessionReview, *choices: FileChoice) -> WentBack:
         return await go_back(ID, review.take_back(choices))
-
-
-def _fields(taken: object) -> dict[str, object]:
-    return {name: getattr(taken, name) for name in taken.__struct_fields__}  # type: ignore[attr-defined]
 
 
 @asynccontextmanager

@@ -209,6 +209,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "The process that has the session open did not say whether the files were restored.",
             "Look at the timeline of the session, and try again.",
         ),
+        "event-unknown": Explanation("The session has no event of this number.", "Its timeline lists them."),
         "turn-unknown": Explanation("The session has no turn of this number.", "`treadle show ID` shows its turns."),
         "step-unknown": Explanation("The session has no step of this number.", "`treadle show ID` shows its steps."),
         "replay-folder": Explanation("No folder for the copy of a replay is free.", "Name one with --into."),
