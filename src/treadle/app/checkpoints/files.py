@@ -241,6 +241,11 @@ class FileCheckpoints:
         for root in self._roots:
             root.kept.copy_refs(f"{self._id}/", f"{other}/", lambda name: name.isdecimal() and int(name) <= last)
 
+    def close(self) -> None:
+        """Close the files of the checkpoints; they are opened again when they are needed."""
+        for root in self._roots:
+            root.kept.close()
+
     def tidy(self, most_bytes: int) -> None:
         """Prune where the checkpoints take more than this, and close their files."""
         for root in self._roots:

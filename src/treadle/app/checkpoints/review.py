@@ -110,6 +110,10 @@ class SessionReview:
             for root, change in kept.changes(old, new)
         )
 
+    def close(self) -> None:
+        """Close the files of the checkpoints."""
+        self._kept.close()
+
     def file(self, path: str) -> FileToReview:
         """Find a file by its shown path; raises `ConfigError`."""
         found = next((one for one in self.files if one.path == path), None)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from treadle.app.checkpoints.opening import opened_checkpoints
-from treadle.app.compose import session_log
+from treadle.app.compose import open_store
 from treadle.app.history.offline import restore_closed
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import SessionError
@@ -35,7 +35,9 @@ async def go_back(
 
     Raises `TreadleError`.
     """
-    with session_log(session_id) as (row, store):
+    store = await asyncio.to_thread(open_store)
+    try:
+        row = await asyncio.to_thread(store.find, session_id)
         before = row.events
         if post is None:
             kept = await asyncio.to_thread(opened_checkpoints, store, row)
@@ -44,6 +46,8 @@ async def go_back(
             await post(wanted)
             result = await _awaited(store, row.id, before)
         return WentBack(result=result, undo=await asyncio.to_thread(_undoing, store, row.id, before, wanted))
+    finally:
+        store.close()
 
 
 async def _awaited(store: Store, session_id: str, before: int) -> Restored:
