@@ -1,5 +1,6 @@
 """The timeline of a session: every event in its order, page by page, by theme, and all that is known of one."""
 
+from functools import partial
 
 import pytest
 
@@ -28,7 +29,7 @@ async def _modes(session: Worked, count: int) -> None:
 async def test_pages_lead_through_all_events_forwards_and_back_and_around_one() -> None:
     async with worked() as session:
         await _modes(session, 24)
-        read = lambda **said: timeline_page(session.store, session.row, most=10, **said)  # noqa: E731
+        read = partial(timeline_page, session.store, session.row, most=10)
         last = read()
         assert ([one.seq for one in last.rows], last.earlier, last.later) == (list(range(16, 26)), True, False)
         before = read(at=6)

@@ -2,7 +2,7 @@
 
 import asyncio
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -38,6 +38,9 @@ _MOST_SHOWN = 4_000
 """Changed lines of one file that are shown at all."""
 
 _LONGEST = 2_000
+_LONGEST_KEY = 80
+_LONGEST_NUMBER = 9
+_MARKS = ("accepted", "rejected", "amended", "")
 
 
 class _Range(Struct):
@@ -62,7 +65,7 @@ async def _show(request: Request) -> Response:
 def _range_of(request: Request) -> _Range:
     given = request.query_params
     old, new = (given.get(name, "") for name in ("from", "to"))
-    if not all(one in ("", "now") or (one.isdecimal() and len(one) < 10) for one in (old, new)):
+    if not all(one in ("", "now") or (one.isdecimal() and len(one) <= _LONGEST_NUMBER) for one in (old, new)):
         raise HTTPException(400, "A checkpoint is a number.")
     trees = given.get("trees")
     return _Range(
@@ -97,7 +100,8 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
         if review is None:
             return {**said, "files": [], "others": [], "folders": [], "trees": "", "added": 0, "removed": 0}
         try:
-            shown, left = [], _MOST_INLINE
+            shown: list[dict[str, Any]] = []
+            left = _MOST_INLINE
             for number, file in enumerate(review.files):
                 size = (file.change.added or 0) + (file.change.removed or 0)
                 inline = size <= min(left, _MOST_OF_ONE)
@@ -130,26 +134,29 @@ def _folders(files: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, 
 def _body(review: SessionReview, file: FileToReview) -> dict[str, Any]:
     """Give the changes of a file with their lines, as far as they are shown."""
     hunks: list[dict[str, Any]] = []
-    lines = 0
+    left = _MOST_SHOWN
     found = review.hunks(file)
     for hunk in found:
-        lines += len(hunk.old) + len(hunk.new)
-        if lines > _MOST_SHOWN:
+        if left <= 0:
             break
-        hunks.append(_lines(hunk))
+        hunks.append(_lines(hunk, left))
+        left -= len(hunk.old) + len(hunk.new)
     return {"hunks": hunks, "left_out": len(found) - len(hunks)}
 
 
-def _lines(hunk: ReviewedHunk) -> dict[str, Any]:
+def _lines(hunk: ReviewedHunk, most: int) -> dict[str, Any]:
+    """Give the lines of a change with their numbers, of a long one the first `most`."""
     above = len(hunk.above)
+    old, new = hunk.old[:most], hunk.new[: max(0, most - len(hunk.old))]
     old_end, new_end = hunk.old_first + len(hunk.old), hunk.new_first + len(hunk.new)
     return {
         "hunk": hunk,
         "above": [
             (hunk.old_first - above + at, hunk.new_first - above + at, _cut(line)) for at, line in enumerate(hunk.above)
         ],
-        "old": [(hunk.old_first + at, _cut(line)) for at, line in enumerate(hunk.old)],
-        "new": [(hunk.new_first + at, _cut(line)) for at, line in enumerate(hunk.new)],
+        "old": [(hunk.old_first + at, _cut(line)) for at, line in enumerate(old)],
+        "new": [(hunk.new_first + at, _cut(line)) for at, line in enumerate(new)],
+        "cut": len(hunk.old) + len(hunk.new) - len(old) - len(new),
         "below": [(old_end + at, new_end + at, _cut(line)) for at, line in enumerate(hunk.below)],
     }
 
@@ -195,7 +202,7 @@ async def _text(request: Request) -> Response:
 
     def found() -> str:
         with _opened(session_id, _range_of(request)) as review:
-            return review.amendable(path, int(index) if index.isdecimal() and len(index) < 10 else -1)
+            return review.amendable(path, int(index) if index.isdecimal() and len(index) <= _LONGEST_NUMBER else -1)
 
     return answer({"text": await asyncio.to_thread(found)})
 
@@ -217,8 +224,13 @@ async def _take_back(request: Request) -> Response:
 
     went = await gone_back(request, await asyncio.to_thread(wish))
     if not went.result.error and not went.result.conflicts:
-        await asyncio.to_thread(mark_reviewed, session_id, said.marks)
+        await asyncio.to_thread(_note, session_id, said.marks)
     return answer(said_of(went))
+
+
+def _note(session_id: str, marks: Mapping[str, str]) -> None:
+    with session_log(session_id) as (row, _):
+        mark_reviewed(row.id, {key[:_LONGEST_KEY]: mark for key, mark in marks.items() if mark in _MARKS})
 
 
 class _Marks(Struct):
@@ -228,13 +240,7 @@ class _Marks(Struct):
 async def _mark(request: Request) -> Response:
     """Note which changes a person accepted."""
     said = await body_of(request, _Marks)
-    session_id = request.path_params["session_id"]
-
-    def note() -> None:
-        with session_log(session_id) as (row, _):
-            mark_reviewed(row.id, {key[:80]: mark for key, mark in said.marks.items() if mark in ("accepted", "")})
-
-    await asyncio.to_thread(note)
+    await asyncio.to_thread(_note, request.path_params["session_id"], said.marks)
     return done()
 
 
