@@ -1,4 +1,4 @@
-"""The timeline of a session: every event in its order, page by page, by theme, and all that is known of one."""
+"""The timeline of a session: every event in its order, page by page, by topic, and all that is known of one."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from treadle.app.history.forking import fork_at_checkpoint
 from treadle.app.history.offline import closed_session
 from treadle.app.history.restoring import go_back
 from treadle.app.reports.checkpoint_list import preview_lines, restore_preview
-from treadle.app.reports.event_words import Theme
+from treadle.app.reports.event_words import EventTopic
 from treadle.app.reports.timeline import Going, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import SessionError
@@ -47,17 +47,17 @@ async def test_a_theme_shows_its_events_alone_page_by_page() -> None:
         await _modes(session, 5)
         await session.step(lambda: (session.work / "a.txt").write_text("one\n"))
         await _modes(session, 5)
-        files = timeline_page(session.store, session.row, Theme.FILES)
+        files = timeline_page(session.store, session.row, EventTopic.FILES)
         assert [one.words.title for one in files.rows] == [
             "Checkpoint 1 before changes",
             "Checkpoint 2 after changes",
         ]
         assert files.rows[1].words.text == "1 file +1 -0"
-        models = timeline_page(session.store, session.row, Theme.MODELS, most=4)
+        models = timeline_page(session.store, session.row, EventTopic.MODELS, most=4)
         assert ([one.seq for one in models.rows], models.earlier) == ([10, 11, 12, 13], True)
-        earlier = timeline_page(session.store, session.row, Theme.MODELS, at=10, most=4)
+        earlier = timeline_page(session.store, session.row, EventTopic.MODELS, at=10, most=4)
         assert ([one.seq for one in earlier.rows], earlier.earlier) == ([4, 5, 6, 9], True)
-        later = timeline_page(session.store, session.row, Theme.MODELS, at=5, going=Going.AFTER, most=4)
+        later = timeline_page(session.store, session.row, EventTopic.MODELS, at=5, going=Going.AFTER, most=4)
         assert ([one.seq for one in later.rows], later.later) == ([6, 9, 10, 11], True)
 
 

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 from tests.store.sessions import add
-
 from treadle.store.sqlite import Store
 
 _OTHER = """

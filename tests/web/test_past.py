@@ -89,8 +89,8 @@ async def _timeline(page: Page, served: Served) -> None:
     await page.wait_for_selector(".event")
     await _press(page, "p", "Enter")
     await page.wait_for_selector(".event.checkpoint .detail dt")
-    await page.select_option("#theme", "decisions")
-    await page.wait_for_function("location.search === '?theme=decisions'")
+    await page.select_option("#topic", "decisions")
+    await page.wait_for_function("location.search === '?topic=decisions'")
     titles = await page.locator(".event strong").all_inner_texts()
     assert {title.split(" ")[0] for title in titles} == {"Allowed"}
     link = await page.locator(".event .seq").first.get_attribute("href")

@@ -112,7 +112,7 @@ async def test_nothing_is_taken_back_while_another_process_has_the_session(sessi
         ("timeline?at=-1", 400),
         ("timeline?at=99999999999999", 400),
         ("timeline?at=999999", 200),
-        ("timeline?theme=nonsense", 200),
+        ("timeline?topic=nonsense", 200),
         ("timeline/event/0", 404),
         ("timeline/event/x", 400),
     ],

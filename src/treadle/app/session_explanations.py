@@ -203,7 +203,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "review-blocked": Explanation(
             "A file cannot be brought back: something that stays is in its place.",
-            "Take back what is in its place together with it.",
+            "Reject what is in its place together with it.",
         ),
         "restore-silent": Explanation(
             "The process that has the session open did not say whether the files were restored.",

@@ -159,7 +159,7 @@ class SessionReview:
                 "review-blocked",
                 f"{blocked[0]} cannot be brought back by itself.",
                 why="Something that stays is in its place.",
-                fix="Take back what is in its place together with it.",
+                fix="Reject what is in its place together with it.",
             )
         return wanted
 

@@ -72,7 +72,7 @@ _SHORT = 240
 _VERDICTS = {Verdict.ALLOW: "Allowed", Verdict.REQUIRE_USER_CONFIRMATION: "Asks", Verdict.DENY: "Denied"}
 
 
-class Theme(StrEnum):
+class EventTopic(StrEnum):
     """What a person looks for in a timeline."""
 
     PROMPTS = "prompts"
@@ -95,7 +95,7 @@ class EventWords(Struct, frozen=True, kw_only=True):
 
     title: str
     text: str = ""
-    themes: tuple[Theme, ...] = ()
+    topics: tuple[EventTopic, ...] = ()
     warns: bool = False
     call: str = ""
     step: int = 0
@@ -113,19 +113,19 @@ def words_of_event(data: EventData, *, long: bool = False) -> EventWords:
 def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match data:
         case Prompt(content=content, delivery=delivery):
-            return EventWords(title=f"Message ({delivery})", text=written_text(content), themes=(Theme.PROMPTS,))
+            return EventWords(title=f"Message ({delivery})", text=written_text(content), topics=(EventTopic.PROMPTS,))
         case EditQueued(content=content):
             title = "Queued message changed" if content else "Queued message removed"
-            return EventWords(title=title, text=written_text(content), themes=(Theme.PROMPTS,))
+            return EventWords(title=title, text=written_text(content), topics=(EventTopic.PROMPTS,))
         case PromptsDelivered(turn=turn, prompt_ids=ids):
             return EventWords(
-                title=f"Turn {turn}: {counted(len(ids), 'message')} delivered", turn=turn, themes=(Theme.PROMPTS,)
+                title=f"Turn {turn}: {counted(len(ids), 'message')} delivered", turn=turn, topics=(EventTopic.PROMPTS,)
             )
         case SideAnswered(question=question, text=text, error=error, usage=usage, cost=cost):
             return EventWords(
                 title="Question beside the work",
                 text=f"{question}\n{error or text}",
-                themes=(Theme.PROMPTS, Theme.COSTS, *_error(error)),
+                topics=(EventTopic.PROMPTS, EventTopic.COSTS, *_error(error)),
                 warns=bool(error),
                 cost=_paid(usage, cost),
             )
@@ -135,24 +135,24 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
                 title=f"Answered: {ANSWERS[option]}{more}",
                 text=text,
                 call=asked,
-                themes=(Theme.QUESTIONS, Theme.DECISIONS),
+                topics=(EventTopic.QUESTIONS, EventTopic.DECISIONS),
             )
         case CallAsked(call_id=call_id, text=text):
             return EventWords(
                 title="A running call asks" if text else "A question was withdrawn",
                 text=text,
                 call=call_id,
-                themes=(Theme.QUESTIONS,),
+                topics=(EventTopic.QUESTIONS,),
             )
         case QuestionPut(question=question):
             return EventWords(
                 title=f"Question ({question.kind})",
                 text=question.text,
                 call=question.call_id or question.id,
-                themes=(Theme.QUESTIONS,),
+                topics=(EventTopic.QUESTIONS,),
             )
         case RevokeAllowance(allowance_id=id_):
-            return EventWords(title="Permission removed", text=id_, themes=(Theme.DECISIONS,))
+            return EventWords(title="Permission removed", text=id_, topics=(EventTopic.DECISIONS,))
         case Interrupt():
             return EventWords(title="Interrupted by the user")
         case SetMode() | SetModel() | SetFallback() | ModelReplaced():
@@ -168,9 +168,11 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
         case Noted(notes=notes):
             return EventWords(title="Note for the model", text="\n".join(note.text for note in notes))
         case CompactNow(focus=focus):
-            return EventWords(title="The user makes room", text=focus, themes=(Theme.COMPACTIONS,))
+            return EventWords(title="The user makes room", text=focus, topics=(EventTopic.COMPACTIONS,))
         case Pin(text=text, id=id_):
-            return EventWords(title="Pinned" if text else "Unpinned", text=text or id_, themes=(Theme.COMPACTIONS,))
+            return EventWords(
+                title="Pinned" if text else "Unpinned", text=text or id_, topics=(EventTopic.COMPACTIONS,)
+            )
         case Compacted() | SummaryWritten():
             return _room(data)
         case Restore() | Restored() | Rewound() | CheckpointTaken():
@@ -188,7 +190,7 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
         case ContextExceeded(step=step, tokens=size, window=window):
             text = f"{tokens(size)} of {tokens(window)} tokens"
             return EventWords(
-                title="The context window is full", text=text, step=step, themes=(Theme.ERRORS,), warns=True
+                title="The context window is full", text=text, step=step, topics=(EventTopic.ERRORS,), warns=True
             )
         case CallProposed() | CallJudged() | CallStarted() | CallFinished() | ResultMade():
             return _call(data)
@@ -202,7 +204,7 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
                 title=f"Turn {turn}: {ended(outcome.stop).lower()} after {counted(outcome.steps, 'step')}",
                 text=text,
                 turn=turn,
-                themes=(Theme.COSTS, *([Theme.ERRORS] if failed else [])),
+                topics=(EventTopic.COSTS, *([EventTopic.ERRORS] if failed else [])),
                 warns=failed,
                 cost=spent,
             )
@@ -215,37 +217,37 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
 
 
 def _model(data: SetMode | SetModel | SetFallback | ModelReplaced) -> EventWords:
-    themes = (Theme.MODELS,)
+    topics = (EventTopic.MODELS,)
     match data:
         case SetMode(mode=mode, choice=choice):
-            return EventWords(title=f"Mode {mode}", text=choice.model if choice else "", themes=themes)
+            return EventWords(title=f"Mode {mode}", text=choice.model if choice else "", topics=topics)
         case SetModel(choice=choice):
-            return EventWords(title=f"Model {choice.model}", themes=themes)
+            return EventWords(title=f"Model {choice.model}", topics=topics)
         case SetFallback(choice=other):
-            return EventWords(title=f"Fallback {other.model if other else 'off'}", themes=themes)
+            return EventWords(title=f"Fallback {other.model if other else 'off'}", topics=topics)
         case ModelReplaced(model=model, why=why):
-            return EventWords(title=f"Model {model}", text=why, themes=themes, warns=True)
+            return EventWords(title=f"Model {model}", text=why, topics=topics, warns=True)
 
 
 def _room(data: Compacted | SummaryWritten) -> EventWords:
-    themes = (Theme.COMPACTIONS,)
+    topics = (EventTopic.COMPACTIONS,)
     match data:
         case SummaryWritten(step=step, text=text, error=error, usage=usage, cost=cost):
             return EventWords(
                 title="Summary" if not error else "No summary",
                 text=error or text,
                 step=step,
-                themes=(*themes, Theme.COSTS, *_error(error)),
+                topics=(*topics, EventTopic.COSTS, *_error(error)),
                 warns=bool(error),
                 cost=_paid(usage, cost),
             )
         case Compacted(step=step, before=before, after=after, dropped=dropped, summary=summary):
             told = ContextCompacted(before=before, after=after, dropped=dropped, summary=summary)
-            return EventWords(title=room_made(told), text=summary, step=step, themes=themes)
+            return EventWords(title=room_made(told), text=summary, step=step, topics=topics)
 
 
 def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
-    themes = (Theme.FILES,)
+    topics = (EventTopic.FILES,)
     match data:
         case CheckpointTaken(n=n, step=step, moment=moment, files=files, added=added, removed=removed):
             text = f"{counted(files, 'file')} +{added} -{removed}" if files else ""
@@ -255,13 +257,13 @@ def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
                 text="\n".join(filter(None, (text, *missing, data.notice))),
                 step=step,
                 checkpoint=n,
-                themes=themes,
+                topics=topics,
             )
         case Restore(checkpoint=n, files=files, conversation=conversation, to=to):
             what = " and ".join(filter(None, ("files" if files else "", "conversation" if conversation else "")))
             if to < 0:
-                return EventWords(title="Changes taken back in a review", themes=themes)
-            return EventWords(title=f"Restore {what} to {f'checkpoint {n}' if n else f'event {to}'}", themes=themes)
+                return EventWords(title="Changes rejected or edited in a review", topics=topics)
+            return EventWords(title=f"Restore {what} to {f'checkpoint {n}' if n else f'event {to}'}", topics=topics)
         case Restored(written=written, removed=removed, conflicts=conflicts, error=error):
             lines = [*written, *(f"{path} (deleted)" for path in removed)]
             lines += [f"Not restored: {one.path}: {one.why}" for one in conflicts]
@@ -269,11 +271,11 @@ def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
             return EventWords(
                 title=f"{counted(len(written) + len(removed), 'file')} restored",
                 text="\n".join([*lines, *([error] if error else [])]),
-                themes=(*themes, *([Theme.ERRORS] if bad else [])),
+                topics=(*topics, *([EventTopic.ERRORS] if bad else [])),
                 warns=bad,
             )
         case Rewound(to=to):
-            return EventWords(title=f"The conversation went back to event {to}", themes=themes)
+            return EventWords(title=f"The conversation went back to event {to}", topics=topics)
 
 
 def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultMade) -> EventWords:
@@ -281,18 +283,18 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
         case CallProposed(step=step, call=call):
             name = call_name(call)
             return EventWords(
-                title=f"Call: {name.verb}", text=name.about, call=call.id, step=step, themes=(Theme.CALLS,)
+                title=f"Call: {name.verb}", text=name.about, call=call.id, step=step, topics=(EventTopic.CALLS,)
             )
         case CallJudged(call_id=call_id, decision=decision, preview=preview):
             return EventWords(
                 title=_verdict(decision),
                 text=f"{preview.title}: {_first_reason(decision)}",
                 call=call_id,
-                themes=(Theme.DECISIONS,),
+                topics=(EventTopic.DECISIONS,),
                 warns=decision.verdict is Verdict.DENY,
             )
         case CallStarted(call_id=call_id):
-            return EventWords(title="Call runs", call=call_id, themes=(Theme.CALLS,))
+            return EventWords(title="Call runs", call=call_id, topics=(EventTopic.CALLS,))
         case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
             bad = result.outcome not in (Outcome.OK, Outcome.SKIPPED, Outcome.INTERRUPTED)
             changed = [f"{change.path} +{change.added} -{change.removed}" for change in result.changes]
@@ -302,11 +304,11 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
                 else f"Result: {result.outcome}",
                 text="\n".join([*changed, plain(result.content)]),
                 call=call_id,
-                themes=(
-                    Theme.CALLS,
-                    *([Theme.FILES] if changed else []),
-                    *([Theme.ERRORS] if bad else []),
-                    *([Theme.COSTS] if result.cost else []),
+                topics=(
+                    EventTopic.CALLS,
+                    *([EventTopic.FILES] if changed else []),
+                    *([EventTopic.ERRORS] if bad else []),
+                    *([EventTopic.COSTS] if result.cost else []),
                 ),
                 warns=bad,
                 cost=_paid(result.usage, result.cost) if result.cost else "",
@@ -322,7 +324,7 @@ def _reply(data: ReplyFinished | ReplyFailed | RetryPlanned) -> EventWords:
                 title=f"Step {step}: reply",
                 text=said or thought,
                 step=step,
-                themes=(Theme.COSTS,),
+                topics=(EventTopic.COSTS,),
                 cost=_paid(usage, cost),
             )
         case ReplyFailed(step=step, error=error, usage=usage, cost=cost):
@@ -330,13 +332,13 @@ def _reply(data: ReplyFinished | ReplyFailed | RetryPlanned) -> EventWords:
                 title=f"Step {step}: the model call failed",
                 text=f"{error.kind}: {error.message}",
                 step=step,
-                themes=(Theme.ERRORS, Theme.COSTS),
+                topics=(EventTopic.ERRORS, EventTopic.COSTS),
                 warns=True,
                 cost=_paid(usage, cost) if cost else "",
             )
         case RetryPlanned(attempt=attempt, seconds=seconds, most=most):
             return EventWords(
-                title=f"Attempt {attempt} of {most} in {seconds:.1f} s", themes=(Theme.ERRORS,), warns=True
+                title=f"Attempt {attempt} of {most} in {seconds:.1f} s", topics=(EventTopic.ERRORS,), warns=True
             )
 
 
@@ -349,8 +351,8 @@ def _first_reason(decision: Decision) -> str:
     return f"{reasons[0].rule}: {reasons[0].text}" if reasons else "no rule"
 
 
-def _error(error: str) -> tuple[Theme, ...]:
-    return (Theme.ERRORS,) if error else ()
+def _error(error: str) -> tuple[EventTopic, ...]:
+    return (EventTopic.ERRORS,) if error else ()
 
 
 def _paid(usage: Usage, cost: float | None) -> str:

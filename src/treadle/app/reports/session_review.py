@@ -112,7 +112,7 @@ def review_marks(session_id: str) -> Mapping[str, str]:
 
 
 def mark_reviewed(session_id: str, marks: Mapping[str, str]) -> None:
-    """Note what was decided of changes; an empty word takes it back. Raises `StoreError`."""
+    """Note what was decided of changes; an empty word removes the note. Raises `StoreError`."""
     known = {**review_marks(session_id), **marks}
     kept = [(key, mark) for key, mark in known.items() if mark][-_MOST_MARKS:]
     file: Path = review_file(session_id)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-from treadle.app.reports.event_words import EventWords, Theme, words_of_event
+from treadle.app.reports.event_words import EventTopic, EventWords, words_of_event
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
@@ -46,22 +46,22 @@ from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
 
-AT_ONCE = 200
+PAGE_EVENTS = 200
 """Events of a page."""
 
 _MOST_SHOWN = 200_000
 """Characters of one event."""
 
-_TYPES: Mapping[Theme, tuple[type[msgspec.Struct], ...]] = MappingProxyType(
+_TYPES: Mapping[EventTopic, tuple[type[msgspec.Struct], ...]] = MappingProxyType(
     {
-        Theme.PROMPTS: (Prompt, EditQueued, PromptsDelivered, SideAnswered),
-        Theme.CALLS: (CallProposed, CallStarted, CallFinished, ResultMade),
-        Theme.DECISIONS: (CallJudged, Answer, RevokeAllowance),
-        Theme.QUESTIONS: (QuestionPut, CallAsked, Answer),
-        Theme.MODELS: (SetModel, SetMode, SetFallback, ModelReplaced),
-        Theme.COSTS: (ReplyFinished, ReplyFailed, SummaryWritten, SideAnswered, TurnSettled, CallFinished),
-        Theme.COMPACTIONS: (Compacted, SummaryWritten, CompactNow, Pin),
-        Theme.ERRORS: (
+        EventTopic.PROMPTS: (Prompt, EditQueued, PromptsDelivered, SideAnswered),
+        EventTopic.CALLS: (CallProposed, CallStarted, CallFinished, ResultMade),
+        EventTopic.DECISIONS: (CallJudged, Answer, RevokeAllowance),
+        EventTopic.QUESTIONS: (QuestionPut, CallAsked, Answer),
+        EventTopic.MODELS: (SetModel, SetMode, SetFallback, ModelReplaced),
+        EventTopic.COSTS: (ReplyFinished, ReplyFailed, SummaryWritten, SideAnswered, TurnSettled, CallFinished),
+        EventTopic.COMPACTIONS: (Compacted, SummaryWritten, CompactNow, Pin),
+        EventTopic.ERRORS: (
             ReplyFailed,
             RetryPlanned,
             ContextExceeded,
@@ -72,10 +72,10 @@ _TYPES: Mapping[Theme, tuple[type[msgspec.Struct], ...]] = MappingProxyType(
             TurnSettled,
             SideAnswered,
         ),
-        Theme.FILES: (CheckpointTaken, Restore, Restored, Rewound, CallFinished),
+        EventTopic.FILES: (CheckpointTaken, Restore, Restored, Rewound, CallFinished),
     }
 )
-"""Which events can be of a theme; whether one is, its words say."""
+"""Which events can be of a topic; whether one is, its words say."""
 
 _OF_A_CALL = (CallProposed, CallJudged, CallStarted, CallAsked, CallFinished, QuestionPut, Answer, ResultMade)
 
@@ -113,26 +113,26 @@ class Going(StrEnum):
 def timeline_page(
     store: Store,
     row: SessionRow,
-    theme: Theme | None = None,
+    topic: EventTopic | None = None,
     *,
     at: int | None = None,
     going: Going = Going.BEFORE,
-    most: int = AT_ONCE,
+    most: int = PAGE_EVENTS,
 ) -> TimelinePage:
     """Read a page of the events; without `at` the last ones. What is damaged is left out. Raises `StoreError`."""
     end = row.events + 1
     at = end if at is None else max(0, min(at, end))
     if going is Going.AROUND:
-        before = timeline_page(store, row, theme, at=at, most=most // 2)
-        after = timeline_page(store, row, theme, at=at - 1, going=Going.AFTER, most=most - most // 2)
+        before = timeline_page(store, row, topic, at=at, most=most // 2)
+        after = timeline_page(store, row, topic, at=at - 1, going=Going.AFTER, most=most - most // 2)
         return TimelinePage(
             rows=(*before.rows, *after.rows), earlier=before.earlier, later=after.later, events=row.events
         )
-    if theme is None:
+    if topic is None:
         first, last = (max(1, at - most), at - 1) if going is Going.BEFORE else (at + 1, min(end - 1, at + most))
         rows = _rows(store, row, store.read(row.id, after=first - 1, before=last + 1, go_on=True))
         return TimelinePage(rows=rows, earlier=first > 1, later=last < row.events, events=row.events)
-    found, more = _of_theme(store, row, theme, at=at, going=going, most=most)
+    found, more = _of_topic(store, row, topic, at=at, going=going, most=most)
     events = (event for seq in found for event in store.read(row.id, after=seq - 1, before=seq + 1, go_on=True))
     forward = going is Going.AFTER
     return TimelinePage(
@@ -143,17 +143,17 @@ def timeline_page(
     )
 
 
-def _of_theme(
-    store: Store, row: SessionRow, theme: Theme, *, at: int, going: Going, most: int
+def _of_topic(
+    store: Store, row: SessionRow, topic: EventTopic, *, at: int, going: Going, most: int
 ) -> tuple[Sequence[int], bool]:
-    """Give the numbers of the events of a theme before or after one, and whether there are more that way."""
+    """Give the numbers of the events of a topic before or after one, and whether there are more that way."""
     forward = going is Going.AFTER
-    stored = store.of_types(row.id, tuple(map(tag_of, _TYPES[theme])), row.events + 1 if forward else at)
+    stored = store.of_types(row.id, tuple(map(tag_of, _TYPES[topic])), row.events + 1 if forward else at)
     found: list[int] = []
     for seq, _, raw, version in stored if forward else reversed(stored):
         if forward and seq <= at:
             continue
-        if theme in words_of_event(event_data(raw, version)).themes:
+        if topic in words_of_event(event_data(raw, version)).topics:
             if len(found) == most:
                 return found if forward else found[::-1], True
             found.append(seq)

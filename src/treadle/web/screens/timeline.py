@@ -14,8 +14,8 @@ from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.compose import session_log
 from treadle.app.history.forking import fork_at_checkpoint, fork_session
 from treadle.app.reports.checkpoint_list import listed_checkpoints, restore_preview
-from treadle.app.reports.event_words import Theme
-from treadle.app.reports.timeline import Going, TimelinePage, event_detail, timeline_page
+from treadle.app.reports.event_words import EventTopic
+from treadle.app.reports.timeline import PAGE_EVENTS, Going, TimelinePage, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
 from treadle.web.going_back import gone_back, said_of
 from treadle.web.requests import answer, body_of
@@ -36,29 +36,30 @@ async def _rows(request: Request) -> Response:
 
     def rendered() -> str:
         with session_log(request.path_params["session_id"]) as (row, store):
-            found = timeline_page(store, row, _theme(request), **_place(request.query_params))
+            found = timeline_page(store, row, _topic(request), **_place(request.query_params))
             return render("timeline_rows.html", session_id=row.id, found=found)
 
     return HTMLResponse(await asyncio.to_thread(rendered))
 
 
 def _whole(request: Request) -> dict[str, Any]:
-    theme = _theme(request)
+    topic = _topic(request)
     with session_log(request.path_params["session_id"]) as (row, store):
-        found: TimelinePage = timeline_page(store, row, theme, **_place(request.query_params))
+        found: TimelinePage = timeline_page(store, row, topic, **_place(request.query_params))
         return {
             "session_id": row.id,
             "title": row.title or row.id,
             "found": found,
-            "theme": theme or "",
-            "themes": list(Theme),
+            "topic": topic or "",
+            "topics": list(EventTopic),
+            "most": PAGE_EVENTS,
             "checkpoints": [one.n for one in listed_checkpoints(store, row.id)],
         }
 
 
-def _theme(request: Request) -> Theme | None:
-    wanted = request.query_params.get("theme", "")
-    return Theme(wanted) if wanted in tuple(Theme) else None
+def _topic(request: Request) -> EventTopic | None:
+    wanted = request.query_params.get("topic", "")
+    return EventTopic(wanted) if wanted in tuple(EventTopic) else None
 
 
 def _place(given: Mapping[str, str]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 import { send, tell } from "./app.js";
 import { keys, showRestored, watch } from "./pages.js";
 
-const { timeline: session, theme } = document.body.dataset;
+const { timeline: session, topic } = document.body.dataset;
+const most = Number(document.body.dataset.most);
 const rows = document.getElementById("rows");
 const earlier = document.getElementById("earlier");
 const later = document.getElementById("later");
@@ -11,7 +12,7 @@ const fresh = document.getElementById("fresh");
 const number = (row) => Number(row.dataset.seq);
 
 async function fetched(query) {
-  const answer = await fetch(`/s/${session}/timeline/rows?${new URLSearchParams({ theme, ...query })}`).catch(() => null);
+  const answer = await fetch(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`).catch(() => null);
   if (!answer?.ok) {
     tell("The events cannot be loaded now.");
     return null;
@@ -27,7 +28,7 @@ async function before() {
   const found = await fetched({ before: number(first) });
   if (!found) return;
   const height = document.documentElement.scrollHeight;
-  earlier.hidden = found.childElementCount < 200;
+  earlier.hidden = found.childElementCount < most;
   rows.prepend(found);
   window.scrollBy(0, document.documentElement.scrollHeight - height);
 }
@@ -37,7 +38,7 @@ async function after() {
   const found = await fetched({ after: last ? number(last) : 0 });
   if (!found) return 0;
   const count = found.childElementCount;
-  later.hidden = count < 200;
+  later.hidden = count < most;
   fresh.hidden = true;
   rows.append(found);
   return count;
@@ -75,7 +76,7 @@ function show(seq) {
 }
 
 function goTo(seq) {
-  if (!show(seq)) location.assign(`?${new URLSearchParams({ ...(theme ? { theme } : {}), at: seq })}#e${seq}`);
+  if (!show(seq)) location.assign(`?${new URLSearchParams({ ...(topic ? { topic } : {}), at: seq })}#e${seq}`);
 }
 
 // --- from row to row ---
@@ -161,16 +162,16 @@ rows.addEventListener("click", (event) => {
 earlier.addEventListener("click", before);
 later.addEventListener("click", after);
 fresh.querySelector("button").addEventListener("click", latest);
-document.getElementById("theme").addEventListener("change", (event) => {
+document.getElementById("topic").addEventListener("change", (event) => {
   const chosen = event.target.value;
-  location.assign(chosen ? `?theme=${chosen}` : location.pathname);
+  location.assign(chosen ? `?topic=${chosen}` : location.pathname);
 });
 document.getElementById("goto").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && /^\d+$/.test(event.target.value)) goTo(event.target.value);
 });
 
 async function latest() {
-  while ((await after()) === 200);
+  while ((await after()) === most);
   summaries(".event").at(-1)?.focus({ preventScroll: false });
 }
 
@@ -179,7 +180,7 @@ keys({
   k: () => step(".event", -1),
   n: () => step(".event.checkpoint", 1),
   p: () => step(".event.checkpoint", -1),
-  f: () => document.getElementById("theme").focus(),
+  f: () => document.getElementById("topic").focus(),
   "#": () => document.getElementById("goto").focus(),
   r: latest,
 });
