@@ -13,8 +13,9 @@ from treadle.app.reports.checkpoint_list import preview_lines, restore_preview
 from treadle.app.reports.event_words import EventTopic
 from treadle.app.reports.timeline import Going, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import SetMode, Source
+from treadle.protocol.notifications import Phase
 from treadle.protocol.permissions import Mode
 
 USER = Source(kind="web", id="visitor")
@@ -100,3 +101,16 @@ async def test_a_fork_at_a_checkpoint_has_the_checkpoints_up_to_it() -> None:
         row = session.store.find(new)
         assert (count, row.workspace, new != ID) == (3, str(session.work), True)
         assert timeline_page(session.store, row).rows[0].words.title == "Session started"
+
+
+async def test_what_the_open_session_refuses_is_said_and_changes_nothing() -> None:
+    async with worked() as session:
+        await session.step(lambda: (session.work / "a.txt").write_text("one\n"))
+
+        async def refuse(wanted: Restore) -> None:
+            raise RefusedError(type(wanted).__name__, Phase.EXECUTING_TOOL, "a turn is going on: interrupt it first")
+
+        with pytest.raises(SessionError, match="Nothing can be restored now") as raised:
+            await go_back(ID, Restore(checkpoint=1), refuse)
+        assert raised.value.why == "A turn is going on: interrupt it first."
+        assert (session.work / "a.txt").exists()

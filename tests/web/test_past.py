@@ -60,7 +60,7 @@ async def _review(page: Page, served: Served) -> None:
     await _press(page, "Control+Enter")
     await page.wait_for_selector("#f1 .line.add:has-text('twenty-nine')")
     assert file.read_text() == EDITED.replace("<b>29</b>\n", "twenty-nine\n<i>\n")
-    await page.locator("#f1 .hunk").nth(0).locator(".side.new .num.new").click()
+    await page.locator("#f1 .hunk").nth(0).locator(".half.new .num.new").click()
     await page.fill("form.comments textarea", "Why second?")
     await _press(page, "Control+Enter")
     await page.wait_for_selector(".said-here:has-text('Why second?')")

@@ -126,7 +126,8 @@ class FileCheckpoints:
                 root.kept.keep(self._part(number, "from"), tree)
                 revised = root.kept.revise(self._part(number, "to"), tree, wanted)
                 blocked += map(root.shown, map(os.fsdecode, revised.blocked))
-        # A checkpoint that is none of the past: `/undo` still finds what the last turn did.
+        # With a `to` below 0 it is about the part of that number. The checkpoint is the last one, so that `/undo` still
+        # finds what the last turn did.
         return Restore(checkpoint=Points(self._store, self._id).last().n, to=-number), tuple(blocked)
 
     def _part(self, number: int, side: str) -> str:

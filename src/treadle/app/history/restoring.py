@@ -10,7 +10,7 @@ from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.compose import open_store
 from treadle.app.history.offline import restore_closed
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import RefusedError, SessionError
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
@@ -43,11 +43,23 @@ async def go_back(
             kept = await asyncio.to_thread(opened_checkpoints, store, row)
             result = await restore_closed(store, row.id, kept, wanted)
         else:
-            await post(wanted)
+            await _asked(post, wanted)
             result = await _awaited(store, row.id, before)
         return WentBack(result=result, undo=await asyncio.to_thread(_undoing, store, row.id, before, wanted))
     finally:
         store.close()
+
+
+async def _asked(post: Callable[[Restore], Awaitable[None]], wanted: Restore) -> None:
+    try:
+        await post(wanted)
+    except RefusedError as refused:
+        raise SessionError(
+            "restore-refused",
+            "Nothing can be restored now.",
+            why=refused.why[:1].upper() + refused.why[1:] + ".",
+            fix="Try again when the session has nothing to do.",
+        ) from refused
 
 
 async def _awaited(store: Store, session_id: str, before: int) -> Restored:

@@ -15,7 +15,8 @@ from starlette.routing import Route
 
 from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, ReviewedHunk, SessionReview
 from treadle.app.compose import session_log
-from treadle.app.presentation.copies import changes_of
+from treadle.app.presentation.questions import asked_in_words
+from treadle.app.reports.checkpoint_list import listed_checkpoints
 from treadle.app.reports.session_review import (
     ReviewComment,
     comments_message,
@@ -95,6 +96,7 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
             "steps": review_steps(store, row.id),
             "wanted": wanted,
             "marks": review_marks(row.id),
+            "checkpoints": len(listed_checkpoints(store, row.id)),
         }
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
         if review is None:
@@ -173,9 +175,7 @@ def _copies(request: Request, session_id: str) -> list[dict[str, Any]]:
         return []
     roots = (str(opened.session.workspace), *opened.session.roots)
     return [
-        {"text": one.text, "lines": list(changes_of(one.copy, roots)), "diff": one.copy.diff}
-        for one in opened.questions
-        if one.copy is not None
+        {"words": asked_in_words(one, roots), "diff": one.copy.diff} for one in opened.questions if one.copy is not None
     ]
 
 

@@ -92,8 +92,7 @@ async def _news(request: Request) -> Response:
 
     def found() -> dict[str, int]:
         with session_log(request.path_params["session_id"]) as (row, store):
-            taken = listed_checkpoints(store, row.id)
-            return {"events": row.events, "checkpoints": taken[-1].n if taken else 0}
+            return {"events": row.events, "checkpoints": len(listed_checkpoints(store, row.id))}
 
     return answer(await asyncio.to_thread(found))
 

@@ -40,14 +40,14 @@ function open(hunk, range, line = null) {
   const about = document.createElement("select");
   about.append(made("option", "the whole change", { value: "" }));
   for (const side of ["new", "old"]) {
-    for (const one of hunk.querySelectorAll(`.side.${side} .line`)) {
+    for (const one of hunk.querySelectorAll(`.half.${side} .line`)) {
       const number = [...one.querySelectorAll(".num")].map((each) => each.textContent).find(Boolean);
       about.append(made("option", `${side} line ${number}`, { value: `${side} ${one.dataset.at} ${number}` }));
     }
   }
   const last = about.cloneNode(true);
   last.firstElementChild.textContent = "that line alone";
-  const at = line?.parentElement.classList.contains("side") ? line : null;
+  const at = line?.parentElement.classList.contains("half") ? line : null;
   if (at) {
     const side = at.parentElement.classList.contains("old") ? "old" : "new";
     about.value = [...about.options].map((one) => one.value).find((one) => one.startsWith(`${side} ${at.dataset.at} `)) ?? "";

@@ -257,11 +257,8 @@ keys({
   r: refresh,
 });
 
-let newest = null;
 watch(session, (news) => {
-  newest ??= news.checkpoints;
-  if (news.checkpoints > newest) document.getElementById("fresh").hidden = false;
-  newest = Math.max(newest, news.checkpoints);
+  if (news.checkpoints > Number(page().dataset.checkpoints)) document.getElementById("fresh").hidden = false;
 });
 
 const select = document.querySelector("#range [name=range]");

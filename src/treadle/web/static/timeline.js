@@ -11,6 +11,9 @@ const later = document.getElementById("later");
 const fresh = document.getElementById("fresh");
 const number = (row) => Number(row.dataset.seq);
 
+let known = Number(document.body.dataset.events);
+let latest = known;
+
 async function fetched(query) {
   const answer = await fetch(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`).catch(() => null);
   if (!answer?.ok) {
@@ -35,11 +38,13 @@ async function before() {
 
 async function after() {
   const last = rows.lastElementChild;
+  const until = latest;
   const found = await fetched({ after: last ? number(last) : 0 });
   if (!found) return 0;
   const count = found.childElementCount;
   later.hidden = count < most;
   fresh.hidden = true;
+  if (later.hidden) known = Math.max(known, until, ...[...found.children].map(number));
   rows.append(found);
   return count;
 }
@@ -185,18 +190,13 @@ keys({
   r: latest,
 });
 
-let known = Number(document.body.dataset.events);
 watch(session, (news) => {
-  if (news.events <= known) return;
-  const count = news.events - known;
+  latest = news.events;
+  if (latest <= known) return;
+  const count = latest - known;
   fresh.querySelector("button").textContent = `${count.toLocaleString()} new ${count === 1 ? "event" : "events"}: show them`;
   fresh.hidden = false;
 });
-const loaded = new MutationObserver(() => {
-  const last = rows.lastElementChild;
-  if (last && later.hidden) known = Math.max(known, number(last));
-});
-loaded.observe(rows, { childList: true });
 
 const linked = /^#e(\d+)$/.exec(location.hash);
 if (linked) {
