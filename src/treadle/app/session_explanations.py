@@ -196,6 +196,33 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "checkpoint-unknown": Explanation(
             "The session has no checkpoint of this number.", "`treadle checkpoint list` lists them."
         ),
+        "review-gone": Explanation(
+            "A change that was to be taken back is not there: the page shows other files than there are now.",
+            "Load the changes again.",
+        ),
+        "review-text": Explanation(
+            "A change cannot be edited as text: its encoding is not known, or it mixes line ends.",
+            "Edit the file in an editor, or reject the change.",
+        ),
+        "review-others": Explanation(
+            "Only what the session itself changed can be taken back in its review.", "Change the file in an editor."
+        ),
+        "review-encoding": Explanation(
+            "An edited change has characters that the encoding of its file does not have.",
+            "Use other characters, or convert the file first.",
+        ),
+        "review-unwritable": Explanation(
+            "What was decided of changes cannot be saved.", "Check free space and the permissions of the data folder."
+        ),
+        "review-blocked": Explanation(
+            "A file cannot be brought back: something that stays is in its place.",
+            "Reject what is in its place together with it.",
+        ),
+        "restore-silent": Explanation(
+            "The process that has the session open did not say whether the files were restored.",
+            "Look at the timeline of the session, and try again.",
+        ),
+        "event-unknown": Explanation("The session has no event of this number.", "Its timeline lists them."),
         "turn-unknown": Explanation("The session has no turn of this number.", "`treadle show ID` shows its turns."),
         "step-unknown": Explanation("The session has no step of this number.", "`treadle show ID` shows its steps."),
         "replay-folder": Explanation("No folder for the copy of a replay is free.", "Name one with --into."),

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
+from weakref import WeakSet
 
 from msgspec import Struct
 
@@ -62,12 +64,16 @@ def find_trouble(path: Path) -> str:
     """Say what is wrong with a file, empty for nothing.
 
     Its header tells at once when it was cut. It is looked through only when it was not closed properly, or when
-    reading it failed before.
+    reading it failed before. One that this process has open was judged when that was opened.
     """
     if not path.exists():
         return ""
     unclosed = _has_journal(path)
-    trouble = _judge_header(path, unclosed=unclosed)
+    with _LOOKING:
+        if _is_open_here(path):
+            unclosed, trouble = False, ""
+        else:
+            trouble = _judge_header(path, unclosed=unclosed)
     if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
         return trouble
     trouble = _look_through(path)
@@ -182,10 +188,43 @@ def is_read_only(path: Path) -> bool:
 
 def connected_database(path: Path) -> sqlite3.Connection:
     """Connect to a database; raises `sqlite3.Error`."""
+    place, more = str(path), {}
     if is_read_only(path):
-        place = f"{path.absolute().as_uri()}?immutable=1"
-        return sqlite3.connect(place, isolation_level=None, check_same_thread=False, timeout=_WAITS, uri=True)
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_WAITS)
+        place, more = f"{path.absolute().as_uri()}?immutable=1", {"uri": True}
+    with _LOOKING:
+        connection = sqlite3.connect(
+            place, isolation_level=None, check_same_thread=False, timeout=_WAITS, factory=_Connection, **more
+        )
+        status = path.stat()
+        connection.file = (status.st_dev, status.st_ino)
+        _OPEN.add(connection)
+    return connection
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that this process knows of as long as it is open.
+
+    Whoever opens and closes the file beside it takes its locks away, since they belong to the process: another process
+    that closes the file then takes it for nobody's, and removes the journal.
+    """
+
+    file: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        with _LOOKING:
+            _OPEN.discard(self)
+
+
+_OPEN: WeakSet[_Connection] = WeakSet()
+_LOOKING = Lock()
+"""Held while the file is opened: by a connection, or to look at it before there is one."""
+
+
+def _is_open_here(path: Path) -> bool:
+    status = path.stat()
+    return any(one.file == (status.st_dev, status.st_ino) for one in _OPEN)
 
 
 def require_current(connection: sqlite3.Connection, path: Path) -> None:

@@ -17,5 +17,9 @@ SCREENS = (
 )
 """Those that are not about one session."""
 
-SESSION_SCREENS = (Screen("", "Live", "l"),)
+SESSION_SCREENS = (
+    Screen("", "Live", "l"),
+    Screen("/review", "Review", "r"),
+    Screen("/timeline", "Timeline", "t"),
+)
 """Those of one session: the path follows `/s/ID`."""

@@ -13,6 +13,7 @@ from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.keys import Visitor
+from treadle.web.templating import page
 
 _T = TypeVar("_T")
 
@@ -54,12 +55,12 @@ def visitor_of(request: Request) -> Visitor:
 def opened_session(request: Request) -> PageSession:
     """Find the session that a request is about among those that are open; raises `SessionError`."""
     session_id = request.path_params["session_id"]
-    page = book_of(request).opened.get(session_id)
-    if page is None:
+    opened = book_of(request).opened.get(session_id)
+    if opened is None:
         raise SessionError(
             "session-not-open", f"Session {printable(session_id)} is not open.", fix="Send a message to continue it."
         )
-    return page
+    return opened
 
 
 def folder_of(text: str) -> Path:
@@ -67,8 +68,8 @@ def folder_of(text: str) -> Path:
     return Path(text).expanduser()
 
 
-async def refused(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
-    """Say what went wrong: what, why, and what to do."""
+async def refused(request: Request, error: Exception) -> Response:
+    """Say what went wrong: what, why, and what to do; a browser that wants a page gets one."""
     assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
     match error:
         case RefusedError():
@@ -79,6 +80,8 @@ async def refused(request: Request, error: Exception) -> Response:  # noqa: ARG0
             status = 404
         case _:
             status = 500
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return page(request, "problem.html", status=status, error=error)
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
     return JSONResponse(said, status_code=status)
 

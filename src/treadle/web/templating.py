@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import ago, counted, money, span, tokens
-from treadle.web.markup import code, diff_lines, markdown
+from treadle.web.markup import code, diff_lines, harmless, markdown
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -30,7 +30,16 @@ def _environment() -> Environment:
     )
     made.finalize = _shown
     made.filters.update(
-        ago=_ago, code=code, counted=counted, markdown=markdown, money=_money, span=span, time=_time, tokens=tokens
+        ago=_ago,
+        clock=_clock,
+        code=code,
+        counted=counted,
+        harmless=harmless,
+        markdown=markdown,
+        money=_money,
+        span=span,
+        time=_time,
+        tokens=tokens,
     )
     made.globals.update(diff_lines=diff_lines)
     return made
@@ -61,6 +70,10 @@ def _money(spent: float | None, unpriced: bool = False) -> str:  # noqa: FBT001,
 
 def _time(milliseconds: int) -> str:
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _clock(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _ago(milliseconds: int) -> str:

@@ -104,6 +104,7 @@ function showKeys() {
   const list = document.createElement("dl");
   const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, one.firstChild.textContent]);
   rows.push(["?", "these keys"], ["Esc", "close"]);
+  for (const one of document.querySelectorAll("#page-keys [data-key]")) rows.push([one.dataset.key, one.textContent]);
   for (const [key, what] of rows) {
     const term = document.createElement("dt");
     const about = document.createElement("dd");
