@@ -4,9 +4,10 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 
 from msgspec import Struct
 
@@ -34,6 +35,14 @@ class Repaired(Struct, frozen=True, kw_only=True):
     shortened: tuple[str, ...]
 
 
+_opening = RLock()
+_in_use: dict[int, tuple[int, int]] = {}
+"""The files that are open in this process, as device and number, by their connections.
+
+Such a file is never read but by SQLite: closing any other descriptor of it would drop the locks that SQLite holds on
+it, and the next process that leaves would take the journal away under the connections of this one.
+"""
+
 NoticeSink = Callable[[str], None]
 """Takes what a person should know before it is done."""
 
@@ -42,26 +51,48 @@ def open_database(path: Path, notice: NoticeSink) -> tuple[sqlite3.Connection, R
     """Open or make the database, repaired if it has to be; `notice` takes what takes long. Raises `StoreError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        repaired = _repair(path) if find_trouble(path) else None
-        try:
-            return _connect(path, notice), repaired
-        except sqlite3.Error as error:
-            if repaired is not None or not is_broken(error):
-                raise
-        repaired = _repair(path)
-        return _connect(path, notice), repaired
+        with _opening:
+            connection, repaired = _open(path, notice)
+            _in_use[id(connection)] = _identity(path)
+            return connection, repaired
     except (sqlite3.Error, OSError) as error:
         raise unopened(path, error) from error
+
+
+def close_database(connection: sqlite3.Connection) -> None:
+    """Close a database that was opened here."""
+    with _opening:
+        with suppress(sqlite3.Error):
+            connection.close()
+        _in_use.pop(id(connection), None)
+
+
+def _open(path: Path, notice: NoticeSink) -> tuple[sqlite3.Connection, Repaired | None]:
+    repaired = _repair(path) if find_trouble(path) else None
+    try:
+        return _connect(path, notice), repaired
+    except sqlite3.Error as error:
+        if repaired is not None or not is_broken(error):
+            raise
+    repaired = _repair(path)
+    return _connect(path, notice), repaired
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def find_trouble(path: Path) -> str:
     """Say what is wrong with a file, empty for nothing.
 
     Its header tells at once when it was cut. It is looked through only when it was not closed properly, or when
-    reading it failed before.
+    reading it failed before. One that is open in this process already is looked through only in the last case.
     """
     if not path.exists():
         return ""
+    if _identity(path) in _in_use.values():
+        return _look_through(path) if suspicion(path).exists() else ""
     unclosed = _side(path, "-wal").exists() and _side(path, "-wal").stat().st_size > 0
     trouble = _judge_header(path, unclosed=unclosed)
     if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:

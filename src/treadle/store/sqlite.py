@@ -382,8 +382,7 @@ class Store:
         self._anchors.close()
         if self._reader is not None:
             self._reader.close()
-        with suppress(sqlite3.Error):
-            self._connection.close()
+        opening.close_database(self._connection)
 
     def query(self, statement: str, values: Sequence[str | int | bytes] = ()) -> list[Any]:
         """Read by a connection of its own, so that a reader never sees half a transaction; raises `StoreError`."""
