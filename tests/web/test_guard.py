@@ -172,10 +172,10 @@ async def test_a_body_is_bounded_with_and_without_its_length(server: Asked) -> N
         chunk = f"{length:x}\r\n".encode() + b"x" * length + b"\r\n0\r\n\r\n"
         found = await server.raw("\r\n".join([*head, "", ""]).encode() + chunk)
         assert found.status == 413, path
-    for length in ("-1", "1e3", "9" * 30, "0x10"):
+    for said in ("-1", "1e3", "9" * 30, "0x10"):
         head = ["POST /login HTTP/1.1", f"content-length: {length}"]
         head += [f"{name}: {value}" for name, value in server.headers(None).items()]
-        assert (await server.raw("\r\n".join([*head, "", ""]).encode())).status in (400, 413), length
+        assert (await server.raw("\r\n".join([*head, "", ""]).encode())).status in (400, 413), said
 
 
 NO_BODIES = (

@@ -25,6 +25,7 @@ from treadle.app.presentation.words import (
     written_text,
 )
 from treadle.app.report import facts_of
+from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import (
     AllowancesChanged,
@@ -120,6 +121,11 @@ class PageView:
             if entry.item is not None:
                 found.append(entry)
         return found[::-1]
+
+    def add_problem(self, error: TreadleError) -> None:
+        """Say at the end what went wrong with the session itself."""
+        self.version += 1
+        self._add(Problem(error.what, error.why, error.fix))
 
     def take(self, notification: Notification, at: float | None = None) -> None:  # noqa: C901, PLR0912 - one line each
         """Take one notification, heard `at` seconds on a steady clock; None for one of the past."""
