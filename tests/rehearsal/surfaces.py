@@ -4,6 +4,7 @@ Each is cut off, killed and brought back at random. Nothing is lost or comes twi
 """
 
 import asyncio
+import difflib
 import json
 import random
 import re
@@ -312,19 +313,23 @@ async def _wrong(own: Server, session: str, readers: list[Reader], terminal: Ter
         answer = await client.get(f"/s/{session}")
         assert answer.status_code == 200, answer.text
         fresh = items_of(answer.text)
-        open("/tmp/fresh.html", "w").write(answer.text)
     for number, reader in enumerate(readers):
-        same = {position: html for position, html in reader.items.items() if _kind(html) != "gone"}
-        if number < 2 and same != fresh:
-            yield f"browser {number} shows {words_of(reader.items)!r}, not {words_of(fresh)!r}"
-        if words_of(reader.items) != words_of(fresh):
-            yield f"browser {number} reads {words_of(reader.items)!r}, not {words_of(fresh)!r}"
+        same = {position: html.strip() for position, html in reader.items.items() if _kind(html) != "gone"}
+        wrong = [number for number, html in fresh.items() if same.get(number) != html.strip()]
+        if number < 2 and (wrong or same.keys() != fresh.keys()):
+            yield f"browser {number} shows other items: {wrong}, {same.keys() ^ fresh.keys()}"
+        if difference := _difference(words_of(reader.items).split(), words_of(fresh).split()):
+            yield f"browser {number} reads otherwise: {difference}"
     if len(terminal.asked) != len(set(terminal.asked)) or terminal.ended != 1:
         yield f"the terminal heard {terminal.asked}, and {terminal.ended} ends"
     for question in {id_ for reader in readers for id_ in reader.answers}:
         taken = sum(reader.answers.get(question) == 200 for reader in readers) + (question in terminal.answered)
         if taken > 1:
             yield f"question {question} was answered {taken} times"
+
+
+def _difference(one: list[str], other: list[str]) -> str:
+    return " ".join(line for line in difflib.ndiff(one, other) if line[0] in "+-")
 
 
 def _script(steps: int, chance: random.Random) -> Script:

@@ -48,9 +48,8 @@ class PageSession:
         """Enter the session, and take what was before."""
         await self.client.__aenter__()
         session = self.session
-        view = await asyncio.to_thread(viewed, str(session.workspace), session.status.model, session.past)
-        for notification in () if self.own else session.opening:
-            view.take(notification)
+        live = () if self.own else session.opening
+        view = await asyncio.to_thread(viewed, str(session.workspace), session.status.model, session.past, live)
         for notification, at in self._early or ():
             view.take(notification, at)
         self.view, self._early = view, None

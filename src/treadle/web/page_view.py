@@ -6,7 +6,7 @@ lost, and nothing comes twice.
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -57,6 +57,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.web.items import CallCard, Entry, Note, PageItem, Problem, Prose, Said, Thought, TurnEnd, Writing
+from treadle.web.reading_order import reading_order
 
 _KEPT_OUTPUT = 20_000
 """Characters of a running call's output that the page shows."""
@@ -343,9 +344,9 @@ class PageView:
         )
 
 
-def viewed(root: str, model: str, past: Iterator[Notification] | Sequence[Notification]) -> PageView:
-    """Make the page of what happened before."""
+def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[Notification] = ()) -> PageView:
+    """Make the page of what happened before, and of what is under way and in no log yet."""
     view = PageView(root, model)
-    for notification in past:
+    for notification in reading_order(past, live):
         view.take(notification)
     return view
