@@ -277,7 +277,7 @@ async def rehearse_surfaces(seed: int, folder: Path, steps: int = 6) -> Found:
     found = Found()
     (folder / "ws").mkdir(parents=True)
     async with ScriptedServer(_script(steps, chance)) as server, _servers(folder, model(server)) as (own, other):
-        session = await _begin(own, folder)
+        session = await begin_session(own, folder)
         readers = [Reader(one, session, chance) for one in (own, own, other)]
         terminal = Terminal(session, chance)
         working = asyncio.create_task(terminal.work())
@@ -360,7 +360,8 @@ async def _servers(folder: Path, flags: tuple[str, ...]) -> AsyncIterator[tuple[
             await other.end()
 
 
-async def _begin(own: Server, folder: Path) -> str:
+async def begin_session(own: Server, folder: Path) -> str:
+    """Start a session in the folder `ws`; gives its id."""
     async with httpx2.AsyncClient(base_url=own.base, headers=own.headers, cookies=own.cookies) as client:
         body = {"folder": str(folder / "ws"), "text": "Work.", "mode": "ask"}
         answer = (await client.post("/sessions", json=body)).json()
