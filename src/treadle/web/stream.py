@@ -1,6 +1,7 @@
 """What happens, as server-sent events: a browser says how far it knows a page, and gets what changed since."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,8 +20,11 @@ from treadle.web.page_view import PageView
 from treadle.web.requests import book_of, visitor_of, whole_number
 from treadle.web.signals import Signal
 
-_PAUSE = 0.05
+_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two updates: what happens meanwhile comes as one."""
+
+_SHARE = 0.05
+"""Of a core that the updates of one page take at most: what takes long to make comes less often."""
 
 _ALIVE = 15.0
 """Seconds after which a browser hears that there is nothing new."""
@@ -99,11 +103,13 @@ class _News:
     async def _listen(self, page: PageSession | None, event: asyncio.Event) -> AsyncIterator[bytes]:
         while True:
             event.clear()
+            begun = time.thread_time()
             news = self._news(page)
+            spent = time.thread_time() - begun
             yield self._message(news) if news else b""
             if news.get("reload"):
                 return
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(min(max(_PAUSE, spent / _SHARE), _LONGEST_PAUSE))
             try:
                 async with asyncio.timeout(_ALIVE):
                     await event.wait()
