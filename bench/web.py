@@ -37,8 +37,8 @@ def long_session(name: str, events: int) -> int:
     from treadle.store.sqlite import SessionRow
 
     messages: list[ForeignMessage] = []
-    size = 0
-    while size < events:
+    log: Any = ()
+    while (size := len(log)) < events:
         messages.append(ForeignMessage(role=Role.USER, at=10**12, content=(Text(text="Go on with the next one."),)))
         for number in range(20):
             call = ForeignCall(id=f"c{number}", name="execute_command", arguments={"command": f"pytest -q {number}"})
@@ -46,8 +46,7 @@ def long_session(name: str, events: int) -> int:
             messages.append(ForeignMessage(role=Role.ASSISTANT, content=(Text(text=PARAGRAPH),), calls=(call,)))
             messages.append(ForeignMessage(role=Role.USER, results={call.id: result}))
         log = imported_log(ForeignSession(origin="bench", id=name, messages=messages, workspace="/w"), name)
-        size = len(log)
-        messages *= max(1, min(8, events // size))
+        messages *= max(1, min(8, events // len(log)))
     row = SessionRow(id=name, workspace="/w", model="b/m", title="a long one", created_at=1, updated_at=1, events=0)
     store = open_store()
     add_session(store, row, "", rows_of(log))

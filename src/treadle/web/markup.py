@@ -89,7 +89,7 @@ class _Renderer(RendererHTML):
         token = tokens[index]
         return str(escape(f"[image: {token.content or token.attrGet('src') or ''}]"))
 
-    def fence(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    def fence(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
         """Colour a block of code."""
         token = tokens[index]
         language = token.info.strip().split(" ", 1)[0]
