@@ -110,7 +110,7 @@ async def _eyes(seen: Seen, served: Served) -> list[tuple[Page, list[str]]]:
         context: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
         page = await seen.page(served, bypass_csp=True, **context)
         requests: list[str] = []
-        page.on("request", lambda one, urls=requests: urls.append(one.url))  # type: ignore[misc, call-overload]
+        page.on("request", lambda one, urls=requests: urls.append(one.url))  # type: ignore[call-overload]
         made.append((page, requests))
     return made
 
