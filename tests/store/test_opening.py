@@ -3,6 +3,8 @@
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -194,3 +196,18 @@ def test_several_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None
             begin = threading.Barrier(4)
             for opened in [pool.submit(open_it, tmp_path / str(number) / "db", begin) for _ in range(4)]:
                 opened.result()
+
+
+async def test_a_second_opening_leaves_the_first_one_its_locks(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    first = Store(path)
+    before = await add(first, "a", 2)
+    Store(path).close()
+    other = "import sys; from treadle.store.sqlite import Store; s = Store(__import__('pathlib').Path(sys.argv[1]))"
+    # Another process that leaves takes the journal with it, unless it sees that this one is still there.
+    subprocess.run([sys.executable, "-c", f"{other}; s.query('SELECT 1'); s.close()", str(path)], check=True)
+    after = await add(first, "b", 2)
+    shown = f"{other}; print(len(list(s.read('a'))), len(list(s.read('b'))))"
+    ended = subprocess.run([sys.executable, "-c", shown, str(path)], check=True, capture_output=True, text=True)
+    assert ended.stdout.split() == [str(len(before)), str(len(after))]
+    first.close()

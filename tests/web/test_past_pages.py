@@ -28,9 +28,14 @@ async def session() -> AsyncIterator[Worked]:
 @pytest.fixture
 def client(session: Worked) -> TestClient:
     keys = Keys()
-    application = web_application(SessionBook(session.work, {}), keys, ["127.0.0.1:1"], cookie="c")
-    client = TestClient(application, base_url="http://127.0.0.1:1", headers={"origin": "http://127.0.0.1:1"})
-    client.post("/login", json={"token": keys.token})
+    application, _ = web_application(SessionBook(session.work, {}), keys, ["127.0.0.1:1"], cookie="c")
+    client = TestClient(
+        application,
+        base_url="http://127.0.0.1:1",
+        headers={"origin": "http://127.0.0.1:1"},
+        client=("127.0.0.1", 50_000),
+    )
+    client.headers["x-treadle-key"] = client.post("/login", json={"token": keys.token}).json()["key"]
     return client
 
 

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 async def attach_session(
-    prefix: str, folder: Path, settings: Settings, *, kind: str = "tui", name: str = ""
+    prefix: str, folder: Path, settings: Settings, *, kind: str = "tui", name: str = "", anew: bool = False
 ) -> RemoteSession:
     """Attach to the session of this id, or beginning of one; without, to the open one of the folder.
 
-    `kind` and `name` say what attaches, for the log. Enter the result to listen. Raises `SessionError` or `StoreError`.
+    `kind` and `name` say what attaches, for the log; `anew` is that of `RemoteSession`. Enter the result to listen.
+    Raises `SessionError` or `StoreError`.
     """
     store = open_store()
     try:
@@ -55,6 +56,7 @@ async def attach_session(
             spool=outputs() / session_id,
             hide=lambda: redactor().stream(),
         ),
+        anew=anew,
     )
 
 

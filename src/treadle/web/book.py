@@ -5,16 +5,18 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
 from treadle.app.asking import SessionClient
 from treadle.app.attaching import attach_session
-from treadle.app.compose import Opening, open_session, open_store, session_past
+from treadle.app.compose import Opening, open_session, open_store, session_log, session_past
 from treadle.app.config.settings import load_settings
 from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
+from treadle.app.session.wire import shared_sessions
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Op, Source
 from treadle.protocol.notifications import Notification
@@ -22,8 +24,8 @@ from treadle.protocol.permissions import Question
 from treadle.web.page_view import PageView, viewed
 from treadle.web.signals import Signal
 
-_LOOK = 1.0
-"""Seconds between two looks at which sessions other processes have open."""
+_LOOK, _LOOK_ANYWAY = 0.25, 2.0
+"""Seconds between two looks at which sessions have a socket, and at which other processes have open."""
 
 _MOST_PAST = 8
 """Sessions that nobody has open whose pages are kept."""
@@ -39,15 +41,18 @@ class PageSession:
         self.own = isinstance(session, LiveSession)
         self.changed = Signal()
         self.view = PageView(str(session.workspace))
+        self._early: list[tuple[Notification, float]] | None = []
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
 
     async def open(self) -> None:
         """Enter the session, and take what was before."""
         await self.client.__aenter__()
-        # Nothing is heard before this: the task that listens has not begun.
-        self.view = viewed(str(self.session.workspace), self.session.status.model, self.session.past)
-        for notification in () if self.own else self.session.opening:
-            self.view.take(notification)
+        session = self.session
+        live = () if self.own else session.opening
+        view = await asyncio.to_thread(viewed, str(session.workspace), session.status.model, session.past, live)
+        for notification, at in self._early or ():
+            view.take(notification, at)
+        self.view, self._early = view, None
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""
@@ -62,7 +67,15 @@ class PageSession:
         """What waits for a person."""
         return self.session.status.questions
 
+    @property
+    def behind(self) -> bool:
+        """Whether it missed so much that it is to be made anew."""
+        return isinstance(self.session, RemoteSession) and self.session.behind
+
     def _hear(self, notification: Notification) -> None:
+        if self._early is not None:
+            self._early.append((notification, time.monotonic()))  # after what was before, which is still read
+            return
         self.view.take(notification, time.monotonic())
         self.changed.set()
 
@@ -82,6 +95,8 @@ class SessionBook:
         self._trusted_once: set[Path] = set()
         self._open: dict[str, PageSession] = {}
         self._past: dict[str, tuple[int, PageView]] = {}
+        self._reading = Lock()
+        self._failures: dict[str, TreadleError] = {}
         self._entering = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -113,13 +128,20 @@ class SessionBook:
 
     def past(self, session_id: str) -> PageView:
         """Make the page of a session that nobody has open. Takes its time; raises `TreadleError`."""
-        row, past = session_past(session_id)
-        known = self._past.pop(row.id, None)
-        if known is None or known[0] != row.events:
-            known = (row.events, viewed(row.workspace, row.model, past))
-        self._past[row.id] = known
-        while len(self._past) > _MOST_PAST:
-            self._past.pop(next(iter(self._past)))
+        events = _events(session_id)
+        with self._reading:
+            known = self._past.get(session_id)
+        if known is None or known[0] != events:
+            row, past = session_past(session_id)
+            view = viewed(row.workspace, row.model, past)
+            if session_id in self._failures:
+                view.add_problem(self._failures[session_id])
+            known = (row.events, view)
+        with self._reading:
+            self._past.pop(session_id, None)
+            self._past[session_id] = known
+            while len(self._past) > _MOST_PAST:
+                self._past.pop(next(iter(self._past)))
         return known[1]
 
     async def start(self, opening: Opening) -> PageSession:
@@ -133,6 +155,8 @@ class SessionBook:
 
     async def resume(self, session_id: str, trust: SessionTrust) -> PageSession:
         """Go on with a session that nobody has open, in its own mode. Raises `TreadleError`."""
+        await asyncio.to_thread(_events, session_id)
+        self._failures.pop(session_id, None)
         settings = load_settings(self.flags, workspace=trust.workspace, trusted=trust.trusted)
         return await self.start(
             Opening(
@@ -171,38 +195,57 @@ class SessionBook:
         """Pass on that a session's questions or state changed, and forget it when it was closed elsewhere."""
         event = asyncio.Event()
         last: object = None
-        with page.changed.told(event):
-            while not page.session.closed:
-                await event.wait()
-                event.clear()
-                now = (page.session.status.phase, tuple(one.id for one in page.questions))
-                if now != last:
-                    last = now
-                    self.changed.set()
-        if self._open.get(page.session.id) is page:
-            del self._open[page.session.id]
-            with suppress(TreadleError):
-                await page.close()
-            page.changed.set()
-            self.changed.set()
+        ended = asyncio.ensure_future(page.session.failure())
+        ended.add_done_callback(lambda _: event.set())
+        try:
+            with page.changed.told(event):
+                while not ended.done():
+                    await event.wait()
+                    event.clear()
+                    now = (page.session.status.phase, tuple(one.id for one in page.questions))
+                    if now != last:
+                        last = now
+                        self.changed.set()
+        finally:
+            ended.cancel()
+        session_id, failure = page.session.id, ended.exception()
+        if self._open.get(session_id) is not page:
+            return  # it was closed from the page
+        if page.behind:
+            await self._attach(session_id, page)
+        if self._open.get(session_id) is page:
+            del self._open[session_id]
+            if page.own and isinstance(failure, TreadleError):
+                self._failures[session_id] = failure
+                self._past.pop(session_id, None)
+        with suppress(TreadleError):
+            await page.close()
+        page.changed.set()
+        self.changed.set()
 
     async def _watch(self) -> None:
         """Attach to the sessions that other processes have open, as they come."""
+        known: frozenset[str] | None = None
+        looked = 0.0
         while True:
-            with suppress(TreadleError):
-                for session_id in await asyncio.to_thread(_leased):
-                    if session_id not in self._open:
-                        await self._attach(session_id)
+            shared = await asyncio.to_thread(shared_sessions)
+            if shared != known or time.monotonic() - looked > _LOOK_ANYWAY:
+                known, looked = shared, time.monotonic()
+                with suppress(TreadleError, OSError):
+                    for session_id in await asyncio.to_thread(_leased):
+                        if session_id not in self._open and not await self._attach(session_id):
+                            known = None  # it is not ready yet
             await asyncio.sleep(_LOOK)
 
-    async def _attach(self, session_id: str) -> None:
+    async def _attach(self, session_id: str, known: PageSession | None = None) -> bool:
+        """Attach to a session, in place of the page that is `known`; gives whether it is there."""
         async with self._entering:
-            if session_id in self._open:
-                return
-            with suppress(SessionError):  # it was closed meanwhile, or is not ready yet
-                settings = load_settings(self.flags)
-                remote = await attach_session(session_id, Path(), settings, kind=KIND, name="page")
-                await self._enter(PageSession(remote))
+            if self._open.get(session_id) is known:
+                with suppress(TreadleError, OSError):  # it was closed meanwhile, or is not ready yet
+                    settings = await asyncio.to_thread(load_settings, self.flags)
+                    remote = await attach_session(session_id, Path(), settings, kind=KIND, name="page", anew=True)
+                    await self._enter(PageSession(remote))
+            return session_id in self._open
 
 
 def _leased() -> Sequence[str]:
@@ -211,3 +254,16 @@ def _leased() -> Sequence[str]:
         return sorted(store.leased())
     finally:
         store.close()
+
+
+def _events(session_id: str) -> int:
+    """Count the events of a session, which is named by its whole id; raises `SessionError`."""
+    with session_log(session_id) as (row, _):
+        if row.id != session_id:
+            raise SessionError(
+                "session-unknown",
+                f"There is no session with the id {session_id!r}.",
+                why=f"One with the id {row.id} begins so.",
+                fix="Open it from the list of sessions.",
+            )
+        return row.events

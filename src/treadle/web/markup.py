@@ -1,7 +1,7 @@
 """Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -21,8 +21,8 @@ MOST_LINES, MOST_CHARACTERS = 2_000, 200_000
 """Of one text on the page; the middle of a longer one is left out, and that is said."""
 
 _LONGEST_LINE = 4_000
-_MOST_COLOURED = 50_000
-"""Characters of code that is coloured; more of it is plain."""
+_MOST_COLOURED, _MOST_GROWING = 20_000, 2_000
+"""Characters of code that is coloured, whole and while it is still written; more of it is plain."""
 
 _LINKS = ("http://", "https://", "mailto:")
 
@@ -38,15 +38,15 @@ def harmless(text: str) -> str:
     return printable(shorten_middle("\n".join(lines), lines=MOST_LINES, characters=MOST_CHARACTERS))
 
 
-def markdown(text: str) -> Markup:
-    """Render a model's Markdown."""
-    return Markup(_markdown().render(harmless(text)))  # noqa: S704 - everything in it was escaped by the renderer
+def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT002 - as a filter takes it
+    """Render a model's Markdown; what is still `growing` is rendered again and again."""
+    return Markup(_markdown().render(harmless(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
 
 
-def code(text: str, *, language: str = "", name: str = "") -> Markup:
-    """Colour code by its language, or by the name of its file."""
+def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
+    """Colour code by its language, or by the name of its file, if it has at most so many characters."""
     text = harmless(text)
-    lexer = _lexer(language, name) if len(text) <= _MOST_COLOURED else None
+    lexer = _lexer(language, name) if len(text) <= most else None
     if lexer is None:
         return escape(text)
     return Markup(highlight(text, lexer, _formatter()))  # noqa: S704 - the formatter escapes
@@ -93,7 +93,7 @@ class _Renderer(RendererHTML):
         """Colour a block of code."""
         token = tokens[index]
         language = token.info.strip().split(" ", 1)[0]
-        return f'<pre class="code" tabindex="0">{code(token.content, language=language)}</pre>\n'
+        return f'<pre class="code" tabindex="0">{code(token.content, language=language, most=env["coloured"])}</pre>\n'
 
     def code_block(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
         """Show an indented block of code."""
@@ -118,6 +118,7 @@ def _markdown() -> MarkdownIt:
     return made.enable(["table", "strikethrough"])
 
 
+@lru_cache(maxsize=64)
 def _lexer(language: str, name: str) -> Lexer | None:
     try:
         if language:

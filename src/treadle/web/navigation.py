@@ -14,6 +14,7 @@ class Screen(Struct, frozen=True):
 SCREENS = (
     Screen("/", "Sessions", "s"),
     Screen("/inbox", "Inbox", "i"),
+    Screen("/devices", "Devices", "d"),
 )
 """Those that are not about one session."""
 

@@ -6,7 +6,7 @@ lost, and nothing comes twice.
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from treadle.app.presentation.words import (
     written_text,
 )
 from treadle.app.report import facts_of
+from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import (
     AllowancesChanged,
@@ -56,6 +57,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.web.items import CallCard, Entry, Note, PageItem, Problem, Prose, Said, Thought, TurnEnd, Writing
+from treadle.web.reading_order import reading_order
 
 _KEPT_OUTPUT = 20_000
 """Characters of a running call's output that the page shows."""
@@ -120,6 +122,11 @@ class PageView:
             if entry.item is not None:
                 found.append(entry)
         return found[::-1]
+
+    def add_problem(self, error: TreadleError) -> None:
+        """Say at the end what went wrong with the session itself."""
+        self.version += 1
+        self._add(Problem(error.what, error.why, error.fix))
 
     def take(self, notification: Notification, at: float | None = None) -> None:  # noqa: C901, PLR0912 - one line each
         """Take one notification, heard `at` seconds on a steady clock; None for one of the past."""
@@ -337,9 +344,9 @@ class PageView:
         )
 
 
-def viewed(root: str, model: str, past: Iterator[Notification] | Sequence[Notification]) -> PageView:
-    """Make the page of what happened before."""
+def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[Notification] = ()) -> PageView:
+    """Make the page of what happened before, and of what is under way and in no log yet."""
     view = PageView(root, model)
-    for notification in past:
+    for notification in reading_order(past, live):
         view.take(notification)
     return view

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.keys import Visitor
@@ -24,6 +25,8 @@ async def body_of(request: Request, kind: type[_T]) -> _T:
     """Read the body of a request; raises `HTTPException`."""
     try:
         return msgspec.json.decode(await request.body(), type=kind)
+    except ClientDisconnect as error:
+        raise HTTPException(400, "The request ended in its middle.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise HTTPException(400, f"The request cannot be read: {error}") from error
 
@@ -64,12 +67,23 @@ def opened_session(request: Request) -> PageSession:
 
 
 def folder_of(text: str) -> Path:
-    """Read the path of a folder as a person wrote it."""
-    return Path(text).expanduser()
+    """Read the path of a folder as a person wrote it; raises `ConfigError`."""
+    try:
+        folder = Path(text).expanduser()
+        folder.exists()
+    except (ValueError, RuntimeError, OSError) as error:
+        what = f"There is no folder {printable(clip_text(text, 200))} to work in."
+        raise ConfigError("workspace-missing", what, why=str(error), fix="Name an existing folder.") from error
+    return folder
+
+
+def whole_number(text: str) -> int | None:
+    """Read a number of a position or version; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """Say what went wrong: what, why, and what to do; a browser that wants a page gets one."""
+    """Say what went wrong: what, why, and what to do. As a page to whoever wanted one."""
     assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
     match error:
         case RefusedError():
@@ -80,13 +94,18 @@ async def refused(request: Request, error: Exception) -> Response:
             status = 404
         case _:
             status = 500
-    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        return page(request, "problem.html", status=status, error=error)
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
-    return JSONResponse(said, status_code=status)
+    return _problem(request, said, status)
 
 
-async def not_served(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
+async def not_served(request: Request, error: Exception) -> Response:
     """Say why a request is not served."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-    return JSONResponse({"code": "http", "what": printable(error.detail), "why": "", "fix": ""}, error.status_code)
+    said = {"code": "http", "what": printable(error.detail), "why": "", "fix": ""}
+    return _problem(request, said, error.status_code)
+
+
+def _problem(request: Request, said: dict[str, str], status: int) -> Response:
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return page(request, "problem.html", status=status, problem=said)
+    return JSONResponse(said, status_code=status)

@@ -1,6 +1,8 @@
 """What happens, as server-sent events: a browser says how far it knows a page, and gets what changed since."""
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,41 +15,63 @@ from treadle.app.presentation.words import written_text
 from treadle.app.session.checklist_file import todo_of
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.item_html import entry_html, question_html
+from treadle.web.keys import Keys, Visitor
 from treadle.web.page_view import PageView
-from treadle.web.requests import book_of
+from treadle.web.requests import book_of, visitor_of, whole_number
+from treadle.web.signals import Signal
 
-_PAUSE = 0.05
+_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two updates: what happens meanwhile comes as one."""
+
+_SHARE = 0.05
+"""Of a core that the updates of one page take at most: what takes long to make comes less often."""
 
 _ALIVE = 15.0
 """Seconds after which a browser hears that there is nothing new."""
 
-_MOST_STREAMS = 100
+_MOST_STREAMS, _MOST_OF_ONE = 100, 24
+"""Pages that listen: in all, and of one browser."""
+
 _MOST_ENTRIES = 300
 """Changed items; a browser that missed more loads the page anew."""
 
 
 class Streams:
-    """The browsers that listen."""
+    """The pages that listen, until they go, their browser is shut out, or all `end`."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._open: Counter[str] = Counter()
+        self._ended = False
+        self._changed = Signal()
+
+    def end(self) -> None:
+        """End all: the server goes."""
+        self._ended = True
+        self._changed.set()
 
     async def events(self, request: Request) -> StreamingResponse:
-        """Serve a browser: `session` is which session's page it shows, if any, `cursor` how far it knows that."""
-        if self._count >= _MOST_STREAMS:
+        """Serve a page: `session` is which session it shows, if any, `cursor` how far it knows that."""
+        visitor = visitor_of(request)
+        if request.method != "GET":
+            raise HTTPException(405, "Events are read with GET.")
+        if self._open.total() >= _MOST_STREAMS or self._open[visitor.name] >= _MOST_OF_ONE:
             raise HTTPException(503, "Too many pages are open. Close some.")
         cursor = request.headers.get("last-event-id") or request.query_params.get("cursor", "")
         news = _News(book_of(request), request.query_params.get("session", ""), cursor)
-        return StreamingResponse(self._counted(news), media_type="text/event-stream")
+        return StreamingResponse(self._counted(news, visitor), media_type="text/event-stream")
 
-    async def _counted(self, news: "_News") -> AsyncIterator[bytes]:
-        self._count += 1
+    async def _counted(self, news: "_News", visitor: Visitor) -> AsyncIterator[bytes]:
+        self._open[visitor.name] += 1
+        event = asyncio.Event()
         try:
-            async for piece in news.stream():
-                yield piece
+            with self._changed.told(event), self._keys.changed.told(event):
+                async for piece in news.stream(event):
+                    if self._ended or not self._keys.is_in(visitor):
+                        return
+                    yield piece
         finally:
-            self._count -= 1
+            self._open[visitor.name] -= 1
 
 
 class _News:
@@ -58,12 +82,13 @@ class _News:
         self._session_id = session_id
         run, _, version = cursor.partition(".")
         self._run = run
-        self._version = int(version) if version.isdecimal() else -1
+        known = whole_number(version)
+        self._version = -1 if known is None else known
         self._waiting: Any = None
         self._status: Any = None
 
-    async def stream(self) -> AsyncIterator[bytes]:
-        event = asyncio.Event()
+    async def stream(self, event: asyncio.Event) -> AsyncIterator[bytes]:
+        """Give what is new, each time that the event is set; nothing new is a piece, too."""
         with self._book.changed.told(event):
             page = self._book.opened.get(self._session_id)
             yield b"retry: 1000\n\n"
@@ -78,12 +103,13 @@ class _News:
     async def _listen(self, page: PageSession | None, event: asyncio.Event) -> AsyncIterator[bytes]:
         while True:
             event.clear()
+            begun = time.thread_time()
             news = self._news(page)
-            if news:
-                yield self._message(news)
+            spent = time.thread_time() - begun
+            yield self._message(news) if news else b""
             if news.get("reload"):
                 return
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(min(max(_PAUSE, spent / _SHARE), _LONGEST_PAUSE))
             try:
                 async with asyncio.timeout(_ALIVE):
                     await event.wait()

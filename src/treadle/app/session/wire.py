@@ -81,6 +81,14 @@ class Address:
                 file.unlink()
 
 
+def shared_sessions() -> frozenset[str]:
+    """Name the sessions that have a socket; a killed process leaves its own behind."""
+    try:
+        return frozenset(file.stem for file in (data_directory() / "live").iterdir() if file.suffix == ".sock")
+    except OSError:
+        return frozenset()
+
+
 def remove_stale_sockets(open_sessions: Collection[str]) -> None:
     """Take away what killed processes left: sockets and keys of sessions that are not open.
 

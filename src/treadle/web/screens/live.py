@@ -16,7 +16,7 @@ from treadle.protocol.permissions import AllowScope, Mode, OptionKind
 from treadle.web.book import PageSession
 from treadle.web.entered import do_entered
 from treadle.web.item_html import entry_html
-from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
+from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of, whole_number
 from treadle.web.templating import page as whole_page
 
 _SHOWN = 120
@@ -49,8 +49,7 @@ async def _earlier(request: Request) -> Response:
     session_id = request.path_params["session_id"]
     opened = book_of(request).opened.get(session_id)
     view = opened.view if opened is not None else await asyncio.to_thread(book_of(request).past, session_id)
-    wanted = request.query_params.get("before", "")
-    entries = view.before(int(wanted) if wanted.isdecimal() else None, _SHOWN)
+    entries = view.before(whole_number(request.query_params.get("before", "")), _SHOWN)
     return HTMLResponse("".join(map(entry_html, entries)))
 
 

@@ -1,5 +1,7 @@
 // What every screen has: requests, messages, the stream of news, and the keys of the navigation.
 
+import { enter, key, tokenOfAddress } from "./entering.js";
+
 const messages = document.getElementById("messages");
 
 /** Show a line that goes away by itself. */
@@ -11,26 +13,32 @@ export function tell(text) {
 }
 
 /** Send a request; gives its answer, or null after the person was told what went wrong. */
-export async function send(path, body = {}) {
+export async function sendFor(path, body = {}) {
   let answer;
   try {
     answer = await fetch(path, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", "x-treadle-key": key() },
       body: JSON.stringify(body),
     });
   } catch {
-    tell("Treadle cannot be reached. Nothing was sent.");
+    tell("Treadle cannot be reached. See whether it was done before you do it again.");
     return null;
   }
+  if (answer.ok) return answer;
   if (answer.status === 401) {
     location.reload();
     return null;
   }
   const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
-  if (answer.ok) return said;
   tell([said.what, said.why, said.fix].filter(Boolean).join(" "));
   return null;
+}
+
+/** Send a request; gives the JSON of its answer, or null after the person was told what went wrong. */
+export async function send(path, body = {}) {
+  const answer = await sendFor(path, body);
+  return answer ? answer.json() : null;
 }
 
 /** Listen to what happens as long as the page is seen; `heard` gets each piece of news. */
@@ -122,3 +130,13 @@ if (!document.body.dataset.session && !document.body.dataset.listens) {
     document.dispatchEvent(new CustomEvent("news", { detail: news }));
   });
 }
+
+async function comeAgain() {
+  const token = tokenOfAddress();
+  if (!token) return; // the address of a browser that was let in before loses the token, too
+  const trouble = key() ? "" : await enter(token);
+  if (trouble) tell(trouble);
+}
+
+addEventListener("hashchange", comeAgain);
+await comeAgain();

@@ -1,15 +1,14 @@
-// Hands the token of the address to the server, which gives a cookie for it, and forgets the token.
+// The page of a browser that is not let in yet.
 
-const said = document.getElementById("enter");
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
+import { enter, tokenOfAddress } from "./entering.js";
 
-if (token) {
-  history.replaceState(null, "", location.pathname + location.search);
-  const answer = await fetch("/login", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ token }),
-  });
-  if (answer.ok) location.reload();
-  else said.textContent = (await answer.json()).what;
+async function come() {
+  const token = tokenOfAddress();
+  if (!token) return;
+  const trouble = await enter(token);
+  if (trouble) document.getElementById("enter").textContent = trouble;
+  else location.reload();
 }
+
+addEventListener("hashchange", come);
+await come();
