@@ -1,5 +1,6 @@
 """Databases that were cut or scribbled on: opened all the same, with what is whole, and no foreign error."""
 
+import asyncio
 import random
 import shutil
 import sqlite3
@@ -15,7 +16,8 @@ import pytest
 from tests.store.sessions import add, event, fill
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event
-from treadle.store.opening import find_trouble
+from treadle.store.opening import connected_database, find_trouble, is_current
+from treadle.store.schema import migrate
 from treadle.store.sqlite import Store
 
 
@@ -211,3 +213,25 @@ async def test_a_second_opening_leaves_the_first_one_its_locks(tmp_path: Path) -
     ended = subprocess.run([sys.executable, "-c", shown, str(path)], check=True, capture_output=True, text=True)
     assert ended.stdout.split() == [str(len(before)), str(len(after))]
     first.close()
+
+
+def test_a_new_file_in_which_another_works_already_is_opened(tmp_path: Path) -> None:
+    path, others = tmp_path / "db", list[Store]()
+    connection = connected_database(path)
+
+    async def work() -> None:
+        others.append(Store(path))
+        await fill(path, sessions=1)
+        await others[0].acquire("s0")
+
+    def be_faster(statement: str) -> None:
+        if not others:
+            asyncio.run(work())
+
+    assert not is_current(connection, path)
+    # Its first statement comes after it looked what the file is.
+    connection.set_trace_callback(lambda said: be_faster(said) if "foreign_keys" in said else None)
+    migrate(connection, path)
+    assert is_current(connection, path)
+    connection.close()
+    others[0].close()

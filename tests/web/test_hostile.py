@@ -61,7 +61,7 @@ LOOK = """() => {
     for (const { name: key, value } of one.attributes) {
       if (key.startsWith("on") || key === "style") found.push(`${name} ${key}=${value.slice(0, 40)}`);
       const leads = ["href", "src", "action"].includes(key);
-      if (leads && !/^(https?:|mailto:|\\/|#)/.test(value)) found.push(`${key}=${value}`);
+      if (leads && !/^(https?:|mailto:|\\/|#|\\?)/.test(value)) found.push(`${key}=${value}`);
     }
   }
   const hidden = document.documentElement.outerHTML.match(
