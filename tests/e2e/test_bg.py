@@ -17,6 +17,7 @@ from tests.e2e.running import PATIENCE, left_of
 from tests.person import CTRL_D
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
+from treadle.store.sqlite import Store
 
 
 async def test_it_prints_the_id_alone_and_the_session_works_to_its_end(tmp_path: Path) -> None:
@@ -351,3 +352,17 @@ async def test_a_session_that_nobody_could_reach_is_not_started(tmp_path: Path) 
         assert "[background-socket]" in ended.err
         assert await place.listed() == {}
         await place.until_gone()
+
+
+async def test_a_task_that_a_hook_keeps_from_being_sent_leaves_no_session(tmp_path: Path) -> None:
+    async with in_background(tmp_path, SAYS) as place:
+        place.home.mkdir()
+        hook = '[[hooks.UserPromptSubmit]]\nhooks = [{ type = "command", command = "echo not today >&2; exit 2" }]\n'
+        (place.home / "config.toml").write_text(hook)
+        ended = await place.program.run("--bg", "What is it?", *place.flags)
+        assert (ended.code, ended.out) == (Exit.FAILED, "")
+        assert "not today" in ended.err
+        await place.until_gone()
+        store = Store(place.home / "sessions.db")
+        assert store.sessions() == []
+        store.close()

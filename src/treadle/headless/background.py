@@ -146,6 +146,6 @@ class BackgroundSignals:
         return isinstance(error, asyncio.CancelledError) and self.code is not None
 
     def _end(self, number: signal.Signals) -> None:
-        self.code = Exit(128 + number)
-        if self._main is not None:
+        closing, self.code = self.code is not None, Exit(128 + number)
+        if self._main is not None and not closing:
             self._main.cancel()

@@ -220,7 +220,10 @@ class LiveSession:
         With the mode the model changes where the settings give the mode one of its own; raises `ConfigError` when that
         cannot be called, and then the mode stays.
         """
+        await self._post(op, source)
         self._untouched = False
+
+    async def _post(self, op: Op, source: Source) -> None:
         if not isinstance(op, SetMode):
             if question := asked_aside(op):
                 self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
