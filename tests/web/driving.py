@@ -101,7 +101,7 @@ async def browser() -> AsyncIterator[Seen]:
         try:
             seen = Seen(chromium)
             yield seen
-            assert seen.complaints == []
+            assert not seen.complaints, seen.complaints
         finally:
             await chromium.close()
 
