@@ -91,6 +91,11 @@ async def test_a_preview_says_what_a_restore_does_and_its_wish_undoes_it() -> No
         assert (file.read_text(), new.exists()) == ("one\n", False)
         again = await go_back(ID, went.undo)
         assert (file.read_text(), new.read_text(), again.result.error) == ("two\n", "new\n", "")
+        both = await go_back(ID, Restore(checkpoint=1, conversation=True))
+        assert (both.result.error, file.read_text(), both.undo.conversation) == ("", "one\n", True)
+        back = await go_back(ID, both.undo)
+        assert (back.result.error, file.read_text()) == ("", "two\n")
+        assert not any(row.left for row in timeline_page(session.store, session.row).rows if row.seq <= both.undo.to)
 
 
 async def test_a_fork_at_a_checkpoint_has_the_checkpoints_up_to_it() -> None:
