@@ -5,12 +5,13 @@ from functools import partial
 import pytest
 
 from tests.app.reviewing import ID, Worked, worked
+from tests.golden.logs import golden_logs, read_rows
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.history.forking import fork_at_checkpoint
 from treadle.app.history.offline import closed_session
 from treadle.app.history.restoring import go_back
 from treadle.app.reports.checkpoint_list import preview_lines, restore_preview
-from treadle.app.reports.event_words import EventTopic
+from treadle.app.reports.event_words import EventTopic, words_of_event
 from treadle.app.reports.timeline import Going, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError
@@ -119,3 +120,11 @@ async def test_what_the_open_session_refuses_is_said_and_changes_nothing() -> No
             await go_back(ID, Restore(checkpoint=1), refuse)
         assert raised.value.why == "A turn is going on: interrupt it first."
         assert (session.work / "a.txt").exists()
+
+
+def test_every_event_of_every_golden_log_has_words_and_most_kinds_have_a_topic() -> None:
+    events = [event for log in golden_logs() for event in read_rows(log.rows)]
+    words = [(type(event.data), words_of_event(event.data)) for event in events]
+    assert len({kind for kind, _ in words}) > 25
+    assert [kind for kind, said in words if not said.title or len(said.text) > 250] == []
+    assert {topic for _, said in words for topic in said.topics} == set(EventTopic)
