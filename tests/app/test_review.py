@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from tests.app.reviewing import ID, Worked, worked
 from tests.workspace.checkpoints.folders import Edit, change, edits, state
+from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.checkpoints.review import FileChoice, HunkChoice
+from treadle.app.history.offline import closed_session
 from treadle.app.history.restoring import go_back
 from treadle.app.reports.session_review import (
     ReviewComment,
@@ -21,9 +23,14 @@ from treadle.app.reports.session_review import (
     review_marks,
     review_steps,
 )
+from treadle.engine.core.history import take_whole
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import ConfigError, SessionError
+from treadle.protocol.events import Event, Source
+from treadle.workspace.checkpoints.merging import line_edits, merge_lines, split_lines
+from treadle.workspace.checkpoints.revising import revise_lines
 
+USER = Source(kind="test")
 TEN = "".join(f"line {number}\n" for number in range(1, 11))
 
 
@@ -48,7 +55,7 @@ async def test_one_change_goes_and_the_other_stays_and_both_come_back() -> None:
         )
         assert (second.above, second.below, second.joined) == (("line 6", "line 7", "line 8"), ("line 10",), True)
         went = await session.reject(review, FileChoice("a.txt", (HunkChoice(0),)))
-        assert went.result.written == (str(file),)
+        assert (went.result.written, went.result.checkpoint) == ((str(file),), 2), "`/undo` goes on from the last one"
         assert file.read_text() == TEN.replace("line 9\n", "ninth\nand more\n")
         await go_back(ID, went.undo)
         assert file.read_text() == TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\nand more\n")
@@ -186,6 +193,41 @@ async def test_a_part_is_taken_back_once_and_a_later_restore_is_whole_again() ->
         assert "not known any more" in (await go_back(ID, wanted)).result.error
         await go_back(ID, Restore(checkpoint=1))
         assert file.read_text() == TEN
+
+
+async def test_a_part_is_brought_back_when_the_program_ended_in_the_middle_of_it() -> None:
+    async with worked() as session:
+        file = session.work / "a.txt"
+        file.write_text(TEN)
+        await session.step(lambda: two_changes(session.work))
+        wanted = session.review().take_back([FileChoice("a.txt", (HunkChoice(1),))])
+        async with closed_session(session.store, ID, opened_checkpoints(session.store, session.row)) as closed:
+            event = Event(seq=closed.state.seq + 1, at=1, source=USER, data=wanted)
+            await session.store.append(ID, take_whole(closed.state, event)[1], durable=True)
+        async with closed_session(session.store, ID, opened_checkpoints(session.store, session.row)) as closed:
+            await closed.end_turn()
+        assert file.read_text() == TEN.replace("line 2\n", "second\n")
+
+
+lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\xff\n", b"\n"]), max_size=12)
+
+
+@given(lines, lines, st.sampled_from([b"", b"end"]), st.data())
+def test_what_is_inserted_since_survives_every_choice_of_changes_or_conflicts(
+    before: list[bytes], after: list[bytes], end: bytes, data: st.DataObject
+) -> None:
+    old, new = b"".join(before) + end, b"".join(after) + end
+    changes = line_edits(split_lines(old), split_lines(new))
+    assert revise_lines(old, new, changes, {}) == new
+    assert revise_lines(old, new, changes, dict.fromkeys(range(len(changes)))) == old
+    chosen = data.draw(st.sets(st.sampled_from(range(len(changes))))) if changes else set()
+    revised = revise_lines(old, new, changes, dict.fromkeys(chosen))
+    place = data.draw(st.integers(0, len(after)))
+    now = b"".join([*after[:place], b"the user's\n", *after[place:]]) + end
+    merged = merge_lines(new, now, revised)
+    if merged is not None:
+        assert merged.count(b"the user's\n") == 1
+        assert merged.replace(b"the user's\n", b"") == revised
 
 
 @settings(max_examples=40, deadline=None)

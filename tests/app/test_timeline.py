@@ -5,12 +5,13 @@ from functools import partial
 import pytest
 
 from tests.app.reviewing import ID, Worked, worked
+from tests.golden.logs import golden_logs, read_rows
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.history.forking import fork_at_checkpoint
 from treadle.app.history.offline import closed_session
 from treadle.app.history.restoring import go_back
 from treadle.app.reports.checkpoint_list import preview_lines, restore_preview
-from treadle.app.reports.event_words import EventTopic
+from treadle.app.reports.event_words import EventTopic, words_of_event
 from treadle.app.reports.timeline import Going, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError
@@ -91,6 +92,11 @@ async def test_a_preview_says_what_a_restore_does_and_its_wish_undoes_it() -> No
         assert (file.read_text(), new.exists()) == ("one\n", False)
         again = await go_back(ID, went.undo)
         assert (file.read_text(), new.read_text(), again.result.error) == ("two\n", "new\n", "")
+        both = await go_back(ID, Restore(checkpoint=1, conversation=True))
+        assert (both.result.error, file.read_text(), both.undo.conversation) == ("", "one\n", True)
+        back = await go_back(ID, both.undo)
+        assert (back.result.error, file.read_text()) == ("", "two\n")
+        assert not any(row.left for row in timeline_page(session.store, session.row).rows if row.seq <= both.undo.to)
 
 
 async def test_a_fork_at_a_checkpoint_has_the_checkpoints_up_to_it() -> None:
@@ -114,3 +120,11 @@ async def test_what_the_open_session_refuses_is_said_and_changes_nothing() -> No
             await go_back(ID, Restore(checkpoint=1), refuse)
         assert raised.value.why == "A turn is going on: interrupt it first."
         assert (session.work / "a.txt").exists()
+
+
+def test_every_event_of_every_golden_log_has_words_and_most_kinds_have_a_topic() -> None:
+    events = [event for log in golden_logs() for event in read_rows(log.rows)]
+    words = [(type(event.data), words_of_event(event.data)) for event in events]
+    assert len({kind for kind, _ in words}) > 25
+    assert [kind for kind, said in words if not said.title or len(said.text) > 250] == []
+    assert {topic for _, said in words for topic in said.topics} == set(EventTopic)

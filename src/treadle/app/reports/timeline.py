@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.reports.event_words import EventTopic, EventWords, words_of_event
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
@@ -162,16 +163,24 @@ def _of_topic(
 
 def _rows(store: Store, row: SessionRow, events: Iterable[Event]) -> tuple[TimelineRow, ...]:
     cuts = store.left_behind(row.id)
-    return tuple(
-        TimelineRow(
-            seq=event.seq,
-            at=event.at,
-            by="" if event.source.kind == "engine" else event.source.name.rstrip(":"),
-            words=words_of_event(event.data),
-            left=any(event.seq in cut for cut in cuts),
+    calls: dict[str, str] = {}
+    rows: list[TimelineRow] = []
+    for event in events:
+        words = words_of_event(event.data)
+        if isinstance(event.data, CallProposed):
+            calls[words.call] = f"{words.title.removeprefix('Call: ')} {words.text}"
+        elif words.call in calls and isinstance(event.data, CallStarted | CallFinished):
+            words = replace(words, text="\n".join(filter(None, (calls[words.call], words.text))))
+        rows.append(
+            TimelineRow(
+                seq=event.seq,
+                at=event.at,
+                by="" if event.source.kind == "engine" else event.source.name.rstrip(":"),
+                words=words,
+                left=any(event.seq in cut for cut in cuts),
+            )
         )
-        for event in events
-    )
+    return tuple(rows)
 
 
 class EventDetail(Struct, frozen=True, kw_only=True):

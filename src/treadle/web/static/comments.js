@@ -108,8 +108,8 @@ async function write() {
   for (const [range, comments] of groups) {
     const said = comments.map(({ path, index, text, side, first, last }) => ({ path, index, text, side, first, last }));
     const answer = await send(`/s/${session}/review/message`, { ...JSON.parse(range), comments: said });
-    if (!answer) return;
-    texts.push(answer.text);
+    // What was shown then may not be kept any more: then without its lines.
+    texts.push(answer?.text ?? comments.map((one) => `${one.path}, ${one.where}: ${one.text}`).join("\n\n"));
   }
   document.getElementById("message-text").value = texts.join("\n\n");
   document.getElementById("message").showModal();

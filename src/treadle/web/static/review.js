@@ -187,7 +187,9 @@ async function amend(hunk) {
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    takeBack(save, [{ index: Number(hunkOf(form).dataset.index), text: area.value }], [hunkOf(form)]);
+    const place = hunkOf(form);
+    if (place) takeBack(save, [{ index: Number(place.dataset.index), text: area.value }], [place]);
+    else tell("This change is not there any more. Copy what you wrote to where it belongs.");
   });
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();

@@ -12,7 +12,7 @@ const fresh = document.getElementById("fresh");
 const number = (row) => Number(row.dataset.seq);
 
 let known = Number(document.body.dataset.events);
-let latest = known;
+let newest = known;
 
 async function fetched(query) {
   const answer = await fetch(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`).catch(() => null);
@@ -38,7 +38,7 @@ async function before() {
 
 async function after() {
   const last = rows.lastElementChild;
-  const until = latest;
+  const until = newest;
   const found = await fetched({ after: last ? number(last) : 0 });
   if (!found) return 0;
   const count = found.childElementCount;
@@ -191,9 +191,9 @@ keys({
 });
 
 watch(session, (news) => {
-  latest = news.events;
-  if (latest <= known) return;
-  const count = latest - known;
+  newest = news.events;
+  if (newest <= known) return;
+  const count = newest - known;
   fresh.querySelector("button").textContent = `${count.toLocaleString()} new ${count === 1 ? "event" : "events"}: show them`;
   fresh.hidden = false;
 });
