@@ -16,7 +16,18 @@ from treadle.web.book import SessionBook
 from treadle.web.guard import Guard
 from treadle.web.keys import Keys
 from treadle.web.requests import body_of, done, not_served, refused
-from treadle.web.screens import inbox, live, session_list
+from treadle.web.screens import (
+    context,
+    health,
+    inbox,
+    live,
+    policy,
+    session_list,
+    settings,
+    settings_folder,
+    share,
+    usage,
+)
 from treadle.web.stream import Streams
 from treadle.web.templating import render
 
@@ -40,17 +51,24 @@ def web_application(book: SessionBook, keys: Keys, hosts: Collection[str], *, co
         response.set_cookie(cookie, given, max_age=_YEAR, httponly=True, samesite="strict", path="/")
         return response
 
-    async def health(_: Request) -> Response:
+    async def alive(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
     application = Starlette(
         routes=[
-            Route("/healthz", health),
+            Route("/healthz", alive),
             Route("/login", login, methods=["POST"]),
             Route("/events", Streams().events),
             *session_list.ROUTES,
             *inbox.ROUTES,
             *live.ROUTES,
+            *context.ROUTES,
+            *share.ROUTES,
+            *usage.ROUTES,
+            *policy.ROUTES,
+            *settings.ROUTES,
+            *settings_folder.ROUTES,
+            *health.ROUTES,
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         exception_handlers={TreadleError: refused, HTTPException: not_served},

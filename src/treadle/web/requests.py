@@ -8,11 +8,13 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.status import HTTP_404_NOT_FOUND
 
 from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.keys import Visitor
+from treadle.web.templating import page
 
 _T = TypeVar("_T")
 
@@ -67,7 +69,7 @@ def folder_of(text: str) -> Path:
     return Path(text).expanduser()
 
 
-async def refused(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
+async def refused(request: Request, error: Exception) -> Response:
     """Say what went wrong: what, why, and what to do."""
     assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
     match error:
@@ -80,10 +82,20 @@ async def refused(request: Request, error: Exception) -> Response:  # noqa: ARG0
         case _:
             status = 500
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
+    if wants_page(request):
+        return page(request, "problem.html", status=status, **said)
     return JSONResponse(said, status_code=status)
 
 
-async def not_served(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
+def wants_page(request: Request) -> bool:
+    """Whether a person opened this address, so that the answer is a page also where something is wrong."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+async def not_served(request: Request, error: Exception) -> Response:
     """Say why a request is not served."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+    if wants_page(request):
+        what = "There is no such page." if error.status_code == HTTP_404_NOT_FOUND else error.detail
+        return page(request, "problem.html", status=error.status_code, what=what, why="", fix="")
     return JSONResponse({"code": "http", "what": printable(error.detail), "why": "", "fix": ""}, error.status_code)

@@ -1,0 +1,114 @@
+"""The screen of what was used: by day, model, project, tool, mode and session, and what is left of the budgets."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from treadle.app.compose import list_sessions
+from treadle.app.presentation.words import money, tokens
+from treadle.app.reports.budget_report import BudgetLine, budget_report
+from treadle.app.reports.usage_report import (
+    UsageKey,
+    UsageReport,
+    UsageRow,
+    since_day,
+    usage_reports,
+    usage_weight,
+)
+from treadle.web.charts import WIDTH, column_bars, share_of
+from treadle.web.templating import page
+
+RANGES = (("7d", "7 days"), ("30d", "30 days"), ("90d", "90 days"), ("all", "All"))
+_USUAL = "30d"
+_MOST_DAYS = 366
+_MOST_ROWS = 50
+_HEIGHT = 200.0
+_TITLES = {
+    UsageKey.MODEL: "Models",
+    UsageKey.PROJECT: "Projects",
+    UsageKey.TOOL: "Tools",
+    UsageKey.MODE: "Modes",
+    UsageKey.SESSION: "Sessions",
+}
+
+
+async def _show(request: Request) -> Response:
+    since = request.query_params.get("since", "").strip() or _USUAL
+    folder = request.query_params.get("folder", "").strip()
+    found = await asyncio.to_thread(_sums, since, folder)
+    return page(request, "usage.html", **found)
+
+
+def _sums(chosen: str, folder: str) -> Mapping[str, Any]:
+    today = datetime.now().astimezone().date()
+    since = None if chosen == "all" else since_day(chosen, today)
+    reports = usage_reports(UsageKey, since, Path(folder) if folder else None)
+    rows = list_sessions(None)
+    budgets = budget_report(int(time.time() * 1_000))
+    days = reports[UsageKey.DAY]
+    columns = _columns(days, since, today)
+    return {
+        "chosen": chosen,
+        "ranges": RANGES,
+        "folder": folder,
+        "folders": sorted({row.workspace for row in rows}),
+        "total": days.total,
+        "days": days,
+        "columns": columns,
+        "width": WIDTH / max(1, len(columns)),
+        "height": _HEIGHT,
+        "keys": [_key(by, title, reports[by]) for by, title in _TITLES.items()],
+        "titles": {row.id: row.title or row.id for row in rows},
+        "most_rows": _MOST_ROWS,
+        "unread": days.unread,
+        "prices_of": days.prices_of,
+        "budgets": [(line, share_of(line.used or 0.0, line.limit), *_of_budget(line)) for line in budgets.lines],
+        "spent": budgets,
+    }
+
+
+def _of_budget(line: BudgetLine) -> tuple[str, str]:
+    """Say how much may be spent, and how much of it is left where that is known."""
+
+    def amount(value: float) -> str:
+        return money(value) if line.money else f"{tokens(int(value))} tokens"
+
+    return amount(line.limit), "" if line.left is None else f"{amount(line.left)} left"
+
+
+def _key(by: UsageKey, title: str, report: UsageReport) -> Mapping[str, Any]:
+    weigh = usage_weight(report)
+    most = max(map(weigh, report.rows), default=0.0)
+    rows = [(row, share_of(weigh(row), most)) for row in report.rows[:_MOST_ROWS]]
+    return {"by": by, "title": title, "rows": rows, "more": len(report.rows) - len(rows)}
+
+
+def _columns(days: UsageReport, since: date | None, today: date) -> Any:
+    """Give each day of the range a column, also those without use."""
+    weigh = usage_weight(days)
+    known = {row.name: row for row in days.rows}
+    values = [
+        (day, _said(known.get(day)), weigh(known[day]) if day in known else 0.0) for day in _days(known, since, today)
+    ]
+    return column_bars(values, _HEIGHT)
+
+
+def _said(row: UsageRow | None) -> str:
+    return "nothing" if row is None else money(row.cost, unpriced=bool(row.unpriced))
+
+
+def _days(known: Mapping[str, UsageRow], since: date | None, today: date) -> Iterator[str]:
+    first = since or min((date.fromisoformat(name) for name in known if name[:1].isdecimal()), default=today)
+    first = max(first, today - timedelta(days=_MOST_DAYS - 1))
+    for number in range((today - first).days + 1):
+        yield (first + timedelta(days=number)).isoformat()
+
+
+ROUTES = (Route("/usage", _show),)
