@@ -50,8 +50,9 @@ def _rows(layers: Sequence[Layer]) -> Iterator[SettingRow]:
             yield _row(path, defaults.get(path), "default")
         else:
             yield _row(path, line.value, line.origin)
+    tables = {path[0] for path in paths if len(path) > 1}
     for key, line in said.items():
-        if line.value not in ({}, None):
+        if key not in tables and line.value not in ({}, None):
             yield _row(key_path(key), line.value, line.origin)
 
 

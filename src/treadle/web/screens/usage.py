@@ -84,10 +84,16 @@ def _of_budget(line: BudgetLine) -> tuple[str, str]:
 
 
 def _key(by: UsageKey, title: str, report: UsageReport) -> Mapping[str, Any]:
-    weigh = usage_weight(report)
+    of_tools = by is UsageKey.TOOL  # these cost by what the model reads of their results
+    ordered = sorted(report.rows, key=lambda row: -row.result_tokens) if of_tools else report.rows
+    weigh = _results if of_tools else usage_weight(report)
     most = max(map(weigh, report.rows), default=0.0)
-    rows = [(row, share_of(weigh(row), most)) for row in report.rows[:_MOST_ROWS]]
+    rows = [(row, share_of(weigh(row), most)) for row in ordered[:_MOST_ROWS]]
     return {"by": by, "title": title, "rows": rows, "more": len(report.rows) - len(rows)}
+
+
+def _results(row: UsageRow) -> float:
+    return row.result_tokens
 
 
 def _columns(days: UsageReport, since: date | None, today: date) -> Any:

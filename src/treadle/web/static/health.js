@@ -8,6 +8,8 @@ const progress = document.getElementById("progress");
 const WORDS = { ok: ["fine", "good"], warn: ["warning", "warn"], fail: ["problem", "bad"] };
 const ORDER = ["fail", "warn", "ok"];
 
+const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
 function row(check) {
   const line = document.createElement("li");
   line.className = "check";
@@ -62,7 +64,7 @@ async function run(calls) {
     const found = checks.querySelectorAll("[data-status=fail]").length;
     const warned = checks.querySelectorAll("[data-status=warn]").length;
     document.getElementById("checked").textContent = "Checked just now.";
-    progress.textContent = found || warned ? `${found} problems, ${warned} warnings.` : "Everything is fine.";
+    progress.textContent = found || warned ? `${count(found, "problem")}, ${count(warned, "warning")}.` : "Everything is fine.";
   } catch {
     progress.textContent = "Treadle cannot be reached.";
   } finally {

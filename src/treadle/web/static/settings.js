@@ -19,3 +19,18 @@ document.addEventListener("posted", (event) => {
   place.hidden = false;
   place.focus();
 });
+
+const search = document.getElementById("search");
+
+function narrow() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const row of document.querySelectorAll("tr.setting")) {
+    const text = row.firstElementChild.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+  for (const section of document.querySelectorAll("section.panel:has(tr.setting)")) {
+    section.hidden = !section.querySelector("tr.setting:not([hidden])");
+  }
+}
+
+search?.addEventListener("input", narrow);
