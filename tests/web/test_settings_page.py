@@ -58,6 +58,16 @@ def test_a_value_is_written_as_the_command_line_does_and_taken_out_again(visit: 
     assert (refused.status_code, refused.json()["code"]) == (400, "config-unset")
 
 
+def test_what_an_address_holds_of_secrets_is_neither_shown_nor_lost(visit: Visit) -> None:
+    with (visit.recorded.home / "config.toml").open("a") as stream:
+        stream.write('\n[providers.mine]\nbase_url = "http://localhost/v1"\nproxy = "http://me:pass4711@proxy:1"\n')
+        stream.write('headers = { "X-Key" = "value4711" }\n')
+    page = visit.text("/settings")
+    assert "4711" not in page
+    assert 'value="" placeholder="http://proxy:1"' in page
+    assert "(hidden)" in page
+
+
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [

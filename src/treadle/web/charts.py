@@ -48,6 +48,6 @@ def column_bars(values: Sequence[tuple[str, str, float]], height: float) -> tupl
     )
 
 
-def share_of(amount: float, whole: float) -> float:
+def length_of(amount: float, whole: float) -> float:
     """Give a part in units of the chart."""
     return 0.0 if whole <= 0 else round(max(0.0, min(WIDTH, WIDTH * amount / whole)), 2)

@@ -38,7 +38,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "budget.day_cost": "US dollars that all sessions together may cost in a day (UTC).",
         "budget.day_tokens": "Tokens of every kind that all sessions together may use in a day (UTC).",
         "budget.ask_at": "Treadle asks once when this part of a budget is used.",
-        "context.compact_at": "When older messages leave the prompt: a part of the window, or a number of tokens.",
+        "context.compact_at": "Older messages are removed at this part of the window, or number of tokens.",
         "context.keep": "The part of the messages that stays then.",
         "context.strategy": "What takes their place: summary, a summary of the model's; drop, facts of the log alone.",
         "context.costly_request": "US dollars of one request above which a cheaper model is named; 0: never.",

@@ -142,7 +142,8 @@ def next_request(events: Sequence[Event], now: int) -> SentRequest:
 
     Raises `SessionError` where nothing was sent yet.
     """
-    sent_request(events)
+    if not request_steps(events):
+        sent_request(events)  # raises it
     reader, state = TranscriptReader(), last_state(events)
     last: ReplyFinished | None = None
     for event in events:

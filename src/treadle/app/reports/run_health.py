@@ -15,7 +15,7 @@ _MOST_FILES = 100_000
 """Files of one kind that are measured; of more the size is a lower bound."""
 
 _KINDS = {
-    "sessions": ("sessions.db", "sessions.db-wal", "sessions.db-shm"),
+    "sessions": ("sessions.db", "sessions.db-wal", "sessions.db-shm", "sessions.db-words"),
     "checkpoints": ("checkpoints",),
     "command output": ("output",),
     "MCP servers": ("mcp",),
@@ -65,7 +65,7 @@ def circuit_lines() -> tuple[CircuitLine, ...]:
     return tuple(sorted(lines, key=lambda line: (line.seconds is None, line.address)))
 
 
-def key_lines() -> tuple[KeyLine, ...]:
+def found_keys() -> tuple[KeyLine, ...]:
     """List the providers that have a key. Raises `ConfigError`."""
     return tuple(
         KeyLine(provider=line.name, title=line.title, origin=line.key_origin, problem=line.problem)

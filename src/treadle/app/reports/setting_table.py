@@ -21,7 +21,8 @@ _OLD = ("max_unasked",)
 class SettingRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One setting. `text` is its value as `treadle config set` takes it, empty where there is none.
 
-    `own`: it stands in the user's own file. `choices` are all values that it can have, where these are few.
+    `own`: it stands in the user's own file. `choices` are all values that it can have, where these are few. Of an
+    `address` what may be a secret is left out, so that `text` is not to be saved again.
     """
 
     key: str
@@ -32,6 +33,7 @@ class SettingRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     wanted: str
     choices: tuple[str, ...]
     own: bool
+    address: bool
 
 
 def setting_rows(layers: Sequence[Layer]) -> tuple[SettingRow, ...]:
@@ -66,7 +68,8 @@ def _row(path: tuple[str, ...], value: Any, origin: str) -> SettingRow:
         about=help_of(path),
         wanted=wanted,
         choices=tuple(choices),
-        own=origin.startswith(f"{config_file()}"),
+        own=origin.startswith(f"{config_file()}:"),
+        address=path[-1] in ("base_url", "proxy"),
     )
 
 

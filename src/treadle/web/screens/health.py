@@ -16,11 +16,11 @@ from starlette.routing import Route
 from treadle.app.reports.audit import Verified, verify_sessions
 from treadle.app.reports.checks import Check, CheckStatus, failed_check
 from treadle.app.reports.doctor import examine
-from treadle.app.reports.run_health import circuit_lines, disk_report, key_lines
+from treadle.app.reports.run_health import circuit_lines, disk_report, found_keys
 from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
-from treadle.web.charts import share_of, stacked_bars
+from treadle.web.charts import length_of, stacked_bars
 from treadle.web.requests import answer, body_of, book_of
 from treadle.web.templating import page
 
@@ -70,7 +70,7 @@ def _now() -> Mapping[str, Any]:
     problem: Check | None = None
     keys: Sequence[Any] = ()
     try:
-        keys = key_lines()
+        keys = found_keys()
     except TreadleError as error:
         problem = failed_check("settings", error)
     disk = disk_report()
@@ -83,7 +83,7 @@ def _now() -> Mapping[str, Any]:
         "disk": disk,
         "total": size_words(total),
         "free": size_words(disk.free),
-        "full": share_of(disk.size - disk.free, disk.size),
+        "full": length_of(disk.size - disk.free, disk.size),
         "little": disk.free < _LITTLE_FREE,
         "bars": stacked_bars(parts, max(1, total)),
         "sizes": [size_words(line.bytes) for line in disk.lines],

@@ -22,7 +22,7 @@ from treadle.app.reports.usage_report import (
     usage_reports,
     usage_weight,
 )
-from treadle.web.charts import WIDTH, column_bars, share_of
+from treadle.web.charts import WIDTH, column_bars, length_of
 from treadle.web.templating import page
 
 RANGES = (("7d", "7 days"), ("30d", "30 days"), ("90d", "90 days"), ("all", "All"))
@@ -69,7 +69,7 @@ def _sums(chosen: str, folder: str) -> Mapping[str, Any]:
         "most_rows": _MOST_ROWS,
         "unread": days.unread,
         "prices_of": days.prices_of,
-        "budgets": [(line, share_of(line.used or 0.0, line.limit), *_of_budget(line)) for line in budgets.lines],
+        "budgets": [(line, length_of(line.used or 0.0, line.limit), *_of_budget(line)) for line in budgets.lines],
         "spent": budgets,
     }
 
@@ -88,7 +88,7 @@ def _key(by: UsageKey, title: str, report: UsageReport) -> Mapping[str, Any]:
     ordered = sorted(report.rows, key=lambda row: -row.result_tokens) if of_tools else report.rows
     weigh = _results if of_tools else usage_weight(report)
     most = max(map(weigh, report.rows), default=0.0)
-    rows = [(row, share_of(weigh(row), most)) for row in ordered[:_MOST_ROWS]]
+    rows = [(row, length_of(weigh(row), most)) for row in ordered[:_MOST_ROWS]]
     return {"by": by, "title": title, "rows": rows, "more": len(report.rows) - len(rows)}
 
 
