@@ -10,7 +10,7 @@ from treadle.app.reports.context_report import (
     next_request,
     sent_request,
 )
-from treadle.protocol.events import CallFinished, Event
+from treadle.protocol.events import CallFinished, ContextReady, Event
 from treadle.store.sqlite import Store
 
 
@@ -36,6 +36,15 @@ def test_a_result_that_no_request_had_yet_is_in_the_next_one(visit: Visit) -> No
     report = context_report(next_request(events[: end + 1], 0), None)
     assert report.blocks[-1].why == "read by the model"
     assert report.blocks[-1].source == "README.md"
+
+
+def test_the_next_request_is_the_one_that_is_sent_but_for_what_surrounds_a_step(visit: Visit) -> None:
+    events = events_of(visit)
+    for at, event in enumerate(events):
+        if isinstance(event.data, ContextReady) and event.data.step > 1:
+            expected = next_request(events[:at], 0).blocks
+            sent = [block for block in sent_request(events, event.data.step).blocks if block not in expected]
+            assert {block.why for block in sent} <= {"surroundings of the step"}
 
 
 def test_what_the_provider_holds_is_expected_for_five_minutes_only(visit: Visit) -> None:

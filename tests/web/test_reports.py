@@ -34,7 +34,7 @@ async def test_a_person_goes_through_all_reports_of_a_session(tmp_path: Path) ->
         session = await start_session(page, "Write a file.")
         await page.wait_for_selector(".question")
         await page.wait_for_timeout(700)
-        await page.click(".question button[data-option=allow_once]")
+        await page.click(".question button[data-option=allow_always][data-scope=session]")
         await page.wait_for_selector(".item.end")
         await _context(page, served, session)
         await _usage(page, session)
@@ -54,6 +54,7 @@ async def _go(page: Page, key: str) -> None:
     await page.keyboard.press("g")
     await page.keyboard.press(key)
     await page.wait_for_selector(f"nav a[data-key='{key}'][aria-current=page]", timeout=PATIENCE * 1000)
+    await page.wait_for_load_state()
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -106,7 +107,11 @@ async def _policy(page: Page, file: Path) -> None:
     await page.click("#filter button[type=submit]")
     await page.wait_for_selector("#decisions :text('No decision fits.')")
     await page.click("#suggest")
-    await page.wait_for_selector("#suggestions > *")
+    await page.click("#suggestions button:has-text('Add this rule')")
+    await page.wait_for_selector("#messages p:has-text('The rule is in')")
+    assert "from what you approved" in file.read_text()
+    await page.click("form[data-post='/policy/revoke'] button")
+    await page.wait_for_selector(":text('Nothing is allowed beyond modes and rules.')")
     page.once("dialog", lambda dialog: dialog.accept())
     await page.click("button[aria-label='Remove rule never']")
     await page.wait_for_selector("#messages p:has-text('Removed never')")
@@ -142,6 +147,14 @@ async def _health(page: Page) -> None:
     await page.wait_for_selector("#messages p:has-text('All logs are as written.')")
 
 
+async def _tab(page: Page, name: str) -> None:
+    """Go to one of the screens of the settings, and see that it fits."""
+    await page.click(f"nav.tabs a:has-text('{name}')")
+    await page.wait_for_selector(f"nav.tabs a[aria-current=page]:has-text('{name}')")
+    await page.wait_for_load_state()  # only then are the forms taken over
+    assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 async def _settings(page: Page, home: Path) -> None:
     await _go(page, "e")
     await page.fill("#search", "colours")
@@ -151,23 +164,22 @@ async def _settings(page: Page, home: Path) -> None:
     assert 'theme = "dark"' in (home / "config.toml").read_text()
     await page.click("button[aria-label='Unset theme']")
     await page.wait_for_selector("button[aria-label='Unset theme']", state="detached")
+    await page.wait_for_load_state()
     assert "theme" not in (home / "config.toml").read_text()
     await page.fill("input[aria-labelledby='k-max_steps']", "many")
     await page.keyboard.press("Enter")
     await page.wait_for_selector("#messages p:has-text('It must be a whole number from 1.')")
-    await page.click("nav.tabs a:has-text('Providers')")
+    await _tab(page, "Providers")
     await page.fill("input[name=key]", "sk-0123456789abcdef")
     await page.check("input[name=untried]")
     await page.click("button:has-text('Store')")
     await page.wait_for_selector("#messages p:has-text('is stored in')")
     assert "sk-0123456789abcdef" not in await page.content()
-    await page.click("nav.tabs a:has-text('MCP servers')")
+    await _tab(page, "MCP servers")
     await page.click("button:has-text('Connect and show tools')")
     await page.wait_for_selector(".server pre:visible", timeout=PATIENCE * 1000)
     await page.click("button:has-text('Disable')")
     await page.wait_for_selector("button:has-text('Enable')")
     assert json.loads((home / "mcp.json").read_text())["mcpServers"]["one"]["disabled"] is True
     for name in ("Models", "Rules and skills", "Hooks", "Trusted folders"):
-        await page.click(f"nav.tabs a:has-text('{name}')")
-        await page.wait_for_selector(f"nav.tabs a[aria-current=page]:has-text('{name}')")
-        assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        await _tab(page, name)
