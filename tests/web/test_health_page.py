@@ -1,8 +1,10 @@
 """The screen of health: checks as they are done, logs that were changed, what the data takes, and no key."""
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from typing import Any
 
 from tests.web.recorded import Visit
 from treadle.app.models.choosing import process_circuits
@@ -24,6 +26,24 @@ def test_the_checks_come_one_by_one_and_stay_on_the_page_problems_first(visit: V
     assert "Last checked" in page
     assert all(page.count('data-status="fail"') == sum(one["status"] == "fail" for one in checks) for _ in checks)
     assert page.index('data-status="fail"') < page.index('data-status="ok"')
+
+
+def test_checks_that_run_are_not_started_a_second_time(visit: Visit) -> None:
+    portal = visit.client.portal
+    assert portal is not None
+    visit.post("/health/check", calls=False)
+    guard: Any = visit.client.app
+    state = guard._application.state.health
+    before = state.checked_at
+
+    async def begin() -> None:
+        state.running = asyncio.create_task(asyncio.sleep(60))
+
+    portal.call(begin)
+    assert visit.post("/health/check", calls=False).status_code == 409
+    portal.call(state.running.cancel)
+    assert visit.post("/health/check", calls=False).status_code == 200
+    assert state.checked_at > before
 
 
 def test_a_log_that_was_changed_is_a_problem_after_it_was_verified(visit: Visit) -> None:

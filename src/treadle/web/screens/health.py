@@ -39,7 +39,7 @@ class HealthState:
         self.checked_at: int | None = None
         self.verified: Sequence[Verified] = ()
         self.verified_at: int | None = None
-        self.running = False
+        self.running: asyncio.Task[None] | None = None
 
 
 def health_state(request: Request) -> HealthState:
@@ -119,18 +119,26 @@ class _Wanted(Struct):
 async def _check(request: Request) -> Response:
     """Run the checks, each told as it is done, one JSON object a line."""
     wanted, state = await body_of(request, _Wanted), health_state(request)
-    if state.running:
+    if state.running is not None and not state.running.done():
         raise HTTPException(409, "The checks are running. Wait until they are done.")
-    state.running = True
-    return StreamingResponse(_checked(state, offline=not wanted.calls), media_type="application/x-ndjson")
+    queue: asyncio.Queue[Check | None] = asyncio.Queue()
+    # It goes on when the browser leaves, so that the next one sees what was found.
+    state.running = asyncio.create_task(_examined(state, queue, offline=not wanted.calls), name="health checks")
+    return StreamingResponse(_one_by_one(queue), media_type="application/x-ndjson")
 
 
-async def _checked(state: HealthState, *, offline: bool) -> AsyncIterator[bytes]:
+async def _one_by_one(queue: "asyncio.Queue[Check | None]") -> AsyncIterator[bytes]:
+    while (check := await queue.get()) is not None:
+        yield msgspec.json.encode(check) + b"\n"
+
+
+async def _examined(state: HealthState, queue: "asyncio.Queue[Check | None]", *, offline: bool) -> None:
+    """Run the checks in a thread with a loop of its own: they look at disks and start programs."""
     found: list[Check] = []
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[Check | None] = asyncio.Queue()
 
-    def tell(check: Check | None) -> None:
+    def tell(check: Check) -> None:
+        found.append(check)
         with suppress(RuntimeError):  # the server ended meanwhile
             loop.call_soon_threadsafe(queue.put_nowait, check)
 
@@ -141,22 +149,11 @@ async def _checked(state: HealthState, *, offline: bool) -> AsyncIterator[bytes]
         except TreadleError as error:
             tell(failed_check("checks", error))
 
-    def work() -> None:
-        # The checks look at disks and start programs: they have a loop of their own, beside the server's.
-        try:
-            asyncio.run(run())
-        finally:
-            tell(None)
-
-    working = asyncio.create_task(asyncio.to_thread(work), name="health checks")
     try:
-        while (check := await queue.get()) is not None:
-            found.append(check)
-            yield msgspec.json.encode(check) + b"\n"
+        await asyncio.to_thread(lambda: asyncio.run(run()))
         state.checks, state.checked_at = tuple(found), _milliseconds()
-        await working
     finally:
-        state.running = False
+        queue.put_nowait(None)
 
 
 async def _verify(request: Request) -> Response:
