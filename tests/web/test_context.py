@@ -90,6 +90,19 @@ def test_what_is_not_there_is_said_on_a_page_and_to_a_script(visit: Visit) -> No
     assert visit.get("/s/ID/context?step=<b>").status_code == 400
 
 
+def test_a_session_that_sent_nothing_yet_has_a_page_that_waits_for_its_first_request(visit: Visit) -> None:
+    portal = visit.client.portal
+    assert portal is not None
+    trust = visit.book.trust(visit.recorded.folder)
+    page = portal.call(visit.book.start, visit.book.opening(trust))
+    try:
+        assert "Nothing was sent to a model yet." in visit.text(f"/s/{page.session.id}/context")
+        assert "Nothing was sent to a model yet." in visit.text(f"/s/{page.session.id}/context/parts")
+        assert visit.get(f"/s/{page.session.id}/context?step=1").status_code == 404
+    finally:
+        portal.call(visit.book.close, page.session.id)
+
+
 def test_pins_and_room_need_an_open_session(visit: Visit) -> None:
     for path, body in (("pin", {"text": "x"}), ("unpin", {"id": "x"}), ("compact", {"focus": ""})):
         refused = visit.post(f"/s/ID/context/{path}", **body)

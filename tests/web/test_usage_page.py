@@ -24,6 +24,14 @@ def test_what_is_left_of_the_day_is_what_was_not_spent(visit: Visit) -> None:
     assert f"${2.0 - spent:.2f} left" in visit.text("/usage")
 
 
+def test_an_open_session_has_what_is_left_of_its_budget(visit: Visit) -> None:
+    visit.done("/settings/set", key="budget.session_cost", value="1.5")
+    spent = usage_report(UsageKey.SESSION, None, None).total.cost
+    with visit.opened():
+        assert f"${1.5 - spent:.2f} left" in visit.text("/usage")
+    assert f"${1.5 - spent:.2f} left" not in visit.text("/usage")
+
+
 def test_a_range_without_use_says_so_and_one_that_is_none_is_refused(visit: Visit) -> None:
     assert "Nothing was used in this time." in visit.text(f"/usage?since={date.max.isoformat()}")
     refused = visit.get("/usage?since=<b>soon")

@@ -89,6 +89,9 @@ def _block(session_id: str, step: int | None, at: int) -> str:
 
 def _parts(session_id: str, step: int | None) -> Mapping[str, Any]:
     found_id, title, events = _events(session_id, step)
+    named = {"session_id": found_id, "title": title, "step": step, "steps": request_steps(events)[-50:]}
+    if step is None and not named["steps"]:
+        return {**named, "report": None}
     sent = next_request(events, _now()) if step is None else sent_request(events, step)
     spec = known_model(sent.model)
     prices = None if spec is None else spec.prices
@@ -102,10 +105,7 @@ def _parts(session_id: str, step: int | None) -> Mapping[str, Any]:
         left = left_report(events)
     priced = [block.price for block in report.blocks if block.price is not None]
     return {
-        "session_id": found_id,
-        "title": title,
-        "step": step,
-        "steps": request_steps(events)[-50:],
+        **named,
         "model": sent.model,
         "report": report,
         "shares": shares,

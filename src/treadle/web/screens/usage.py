@@ -22,7 +22,9 @@ from treadle.app.reports.usage_report import (
     usage_reports,
     usage_weight,
 )
+from treadle.web.book import SessionBook
 from treadle.web.charts import WIDTH, column_bars, length_of
+from treadle.web.requests import book_of
 from treadle.web.templating import page
 
 RANGES = (("7d", "7 days"), ("30d", "30 days"), ("90d", "90 days"), ("all", "All"))
@@ -43,7 +45,23 @@ async def _show(request: Request) -> Response:
     since = request.query_params.get("since", "").strip() or _USUAL
     folder = request.query_params.get("folder", "").strip()
     found = await asyncio.to_thread(_sums, since, folder)
-    return page(request, "usage.html", **found)
+    most = next((line.limit for line in found["spent"].lines if line.key == "budget.session_cost"), None)
+    return page(request, "usage.html", **found, open_sessions=_left(book_of(request), most))
+
+
+def _left(book: SessionBook, most: float | None) -> list[tuple[str, str, str, float]]:
+    """Say for each open session what is left of the budget of a session in the settings."""
+    if most is None:
+        return []
+    return [
+        (
+            id_,
+            one.session.title or id_,
+            money(max(0.0, most - one.view.facts.cost)),
+            length_of(one.view.facts.cost, most),
+        )
+        for id_, one in book.opened.items()
+    ]
 
 
 def _sums(chosen: str, folder: str) -> Mapping[str, Any]:
