@@ -230,6 +230,23 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Files or the conversation cannot be restored while something else is going on in the session.",
             "Interrupt the turn or drop the message that waits, then try again.",
         ),
+        "export-part": Explanation(
+            "A part of a session was to be exported as JSON, or the turn to begin with is not a number.",
+            "JSON holds all of a session. Choose md or html for a part.",
+        ),
+        "rule-file": Explanation(
+            "A rules file to be turned on or off is not there any more, or that could not be saved.",
+            "Load the page again, and check the permissions of the data folder.",
+        ),
+        "export-form": Explanation("There is no such form of an export.", "Choose html, md or json."),
+        "block-missing": Explanation(
+            "A block of a request is not in it any more: the conversation continued.", "Load the page again."
+        ),
+        "pin-text": Explanation("A text to be pinned is empty or too long.", "Pin a shorter text."),
+        "pin-missing": Explanation("A pinned text was removed already.", "Load the page again."),
+        "allowance-missing": Explanation(
+            "What was to be revoked is not allowed any more, or its session is closed.", "Load the page again."
+        ),
     }
 )
 """By their codes."""

@@ -117,7 +117,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="usage",
         arguments="[KEY]",
-        about="show what all sessions used, by model or KEY: day, project, tool, mode",
+        about="show what all sessions used, by model or KEY: day, project, tool, mode, session",
         takes_time=True,
     ),
     SlashCommand(name="todo", about="show the task's checklist, and the file in which you can change it"),

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("id", nargs="?", default="", help="the session (by default the last one of this folder)")
     parser.add_argument("--step", type=int, help="the request of this step (by default the last one)")
+    parser.add_argument("--next", action="store_true", help="what the next request would hold by now")
     parser.add_argument("--left", action="store_true", help="what the last compaction removed, and what replaced it")
     parser.add_argument("--raw", action="store_true", help="the request itself, as one JSON object")
     parser.add_argument("--json", action="store_true", help="the blocks as one JSON object")
@@ -23,7 +25,13 @@ def execute(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from treadle.app.compose import last_session, session_log
-    from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
+    from treadle.app.reports.context_report import (
+        context_lines,
+        context_report,
+        model_prices,
+        next_request,
+        sent_request,
+    )
     from treadle.app.wrapping import harmless
     from treadle.protocol.codec import encode
 
@@ -32,7 +40,8 @@ def execute(arguments: argparse.Namespace) -> int:
         events = list(store.read(row.id, whole=arguments.step is not None))
     if arguments.left:
         return _show_left(events, as_json=arguments.json)
-    sent = sent_request(events, arguments.step)
+    now = int(time.time() * 1_000)
+    sent = next_request(events, now) if arguments.next else sent_request(events, arguments.step)
     if arguments.raw:
         sys.stdout.write(f"{encode(sent.request).decode()}\n")
         return 0

@@ -20,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write to this file (.gz is compressed), not to standard output",
     )
     parser.add_argument("--as-test", action="store_true", help="write a pytest file that replays it, with a tape")
+    parser.add_argument("--from-turn", type=int, default=1, metavar="N", help="leave out what was before turn N")
     parser.add_argument("--redact", action="store_true", help="hide secrets in JSON too; md and html always do")
 
 
@@ -38,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.all:
         pieces = export_all(redact=arguments.redact)
     else:
-        pieces = export_session(arguments.id, form, redact=arguments.redact)
+        pieces = export_session(arguments.id, form, redact=arguments.redact, turn=arguments.from_turn)
     if arguments.output is None:
         for piece in pieces:
             sys.stdout.write(piece.decode())

@@ -58,6 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     remove = verbs.add_parser("remove", help="remove a server, and what was approved of it")
     remove.add_argument("name", help="its name")
     remove.add_argument("--project", action="store_true", help="remove it from .mcp.json of the folder")
+    enable = verbs.add_parser("enable", help="use a server that was disabled in new sessions again")
+    disable = verbs.add_parser("disable", help="keep a server, and do not use it in new sessions")
+    for verb in (enable, disable):
+        verb.add_argument("name", help="its name")
+        verb.add_argument("--project", action="store_true", help="one of .mcp.json of the folder")
     test = verbs.add_parser("test", help="connect to a server; the exit code is 0 when that works, else 1")
     test.add_argument("name", help="its name")
     test.add_argument("--json", action="store_true", help="one JSON object")
@@ -70,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     logs.add_argument("name", help="its name")
     serve = verbs.add_parser("serve", help="serve tasks to an MCP client, on standard input and output or over HTTP")
     add_serve(serve)
-    for verb in (listing, add, remove, test, tools, login):
+    for verb in (listing, add, remove, enable, disable, test, tools, login):
         verb.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder")
 
 
@@ -90,6 +95,13 @@ def execute(arguments: argparse.Namespace) -> int:
 
             remove_server(arguments.name, _trust(arguments), project=arguments.project)
             sys.stdout.write(f"Removed {arguments.name}.\n")
+            return 0
+        case "enable" | "disable":
+            from treadle.app.reports.server_checks import switch_server
+
+            enabled = arguments.verb == "enable"
+            switch_server(arguments.name, _trust(arguments), enabled=enabled, project=arguments.project)
+            sys.stdout.write(f"{arguments.name} is {'used' if enabled else 'not used'} in new sessions.\n")
             return 0
         case "test":
             return _test(arguments)

@@ -1,9 +1,8 @@
 """Show what would be allowed and why, which rules apply, and what other rules would change. Nothing is run."""
 
 import argparse
-import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
-    from treadle.app.reports.policy_past import PastCall
+    from treadle.app.reports.policy_past import Suggestion
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Rule
 
@@ -110,8 +109,6 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from dataclasses import replace
-
     from treadle.app.reports.policy_explain import explain_access, explanation_lines, path_access
     from treadle.protocol.tools import FetchUrl, RunCommand
 
@@ -121,7 +118,7 @@ def _explain(arguments: argparse.Namespace) -> int:
             "There is nothing to explain.",
             fix="Give a shell line in quotes, --path PATH with --op, or --url URL.",
         )
-    context = replace(_context(arguments, trusted=_trusted(arguments)), tainted=arguments.tainted)
+    context = _context(arguments, trusted=_trusted(arguments))
     if arguments.url is not None:
         explained = explain_access(FetchUrl(url=arguments.url, method=arguments.method), context)
     elif arguments.path is not None:
@@ -164,21 +161,21 @@ def _trusted(arguments: argparse.Namespace) -> bool:
 
 
 def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
-    from treadle.app.config.settings import load_settings
-    from treadle.app.security.confining import NOTHING, confining_here
-    from treadle.app.session.judging import policy_context
-    from treadle.protocol.permissions import Standing
+    from treadle.app.reports.policy_explain import asked_context
 
-    root, standing = os.path.realpath(arguments.workspace), Standing(mode=Mode(arguments.mode))
-    here = confining_here(try_first=load_settings({}).try_first, home=arguments.home)
-    confining = NOTHING if arguments.backend == "none" else here
-    home = str(arguments.home or Path.home())
-    return policy_context(root, standing, trusted=trusted, home=home, confining=confining)
+    return asked_context(
+        arguments.workspace,
+        Mode(arguments.mode),
+        trusted=trusted,
+        home=arguments.home,
+        tainted=getattr(arguments, "tainted", False),
+        confined=arguments.backend != "none",
+    )
 
 
 def _replay(arguments: argparse.Namespace) -> int:
     from treadle.app.config.settings import load_settings
-    from treadle.app.reports.policy_past import Alternative, Replay, judged_calls, read_policy_file
+    from treadle.app.reports.policy_past import Alternative, Replay, judged_calls, past_calls, read_policy_file
     from treadle.workspace.text import visible
 
     replay = Replay(
@@ -191,7 +188,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         )
     )
     changed = 0
-    for past in _past(() if arguments.all else arguments.sessions, judged_calls):
+    for past in past_calls(() if arguments.all else arguments.sessions, judged_calls):
         change = replay.judge(past)
         if change is None:
             continue
@@ -218,26 +215,13 @@ def _replay(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _past(prefixes: Iterable[str], calls: "Callable[..., Iterable[PastCall]]") -> "Iterable[PastCall]":
-    """Read the calls of the sessions named, or of all; the oldest session first."""
-    from treadle.app.compose import list_sessions, session_log
-
-    names = list(prefixes) or [row.id for row in reversed(list_sessions(None))]
-    for name in names:
-        with session_log(name) as (row, store):
-            yield from calls(row, list(store.read(row.id)))
-
-
 def _suggest(arguments: argparse.Namespace) -> int:
-    from treadle.app.config.settings import load_settings
-    from treadle.app.reports.policy_past import Alternative, Replay, approved_calls, suggestions
-    from treadle.app.security.approvals import bound_to
+    from treadle.app.reports.policy_past import found_suggestions
     from treadle.policy.ruletext import HEAD
 
-    found = suggestions(_past((), approved_calls), Replay(Alternative(try_first=load_settings({}).try_first)), bound_to)
-    found = [pair for pair in found if pair[1].count >= arguments.least]
+    found = found_suggestions(arguments.least)
     if arguments.add is not None:
-        return _add(arguments, {one.id: rule for rule, one in found})
+        return _add(arguments, found)
     if arguments.json:
         for _, one in found:
             _write(one)
@@ -248,21 +232,10 @@ def _suggest(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add(arguments: argparse.Namespace, offered: "Mapping[str, Rule]") -> int:
-    from treadle.app.security.approvals import write_rules
-    from treadle.app.security.policy_files import usual_places
+def _add(arguments: argparse.Namespace, offered: "Sequence[tuple[Rule, Suggestion]]") -> int:
+    from treadle.app.reports.policy_past import add_suggestions
 
-    ids = arguments.add or list(offered)
-    unknown = [one for one in ids if one not in offered]
-    if unknown:
-        raise ConfigError(
-            "rule-unknown",
-            f"No rule with the id {unknown[0]!r} is suggested.",
-            why="It is already in force, or nothing that you approved leads to it.",
-            fix="`treadle policy suggest` lists them.",
-        )
-    file = usual_places(None).user / "policy.toml"
-    added = write_rules([offered[one] for one in ids], file, note="from what you approved in past sessions")
+    added, file = add_suggestions(offered, arguments.add)
     for one in added:
         _write({"added": one, "file": str(file)}) if arguments.json else sys.stdout.write(f"added {one} to {file}\n")
     if not added:

@@ -40,7 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     store = trust_store()
     if arguments.list:
-        return _list(store, as_json=arguments.json)
+        return _list(as_json=arguments.json)
     folder = check_workspace(arguments.directory)
     if arguments.revoke:
         store.revoke(folder)
@@ -135,15 +135,14 @@ def _at_terminal() -> bool:
     return False
 
 
-def _list(store: "TrustStore", *, as_json: bool) -> int:
-    from treadle.app.security.trusting import session_trust, shown_path
+def _list(*, as_json: bool) -> int:
+    from treadle.app.security.trusting import session_trust, shown_path, trusted_folders
 
-    folders = store.folders()
-    for folder in folders:
+    folders = trusted_folders()
+    for folder, state in folders:
         if as_json:
             _write(session_trust(folder).trust)
         else:
-            state = session_trust(folder).trust.state if folder.is_dir() else "gone"
             sys.stdout.write(f"{state:<9}  {shown_path(str(folder))}\n")
     if not folders and not as_json:
         sys.stderr.write("No folder is trusted yet.\n")

@@ -1,11 +1,11 @@
-"""Show what all sessions used and cost, by model, day, project, tool or mode."""
+"""Show what all sessions used and cost, by model, day, project, tool, mode or session."""
 
 import argparse
 import os
 import sys
 from pathlib import Path
 
-_KEYS = ("day", "model", "project", "tool", "mode")
+_KEYS = ("day", "model", "project", "tool", "mode", "session")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

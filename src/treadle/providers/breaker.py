@@ -84,6 +84,14 @@ class Circuits:
         self._known[place], wait = _ask(self._known.get(place, Working()), self._clock())
         return wait
 
+    def left_alone(self) -> dict[str, float | None]:
+        """Give each place that was called, and for how many seconds no call goes to it; None where calls go through."""
+        now = self._clock()
+        return {
+            place: max(0.0, circuit.until - now) if isinstance(circuit, LeftAlone) else None
+            for place, circuit in self._known.items()
+        }
+
     def record(self, place: str, end: StreamEvent | None) -> None:
         """Take note of how a call that went through ended; None where it was interrupted."""
         circuit = self._known.get(place, Working())

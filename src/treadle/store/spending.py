@@ -3,10 +3,14 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from treadle.protocol.events import CallFinished, Event, ReplyFailed, ReplyFinished, SummaryWritten
 from treadle.protocol.models import Spent
 from treadle.protocol.tools import CallResult
+
+if TYPE_CHECKING:
+    from treadle.store.sqlite import Store
 
 Alive = Callable[[str, float], bool]
 """Whether the owner of a lease, with its last beat, still lives."""
@@ -51,6 +55,11 @@ def _calls(events: Iterable[Event]) -> Iterator[tuple[Event, Spent | None]]:
                     yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
             case _:
                 pass
+
+
+def spent_on(store: "Store", day: str) -> Spent:
+    """Give what all sessions spent on a day (UTC)."""
+    return _sum(store.query("SELECT cost, tokens FROM spending WHERE day = ?", (day,)))
 
 
 def reserve(connection: sqlite3.Connection, session_id: str, *, day: str, worst: Spent, alive: Alive) -> Spent:

@@ -17,7 +17,21 @@ from treadle.web.book import SessionBook
 from treadle.web.guard import Guard, is_near
 from treadle.web.keys import Keys
 from treadle.web.requests import answer, body_of, not_served, refused
-from treadle.web.screens import devices, inbox, live, review, session_list, timeline
+from treadle.web.screens import (
+    context,
+    devices,
+    health,
+    inbox,
+    live,
+    policy,
+    review,
+    session_list,
+    settings,
+    settings_folder,
+    share,
+    timeline,
+    usage,
+)
 from treadle.web.screens.devices import browser_in_words
 from treadle.web.stream import Streams
 from treadle.web.templating import render
@@ -52,12 +66,12 @@ def web_application(
         response.set_cookie(cookie, given.cookie, max_age=_WEEK, httponly=True, samesite="strict", path="/")
         return response
 
-    async def health(_: Request) -> Response:
+    async def alive(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
     application = Starlette(
         routes=[
-            Route("/healthz", health),
+            Route("/healthz", alive),
             Route("/login", login, methods=["POST"]),
             Route("/events", streams.events),
             *session_list.ROUTES,
@@ -66,6 +80,13 @@ def web_application(
             *review.ROUTES,
             *timeline.ROUTES,
             *devices.ROUTES,
+            *context.ROUTES,
+            *share.ROUTES,
+            *usage.ROUTES,
+            *policy.ROUTES,
+            *settings.ROUTES,
+            *settings_folder.ROUTES,
+            *health.ROUTES,
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         exception_handlers={TreadleError: refused, HTTPException: not_served},

@@ -14,6 +14,10 @@ class Screen(Struct, frozen=True):
 SCREENS = (
     Screen("/", "Sessions", "s"),
     Screen("/inbox", "Inbox", "i"),
+    Screen("/usage", "Usage", "u"),
+    Screen("/policy", "Policy", "p"),
+    Screen("/settings", "Settings", "e"),
+    Screen("/health", "Health", "h"),
     Screen("/devices", "Devices", "d"),
 )
 """Those that are not about one session."""
@@ -22,5 +26,18 @@ SESSION_SCREENS = (
     Screen("", "Live", "l"),
     Screen("/review", "Review", "r"),
     Screen("/timeline", "Timeline", "t"),
+    Screen("/context", "Context", "c"),
+    Screen("/share", "Share", "x"),
 )
 """Those of one session: the path follows `/s/ID`."""
+
+SETTINGS_SCREENS = (
+    ("/settings", "Settings"),
+    ("/settings/providers", "Providers"),
+    ("/settings/models", "Models"),
+    ("/settings/servers", "MCP servers"),
+    ("/settings/rules", "Rules and skills"),
+    ("/settings/hooks", "Hooks"),
+    ("/settings/folders", "Trusted folders"),
+)
+"""The screens of the settings."""

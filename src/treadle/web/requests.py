@@ -8,6 +8,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.status import HTTP_404_NOT_FOUND
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
@@ -98,14 +99,19 @@ async def refused(request: Request, error: Exception) -> Response:
     return _problem(request, said, status)
 
 
+def wants_page(request: Request) -> bool:
+    """Whether a person opened this address, so that the answer is a page also where something is wrong."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
 async def not_served(request: Request, error: Exception) -> Response:
     """Say why a request is not served."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-    said = {"code": "http", "what": printable(error.detail), "why": "", "fix": ""}
-    return _problem(request, said, error.status_code)
+    what = "There is no such page." if error.status_code == HTTP_404_NOT_FOUND else printable(error.detail)
+    return _problem(request, {"code": "http", "what": what, "why": "", "fix": ""}, error.status_code)
 
 
 def _problem(request: Request, said: dict[str, str], status: int) -> Response:
-    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+    if wants_page(request):
         return page(request, "problem.html", status=status, problem=said)
     return JSONResponse(said, status_code=status)

@@ -1,7 +1,7 @@
 """What is wrong with a setting, in plain words: the key, what it may be, and the nearest name."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -179,3 +179,24 @@ def _nearest(text: str, node: inspect.Type) -> str:
 def _shown(value: Any) -> str:
     text = repr(value) if not isinstance(value, Mapping) else "a table"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def wanted_at(path: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Say what a setting at a path of keys can be: in words, and its values where these are few."""
+    node = _at(path, Settings)
+    if isinstance(node, Mistake):
+        return "", ()
+    choices = ("true", "false") if isinstance(node, inspect.BoolType) else _members(node)
+    return _wanted(node), () if isinstance(node, inspect.VarTupleType) else choices
+
+
+def plain_paths(settings: type = Settings) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give the path of each setting that is in no table with names of the user's own, and its default."""
+    for field in inspect.type_info(settings).fields:  # type: ignore[attr-defined]
+        match field.type:
+            case inspect.StructType(cls=inner):
+                yield from (((field.encode_name, *path), default) for path, default in plain_paths(inner))
+            case inspect.DictType():
+                continue
+            case _:
+                yield (field.encode_name,), field.default

@@ -49,8 +49,18 @@ class ExportHeader(Record, frozen=True, kw_only=True, omit_defaults=False):
     redacted: bool = False
 
 
-def export_session(prefix: str, form: str, *, redact: bool = False) -> Iterator[bytes]:
-    """Give a session in a form, piece by piece; raises `SessionError`, and at the end `StoreError` for damage."""
+def export_session(prefix: str, form: str, *, redact: bool = False, turn: int = 1) -> Iterator[bytes]:
+    """Give a session in a form, piece by piece; md and html from a `turn` on, which is counted from 1.
+
+    Raises `SessionError`, `ConfigError` for JSON of a part, and at the end `StoreError` for damage.
+    """
+    if form == "json" and turn > 1:
+        raise ConfigError(
+            "export-part",
+            "A part of a session cannot be exported as JSON.",
+            why="`treadle import` reads whole logs.",
+            fix="Export all of it, or choose md or html.",
+        )
     store = open_store()
     try:
         row = store.find(prefix)
@@ -62,9 +72,9 @@ def export_session(prefix: str, form: str, *, redact: bool = False) -> Iterator[
         if form == "html":
             from treadle.app.history.session_html import session_page
 
-            yield from (piece.encode() for piece in session_page(row, log, lambda text: visible(hide(text))))
+            yield from (piece.encode() for piece in session_page(row, log, lambda text: visible(hide(text)), turn=turn))
         else:
-            for piece in session_lines(row, log):
+            for piece in session_lines(row, log, turn=turn):
                 yield f"{visible(hide(piece))}\n".encode()
         if log.damage is not None:
             raise log.damage.error()

@@ -13,6 +13,7 @@ from treadle.app.presentation.words import (
     what_came_of,
     written_by,
 )
+from treadle.app.reports.session_text import since_turn
 from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
@@ -53,8 +54,8 @@ Safe = Callable[[str], str]
 """Hides secrets in a text, and shows what would steer or hide in it."""
 
 
-def session_page(row: SessionRow, events: Iterable[Event], safe: Safe) -> Iterator[str]:
-    """Write a session as a page, piece by piece."""
+def session_page(row: SessionRow, events: Iterable[Event], safe: Safe, *, turn: int = 1) -> Iterator[str]:
+    """Write a session, from a turn on, as a page, piece by piece."""
 
     def shown(text: str) -> str:
         return escape(_bounded(safe(text)))
@@ -69,9 +70,18 @@ def session_page(row: SessionRow, events: Iterable[Event], safe: Safe) -> Iterat
         f'<p class="meta">Session {shown(row.id)} in {shown(row.workspace)}, {shown(row.model)}, {day}, '
         f"{counted(row.events, 'event')}</p>\n"
     )
-    for notification in notifications(events):
-        yield from _parts(notification, shown)
+    yield from session_body(events, safe, turn=turn)
     yield "</body></html>\n"
+
+
+def session_body(events: Iterable[Event], safe: Safe, *, turn: int = 1) -> Iterator[str]:
+    """Write what stands on the page below its title."""
+
+    def shown(text: str) -> str:
+        return escape(_bounded(safe(text)))
+
+    for notification in since_turn(notifications(events), turn):
+        yield from _parts(notification, shown)
 
 
 def _bounded(text: str) -> str:

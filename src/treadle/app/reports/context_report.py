@@ -6,26 +6,57 @@ from contextlib import suppress
 from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
 from treadle.app.presentation.words import clip_text, counted, money
-from treadle.context.blocks import ContextBlock, blocks_of
+from treadle.context.blocks import ContextBlock, blocks_of, text_of_block
 from treadle.context.provenance import Entry
 from treadle.context.reader import TranscriptReader
 from treadle.engine.core.history import last_state
+from treadle.engine.core.state import State
+from treadle.engine.runtime.assembling import CACHE_SECONDS
+from treadle.engine.runtime.window import next_message
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, SessionError
-from treadle.protocol.events import ContextReady, Event, OfferChanged, ReplyFailed, ReplyFinished
-from treadle.protocol.models import ModelRequest, Prices, PriceStep
+from treadle.protocol.events import (
+    ENGINE,
+    Compacted,
+    ContextReady,
+    Event,
+    OfferChanged,
+    Pin,
+    ReplyFailed,
+    ReplyFinished,
+    SetModel,
+)
+from treadle.protocol.models import ModelRequest, ModelSpec, Prices, PriceStep
 from treadle.protocol.sealed import system_text
 from treadle.protocol.usage import Usage
 
 _PER_PRICE = 1_000_000
 _SHOWN = 24
+_KINDS = {
+    why: kind
+    for kind, said in {
+        "tools": ("tool offered to the model",),
+        "system prompt": ("system prompt",),
+        "rules": ("skill in use",),
+        "your messages": ("said by the user", "answer of the user", "rejected by the user", "command of the user"),
+        "mentions": ("mentioned by the user", "changed files, or what came with an answer"),
+        "the model": ("said by the model", "thought by the model", "call of the model"),
+        "files read": ("read by the model",),
+        "results": ("result of a call",),
+        "summary": ("summary of removed messages",),
+        "notes": ("frame of the task", "note of Treadle", "surroundings of the step"),
+    }.items()
+    for why in said
+}
+"""What blocks are summed up as, by why they are there."""
+
 _LONGEST_SOURCE = 60
 
 
 class PricedBlock(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One block: `tokens` are estimated, `price` is in US dollars, None where the model's is unknown.
 
-    `cached`: the provider had it in its cache; None where the request has not been answered.
+    `cached`: the provider had it in its cache, or will probably have it; None where neither is known.
     """
 
     source: str
@@ -44,11 +75,20 @@ class ContextReport(Record, frozen=True, kw_only=True, omit_defaults=False):
     difference: int | None
 
 
+class ContextShare(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """All blocks of a request of one kind; `tokens` are estimated."""
+
+    kind: str
+    blocks: int
+    tokens: int
+
+
 class SentRequest(Record, frozen=True, kw_only=True):
     """The request of a step as the log tells it, the model it went to, and what the provider counted.
 
     `counted` are the bytes of the request before and its reply with the provider's count of tokens; what came since is
-    estimated by `bytes_per_token`.
+    estimated by `bytes_per_token`. `warm` are the tokens from the beginning that the provider's cache probably holds,
+    None where that cannot be said.
     """
 
     model: str
@@ -58,11 +98,17 @@ class SentRequest(Record, frozen=True, kw_only=True):
     bytes_per_token: float
     counted: tuple[int, int]
     usage: Usage | None
+    warm: int | None = None
+
+    @property
+    def blocks(self) -> tuple[ContextBlock, ...]:
+        """What it consists of."""
+        return tuple(blocks_of(self.offer, self.entries))
 
 
 def sent_request(events: Sequence[Event], step: int | None = None) -> SentRequest:
     """Read the request of a step, by default the last one, off a log. Raises `SessionError` where there is none."""
-    steps = [event.data.step for event in events if isinstance(event.data, ContextReady)]
+    steps = request_steps(events)
     if not steps or (step is not None and step not in steps):
         raise SessionError(
             "step-missing",
@@ -77,23 +123,73 @@ def sent_request(events: Sequence[Event], step: int | None = None) -> SentReques
     reader = TranscriptReader()
     for event in sent:
         reader.take(event)
-    choice = last_state(sent).choice
+    usage = reply.usage if isinstance(reply, ReplyFinished) and reply.usage.context_tokens else None
+    return _request(reader, last_state(sent), f"step-{wanted}", usage=usage)
+
+
+def request_steps(events: Sequence[Event]) -> Sequence[int]:
+    """Number the steps whose requests were sent."""
+    return [event.data.step for event in events if isinstance(event.data, ContextReady)]
+
+
+def block_text(block: ContextBlock) -> str:
+    """Write what a block holds for a person."""
+    return text_of_block(block)
+
+
+def next_request(events: Sequence[Event], now: int) -> SentRequest:
+    """Put together what the next request would hold by now (ms since 1970), but for what surrounds each step.
+
+    Raises `SessionError` where nothing was sent yet.
+    """
+    if not request_steps(events):
+        sent_request(events)  # raises it
+    reader, state = TranscriptReader(), last_state(events)
+    last: ReplyFinished | None = None
+    for event in events:
+        reader.take(event)
+        match event.data:
+            case ReplyFinished() as last:
+                pass
+            case Compacted() | OfferChanged() | SetModel():
+                last = None  # what the provider has begins otherwise
+            case _:
+                pass
+    message = next_message(state, reader, "")
+    if message.results or message.content:
+        reader.take(Event(seq=state.seq + 1, at=now, source=ENGINE, data=message))
+    warm: int | None = None
+    if last is not None and (last.usage.cache_read_tokens or last.usage.cache_write_tokens):
+        warm = last.usage.context_tokens if now - reader.replied_at < CACHE_SECONDS * 1_000 else 0
+    return _request(reader, state, "next", warm=warm)
+
+
+def _request(
+    reader: TranscriptReader, state: State, name: str, *, usage: Usage | None = None, warm: int | None = None
+) -> SentRequest:
+    choice, transcript = state.choice, reader.transcript
     request = ModelRequest(
-        id=f"step-{wanted}",
+        id=name,
         model=choice.model,
         system=system_text(reader.offer.system),
-        messages=reader.transcript.messages(choice.tool_protocol),
+        messages=transcript.messages(choice.tool_protocol),
         tools=reader.offer.tools,
     )
     return SentRequest(
         model=choice.model,
         request=request,
         offer=reader.offer,
-        entries=tuple(reader.transcript.entries()),
-        bytes_per_token=reader.transcript.bytes_per_token,
-        counted=reader.transcript.counted,
-        usage=reply.usage if isinstance(reply, ReplyFinished) and reply.usage.context_tokens else None,
+        entries=tuple(transcript.entries()),
+        bytes_per_token=transcript.bytes_per_token,
+        counted=transcript.counted,
+        usage=usage,
+        warm=warm,
     )
+
+
+def pinned_texts(events: Sequence[Event]) -> tuple[Pin, ...]:
+    """Give what is pinned now."""
+    return last_state(events).space.pins
 
 
 def _answers(event: Event, step: int) -> bool:
@@ -103,10 +199,10 @@ def _answers(event: Event, step: int) -> bool:
 def context_report(sent: SentRequest, prices: Prices | None) -> ContextReport:
     """Say what a request consists of; what its blocks cost is known where the prices are."""
     usage = sent.usage
-    cached = None if usage is None else usage.cache_read_tokens
+    cached = sent.warm if usage is None else usage.cache_read_tokens
     priced: list[PricedBlock] = []
     ends = size = 0
-    blocks = tuple(blocks_of(sent.offer, sent.entries))
+    blocks = sent.blocks
     whole = round(_tokens_of(sum(block.size for block in blocks), sent)) if usage is None else usage.request_tokens
     billed = None if prices is None else prices.of(whole)
     for block in blocks:
@@ -140,6 +236,23 @@ def _priced(block: ContextBlock, tokens: int, prices: Prices | PriceStep | None,
     return PricedBlock(source=block.source, why=block.why, tokens=tokens, cached=cached, price=price)
 
 
+def context_shares(report: ContextReport) -> tuple[ContextShare, ...]:
+    """Sum a request up by what its blocks are, in the order in which they first come."""
+    groups: dict[str, list[PricedBlock]] = {}
+    for block in report.blocks:
+        groups.setdefault(_kind_of(block), []).append(block)
+    return tuple(
+        ContextShare(kind=kind, blocks=len(some), tokens=sum(one.tokens for one in some))
+        for kind, some in groups.items()
+    )
+
+
+def _kind_of(block: PricedBlock) -> str:
+    if block.why.startswith("rules of"):
+        return "rules"
+    return _KINDS.get(block.why, "other")
+
+
 def context_lines(report: ContextReport, model: str) -> Iterator[str]:
     """Put a report into words: the largest blocks, the rest by what they are, and the sum beside the provider's."""
     yield f"The request to {model}: about {report.estimated:,} tokens in {counted(len(report.blocks), 'block')}."
@@ -168,7 +281,13 @@ def _line(block: PricedBlock) -> str:
 
 def model_prices(model: str) -> Prices | None:
     """Look up what a model costs; None where its provider is not known any more. Raises `ConfigError` for settings."""
+    known = known_model(model)
+    return None if known is None else known.prices
+
+
+def known_model(model: str) -> ModelSpec | None:
+    """Look a model up; None where its provider is not known any more. Raises `ConfigError` for settings."""
     models = Models(load_settings({}))
     with suppress(ConfigError):
-        return models.spec(model).prices
+        return models.spec(model)
     return None

@@ -1,9 +1,14 @@
 """Why a command, a path or an address would be decided as it would be, and what would change the answer."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import assert_never
 
+from treadle.app.config.settings import load_settings
+from treadle.app.security.confining import NOTHING, confining_here
+from treadle.app.session.judging import policy_context
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
@@ -11,7 +16,7 @@ from treadle.policy.rules import Rule
 from treadle.policy.ruletext import render_rule, with_examples
 from treadle.policy.suggest import suggest_rules
 from treadle.protocol.base import Record
-from treadle.protocol.permissions import Decision, Mode, Part, Verdict
+from treadle.protocol.permissions import Decision, Mode, Part, Standing, Verdict
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -66,8 +71,38 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     changes: tuple[_Change, ...]
 
 
-def explain_access(access: Access, context: PolicyContext) -> Explained:
+def asked_context(
+    folder: Path,
+    mode: Mode,
+    *,
+    trusted: bool,
+    tainted: bool = False,
+    home: Path | None = None,
+    confined: bool = True,
+) -> PolicyContext:
+    """Give the surroundings in which something would be decided; looks at what confines commands here.
+
+    `home` is another home directory; without `confined` nothing confines commands. Raises `ConfigError` for settings.
+    """
+    settings = load_settings({})
+    here = confining_here(try_first=settings.try_first, home=home)
+    context = policy_context(
+        os.path.realpath(folder),
+        Standing(mode=mode),
+        trusted=trusted,
+        home=str(home or Path.home()),
+        confining=here if confined else NOTHING,
+    )
+    return replace(context, tainted=tainted)
+
+
+def judge_access(access: Access, context: PolicyContext) -> Decision:
     """Decide about one access, as the tool that usually wants it would be; nothing is run."""
+    return decide(_spec(access), {}, (access,), context)
+
+
+def explain_access(access: Access, context: PolicyContext) -> Explained:
+    """Say why one access would be decided as it would be, and what would change that; nothing is run."""
     spec = _spec(access)
     decision = decide(spec, {}, (access,), context)
     asked, shell_class = "", ""

@@ -8,8 +8,11 @@ from typing import TypeVar
 
 import msgspec
 
-from treadle.app.compose import tool_specs
+from treadle.app.compose import list_sessions, session_log, tool_specs
+from treadle.app.config.settings import load_settings
+from treadle.app.security.approvals import bound_to, write_rules
 from treadle.app.security.confining import confining_here
+from treadle.app.security.policy_files import usual_places
 from treadle.app.session.judging import policy_context
 from treadle.app.session.roots import Roots
 from treadle.engine.core.advance import advance
@@ -282,3 +285,39 @@ def suggestions(calls: Iterable[PastCall], replay: Replay, bind: Bind) -> list[t
         )
         found.append((rule, one))
     return sorted(found, key=lambda pair: (-pair[1].count, -pair[1].last, pair[0].id))
+
+
+def past_calls(
+    prefixes: Iterable[str], calls: "Callable[[SessionRow, Sequence[Event]], Iterable[PastCall]]"
+) -> Iterator[PastCall]:
+    """Read the calls of the sessions named, or of all; the oldest session first. Raises `SessionError`."""
+    names = list(prefixes) or [row.id for row in reversed(list_sessions(None))]
+    for name in names:
+        with session_log(name) as (row, store):
+            yield from calls(row, list(store.read(row.id)))
+
+
+def found_suggestions(least: int = 1) -> list[tuple[Rule, Suggestion]]:
+    """Suggest rules from what was approved in all sessions, `least` times or more."""
+    replay = Replay(Alternative(try_first=load_settings({}).try_first))
+    found = suggestions(past_calls((), approved_calls), replay, bound_to)
+    return [pair for pair in found if pair[1].count >= least]
+
+
+def add_suggestions(offered: Sequence[tuple[Rule, Suggestion]], ids: Sequence[str]) -> tuple[tuple[str, ...], Path]:
+    """Add suggested rules to the user's own, all of them without ids; gives the ids of those that are new.
+
+    Raises `ConfigError`, also for an id that is not suggested.
+    """
+    known = {one.id: rule for rule, one in offered}
+    unknown = [one for one in ids if one not in known]
+    if unknown:
+        raise ConfigError(
+            "rule-unknown",
+            f"No rule with the id {unknown[0]!r} is suggested.",
+            why="It is already in force, or nothing that you approved leads to it.",
+            fix="`treadle policy suggest` lists them.",
+        )
+    file = usual_places(None).user / "policy.toml"
+    rules = [known[one] for one in ids or known]
+    return write_rules(rules, file, note="from what you approved in past sessions"), file

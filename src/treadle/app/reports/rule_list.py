@@ -1,13 +1,15 @@
 """The rules and skills of a folder as lines of text: what applies, why, and what it costs; turns rules on and off."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from treadle.app.security.trusting import SessionTrust, shown_path, trust_command
 from treadle.app.session.instructions import RuleSwitches
 from treadle.app.session.rule_files import PromptRule, RuleUse, find_rules, nested_rules
 from treadle.app.session.skills import Skill, find_skills
 from treadle.context.transcript import BYTES_PER_TOKEN
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError
 from treadle.store.activation import ActiveKind
 
 RULES_USAGE = "/rules lists the rules. `/rules off N` and `/rules on N` turn one off and on."
@@ -19,19 +21,33 @@ _WHY = {
 }
 
 
+class PromptRuleLine(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One rule: `state` is on, off, or - where it is not used; `applies` says when it is sent, or why it is not.
+
+    `always`: it is in every request.
+    """
+
+    origin: str
+    state: str
+    tokens: int
+    always: bool
+    applies: str
+    problem: str
+
+
 def rules_command(trust: SessionTrust, argument: str = "") -> str:
     """Do what follows on `/rules`: nothing lists them, `off N` and `on N` turn one off and on. Gives what to show."""
     word, _, number = argument.strip().partition(" ")
-    rules = _all_rules(trust)
     if word not in ("on", "off"):
-        return "\n".join(_listed(trust, rules)) if not word else RULES_USAGE
+        return "\n".join(_listed(trust)) if not word else RULES_USAGE
+    rules = _all_rules(trust)
     if not number.strip().isdecimal() or not 1 <= int(number) <= len(rules):
         return f"/rules {word} needs the number of a rule. /rules lists them." if rules else "There are no rules."
     rule = rules[int(number) - 1]
     try:
-        RuleSwitches(trust.workspace).turn(rule.origin, on=word == "on")
-    except OSError as error:
-        return f"It could not be saved: {error.strerror}."
+        turn_rule(trust, rule.origin, on=word == "on")
+    except ConfigError as error:
+        return f"{error.what} {error.why}".strip()
     place = shown_path(str(trust.workspace))
     return f"{word}: {shown_path(rule.origin)}. This applies in {place} from the next request on."
 
@@ -57,22 +73,49 @@ def _all_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
     return (*find_rules(trust), *(rule for folder in folders for rule in nested_rules(trust, folder)))
 
 
-def _listed(trust: SessionTrust, rules: Sequence[PromptRule]) -> Iterator[str]:
+def prompt_rules(trust: SessionTrust) -> tuple[PromptRuleLine, ...]:
+    """List the rules of a folder and of the user, in the order in which `/rules` numbers them."""
     off = RuleSwitches(trust.workspace).off()
+    return tuple(
+        PromptRuleLine(
+            origin=rule.origin,
+            state="off" if rule.origin in off else "-" if rule.unused else "on",
+            tokens=tokens_of_rule(rule),
+            always=rule.use is RuleUse.ALWAYS,
+            applies=_applies(rule, trust),
+            problem=rule.problem,
+        )
+        for rule in _all_rules(trust)
+    )
+
+
+def turn_rule(trust: SessionTrust, origin: str, *, on: bool) -> None:
+    """Turn a rule of a folder on or off; raises `ConfigError`."""
+    if not any(rule.origin == origin for rule in _all_rules(trust)):
+        raise ConfigError("rule-file", f"There is no rule {shown_path(origin)} here.", fix="`/rules` lists them.")
+    try:
+        RuleSwitches(trust.workspace).turn(origin, on=on)
+    except OSError as error:
+        raise ConfigError(
+            "rule-file", "It could not be saved.", why=str(error.strerror), fix="Check the data folder."
+        ) from error
+
+
+def _listed(trust: SessionTrust) -> Iterator[str]:
+    lines = prompt_rules(trust)
     if not trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.items):
         yield f"The rules of this folder are not used: it is not trusted. To use them: {trust_command(trust.workspace)}"
-    if not rules:
+    if not lines:
         yield "There are no rules. AGENTS.md in this folder is sent to the model with every request; /init writes one."
         return
-    sent = [rule for rule in rules if rule.use is RuleUse.ALWAYS and not rule.unused and rule.origin not in off]
-    yield f"Rules; about {sum(map(tokens_of_rule, sent)):,} tokens of them are in every request:"
-    width = max(len(shown_path(rule.origin)) for rule in rules)
-    for number, rule in enumerate(rules, 1):
-        state = "off" if rule.origin in off else "-" if rule.unused else "on"
-        price = f"{tokens_of_rule(rule):>6,} tokens"
-        yield f"{number:>3}  {state:<3}  {shown_path(rule.origin):<{width}}  {price}  {_applies(rule, trust)}"
-        if rule.problem:
-            yield f"          {shown_path(rule.problem)}"
+    sent = [line for line in lines if line.always and line.state == "on"]
+    yield f"Rules; about {sum(line.tokens for line in sent):,} tokens of them are in every request:"
+    width = max(len(shown_path(line.origin)) for line in lines)
+    for number, line in enumerate(lines, 1):
+        price = f"{line.tokens:>6,} tokens"
+        yield f"{number:>3}  {line.state:<3}  {shown_path(line.origin):<{width}}  {price}  {line.applies}"
+        if line.problem:
+            yield f"          {shown_path(line.problem)}"
     yield RULES_USAGE
 
 

@@ -20,6 +20,7 @@ from treadle.app.servers.configured import (
     ConfiguredServer,
     ServerOrigin,
     configured_servers,
+    entry_of,
     read_servers,
     server_secrets,
     write_server,
@@ -162,18 +163,34 @@ def remove_server(name: str, trust: SessionTrust, *, project: bool) -> None:
     found = [one for one in configured_servers(trust).servers if one.server.name == name and one.origin is origin]
     keeps_trust = project and trust.trusted and not trust.once
     if not write_server(trust.workspace / FOLDER_FILE if project else servers_file(), name, None):
-        where = FOLDER_FILE if project else str(servers_file())
-        raise ConfigError(
-            "mcp-unknown",
-            f"There is no MCP server {visible(name)!r} in {visible(where)}.",
-            fix=f"`treadle mcp list` lists them. {'' if project else 'One of the folder: add --project.'}".strip(),
-        )
+        raise _not_there(name, FOLDER_FILE if project else str(servers_file()), project=project)
     if keeps_trust:
         _trust_again(trust)
     for one in found:
         pin_book().forget(identity_of(one.server, origin, trust.workspace))
         if one.server.url:
             forget_tokens(one.server)
+
+
+def switch_server(name: str, trust: SessionTrust, *, enabled: bool, project: bool) -> None:
+    """Let a server be used in new sessions, or not. Raises `ConfigError`."""
+    file = trust.workspace / FOLDER_FILE if project else servers_file()
+    entry = entry_of(file, name)
+    if entry is None:
+        raise _not_there(name, str(file), project=project)
+    keeps_trust = project and trust.trusted and not trust.once
+    kept = {key: value for key, value in entry.items() if key != "disabled"}
+    write_server(file, name, kept if enabled else {**kept, "disabled": True})
+    if keeps_trust:
+        _trust_again(trust)
+
+
+def _not_there(name: str, where: str, *, project: bool) -> ConfigError:
+    return ConfigError(
+        "mcp-unknown",
+        f"There is no MCP server {visible(name)!r} in {visible(where)}.",
+        fix=f"`treadle mcp list` lists them. {'' if project else 'One of the folder: add --project.'}".strip(),
+    )
 
 
 async def sign_in_to(

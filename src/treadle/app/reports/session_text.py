@@ -18,6 +18,7 @@ from treadle.protocol.notifications import (
     PromptDelivered,
     RetryScheduled,
     TurnEnded,
+    TurnStarted,
 )
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult
@@ -26,13 +27,22 @@ from treadle.store.sqlite import SessionRow
 _TICKS = regex("`{3,}")
 
 
-def session_lines(row: SessionRow, events: Iterable[Event]) -> Iterator[str]:
-    """Write a session as Markdown."""
+def session_lines(row: SessionRow, events: Iterable[Event], *, turn: int = 1) -> Iterator[str]:
+    """Write a session, from a turn on, as Markdown."""
     yield f"# {row.title or row.id}"
     yield ""
     yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(row.events, 'event')}"
-    for notification in notifications(events):
+    for notification in since_turn(notifications(events), turn):
         yield from _lines(notification)
+
+
+def since_turn(past: Iterable[Notification], turn: int) -> Iterator[Notification]:
+    """Leave out what was before a turn, counted from 1."""
+    begun = 0
+    for notification in past:
+        begun += isinstance(notification, TurnStarted)
+        if begun >= turn or turn <= 1:
+            yield notification
 
 
 def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification

@@ -1,6 +1,6 @@
-"""What was used, over all sessions: by day, model, project, tool or mode, as `treadle usage` and `/usage` show it."""
+"""What was used, over all sessions: by day, model, project, tool, mode or session: `treadle usage`, `/usage`."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -34,10 +34,11 @@ class UsageKey(StrEnum):
     PROJECT = "project"
     TOOL = "tool"
     MODE = "mode"
+    SESSION = "session"
 
 
 class UsageRow(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The sum of one day, model, project, tool or mode. `cost` is US dollars as far as it is known.
+    """The sum of one day, model, project, tool, mode or session. `cost` is US dollars as far as it is known.
 
     `sessions` are those that had any of it; `prices` are those of a model today, None where they are not known.
     """
@@ -85,12 +86,20 @@ class _Part(Struct, frozen=True):
 
 def usage_report(by: UsageKey, since: date | None, workspace: Path | None) -> UsageReport:
     """Sum up what the logs say, of the sessions of one workspace if given; reads what is new in them."""
+    return usage_reports((by,), since, workspace)[by]
+
+
+def usage_reports(
+    keys: Iterable[UsageKey], since: date | None, workspace: Path | None
+) -> Mapping[UsageKey, UsageReport]:
+    """Sum the same up by several keys."""
     found = sessions_usage(workspace)
-    report = summed_usage(found, by, since)
-    if by is not UsageKey.MODEL:
-        return report
-    models = Models(load_settings({}))
-    return replace(report, rows=tuple(replace(row, prices=_prices(models, row.name)) for row in report.rows))
+    reports = {by: summed_usage(found, by, since) for by in keys}
+    if (report := reports.get(UsageKey.MODEL)) is not None:
+        models = Models(load_settings({}))
+        rows = tuple(replace(row, prices=_prices(models, row.name)) for row in report.rows)
+        reports[UsageKey.MODEL] = replace(report, rows=rows)
+    return reports
 
 
 def summed_usage(sessions: Sequence[SessionUsage], by: UsageKey, since: date | None) -> UsageReport:
@@ -115,17 +124,19 @@ def _parts(session: SessionUsage, by: UsageKey, since: date | None) -> Iterator[
     for one in session.usage.slots:
         day = _day_of(one.slot)
         if since is None or (day is not None and day >= since):
-            yield _Part(_name(one, by, day, session.workspace), session.id, one.amounts)
+            yield _Part(_name(one, by, day, session), session.id, one.amounts)
 
 
-def _name(one: UsageSlot, by: UsageKey, day: date | None, workspace: str) -> str:
+def _name(one: UsageSlot, by: UsageKey, day: date | None, session: SessionUsage) -> str:
     match by:
         case UsageKey.DAY:
             return UNKNOWN_DAY if day is None else day.isoformat()
         case UsageKey.MODEL:
             return one.model
         case UsageKey.PROJECT:
-            return workspace
+            return session.workspace
+        case UsageKey.SESSION:
+            return session.id
         case UsageKey.TOOL:
             return one.tool
         case UsageKey.MODE:
@@ -216,7 +227,7 @@ def usage_lines(report: UsageReport, width: int | None, *, every: bool = False, 
     spent = {row.name: money(row.cost, unpriced=bool(row.unpriced)) for row in rows}
     broad = max(map(columns, names.values()), default=0)
     costly = max(map(len, spent.values()), default=0)
-    weigh = _weigher(report)
+    weigh = usage_weight(report)
     most = max(map(weigh, rows), default=0)
     for row in rows:
         label = names[row.name] + " " * (broad - columns(names[row.name]))
@@ -230,7 +241,8 @@ def usage_lines(report: UsageReport, width: int | None, *, every: bool = False, 
     yield from (wrapped(line, width) for line in _ends(report, len(report.rows) - len(rows)))
 
 
-def _weigher(report: UsageReport) -> Callable[[UsageRow], float]:
+def usage_weight(report: UsageReport) -> Callable[[UsageRow], float]:
+    """Give what a bar of a row is as long as: its cost, or its tokens where nothing has a known price."""
     return _by_cost if report.total.cost else _tokens if _tokens(report.total) else _by_results
 
 

@@ -130,6 +130,14 @@ def whole_trust(workspace: Path) -> Trust:
     return trust_store().read(resolved, nested_items(resolved))
 
 
+def trusted_folders() -> tuple[tuple[Path, str], ...]:
+    """List the folders that were trusted with how they stand now; one that is not there any more is "gone"."""
+    return tuple(
+        (folder, str(session_trust(folder).trust.state) if folder.is_dir() else "gone")
+        for folder in trust_store().folders()
+    )
+
+
 def trusted_by_variable() -> bool:
     """Whether the environment says yes for this run; raises `ConfigError` for what is neither yes nor no."""
     said = os.environ.get(VARIABLE, "")

@@ -265,3 +265,13 @@ def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool
             fix='Correct the file: it holds {"mcpServers": {...}} in JSON.',
         ) from error
     return there
+
+
+def entry_of(file: Path, name: str) -> dict[str, Any] | None:
+    """Read the entry of a server as it is written; None where the file has none of this name, or cannot be read."""
+    try:
+        listed = msgspec.json.decode(file.read_bytes()).get("mcpServers", {})
+        entry = listed.get(name)
+    except (OSError, msgspec.DecodeError, AttributeError):
+        return None
+    return dict(entry) if isinstance(entry, dict) else None

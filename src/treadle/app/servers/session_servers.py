@@ -165,9 +165,13 @@ class SessionServers:
                 return await self.hub.request(server, partial(written_prompt, name, filled_arguments(prompt, said)))
         raise ToolError(f"The MCP server {visible(server)} has no prompt {visible(name)} now. Continue without it.")
 
+    def health(self) -> tuple[ServerHealth, ...]:
+        """Say how each server is doing."""
+        return self.hub.health()
+
     def report(self) -> str:
         """Say how each server is doing, in lines."""
-        return "\n".join(health_lines(self.hub.health()))
+        return "\n".join(health_lines(self.health()))
 
 
 def _reason(one: ServerHealth) -> str:

@@ -1,0 +1,59 @@
+"""What may be spent, and how much of it is left."""
+
+from collections.abc import Iterator
+
+from treadle.app.compose import open_store
+from treadle.app.config.settings import load_settings
+from treadle.protocol.base import Record
+from treadle.store.spending import day_of, spent_on
+
+
+class BudgetLine(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One budget of a turn, a session or a day (UTC). `money`: in US dollars, else tokens of every kind.
+
+    `used` is known of the day alone: it is what all sessions spent together.
+    """
+
+    key: str
+    span: str
+    money: bool
+    limit: float
+    used: float | None
+
+    @property
+    def left(self) -> float | None:
+        """What is left of it."""
+        return None if self.used is None else max(0.0, self.limit - self.used)
+
+
+class BudgetReport(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The budgets of the settings, and what was spent today (`day`, UTC): US dollars, and tokens of every kind."""
+
+    lines: tuple[BudgetLine, ...]
+    day: str
+    cost: float
+    tokens: int
+    ask_at: float
+
+
+def budget_report(now: int) -> BudgetReport:
+    """Say what the user's settings allow, and what is used of it at a time (ms since 1970). Raises `ConfigError`."""
+    said = load_settings({}).budget
+    day = day_of(now)
+    store = open_store()
+    try:
+        spent = spent_on(store, day)
+    finally:
+        store.close()
+
+    def lines() -> Iterator[BudgetLine]:
+        for span in ("turn", "session", "day"):
+            for unit, used in (("cost", spent.cost), ("tokens", float(spent.tokens))):
+                limit = getattr(said, f"{span}_{unit}")
+                if limit is not None:
+                    known = used if span == "day" else None
+                    yield BudgetLine(
+                        key=f"budget.{span}_{unit}", span=span, money=unit == "cost", limit=limit, used=known
+                    )
+
+    return BudgetReport(lines=tuple(lines()), day=day, cost=spent.cost, tokens=spent.tokens, ask_at=said.ask_at)

@@ -1,0 +1,70 @@
+"""The screen that makes a file of a session to give away. Nothing leaves the machine by itself."""
+
+import asyncio
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, preview_share, share_session
+from treadle.app.presentation.words import counted
+from treadle.protocol.errors import ConfigError
+from treadle.web.requests import answer
+from treadle.web.templating import page
+
+_MOST_DIGITS = 6
+_TITLES = {"html": "one HTML page", "md": "Markdown", "json": "JSON lines, all of it, for treadle import"}
+
+
+def _turn_of(request: Request) -> int:
+    said = request.query_params.get("turn", "") or "1"
+    if not said.isdecimal() or len(said) > _MOST_DIGITS:
+        raise ConfigError("export-part", f"{said[:40]!r} is not a turn.", fix="Write the number of a turn.")
+    return int(said)
+
+
+async def _show(request: Request) -> Response:
+    session_id, turn = request.path_params["session_id"], _turn_of(request)
+    form = request.query_params.get("form", "html")
+    found: SharePreview = await asyncio.to_thread(preview_share, session_id, turn=turn)
+    return page(
+        request,
+        "share.html",
+        session_id=found.id,
+        title=found.title,
+        turns=found.turns,
+        turn=turn,
+        form=form if form in FORMS else "html",
+        forms=_TITLES,
+        preview=Markup(found.html),  # noqa: S704 - every text in it was escaped by the export
+        whole=found.whole,
+    )
+
+
+def _file(request: Request) -> SharedFile:
+    form = request.query_params.get("form", "html")
+    # JSON is the log itself, all of it.
+    turn = 1 if form == "json" else _turn_of(request)
+    return share_session(request.path_params["session_id"], form, turn=turn)
+
+
+async def _download(request: Request) -> Response:
+    """Give the file; nothing keeps it but whoever asked for it."""
+    made = await asyncio.to_thread(_file, request)
+    headers = {"content-disposition": f'attachment; filename="{made.name}"', "cache-control": "no-store"}
+    return Response(made.content, media_type=made.media_type, headers=headers)
+
+
+async def _hidden(request: Request) -> Response:
+    """Say how large the file is, and what is hidden in it."""
+    made = await asyncio.to_thread(_file, request)
+    hidden = [{"name": name, "times": counted(times, "time")} for name, times in made.hidden.items()]
+    return answer({"name": made.name, "bytes": len(made.content), "hidden": hidden})
+
+
+ROUTES = (
+    Route("/s/{session_id}/share", _show),
+    Route("/s/{session_id}/share/file", _download),
+    Route("/s/{session_id}/share/hidden", _hidden),
+)

@@ -1,0 +1,77 @@
+// The checks: they come one by one, problems first.
+
+import { tell } from "./app.js";
+import "./reports.js";
+
+const checks = document.getElementById("checks");
+const progress = document.getElementById("progress");
+const WORDS = { ok: ["fine", "good"], warn: ["warning", "warn"], fail: ["problem", "bad"] };
+const ORDER = ["fail", "warn", "ok"];
+
+const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+function row(check) {
+  const line = document.createElement("li");
+  line.className = "check";
+  line.dataset.status = check.status;
+  const tag = document.createElement("span");
+  tag.className = `tag ${WORDS[check.status][1]}`;
+  tag.textContent = WORDS[check.status][0];
+  const about = document.createElement("div");
+  const name = document.createElement("strong");
+  name.textContent = check.name;
+  about.append(name, `: ${check.found}`);
+  if (check.fix) {
+    const fix = document.createElement("p");
+    fix.textContent = check.fix;
+    about.append(fix);
+  }
+  line.append(tag, about);
+  const rank = ORDER.indexOf(check.status);
+  const before = [...checks.children].find((one) => ORDER.indexOf(one.dataset.status) > rank);
+  checks.insertBefore(line, before ?? null);
+}
+
+async function run(calls) {
+  const buttons = document.querySelectorAll("button[data-check]");
+  for (const one of buttons) one.disabled = true;
+  progress.textContent = "Checking …";
+  let done = 0;
+  try {
+    const answer = await fetch("/health/check", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ calls }),
+    });
+    if (!answer.ok) {
+      tell((await answer.json()).what);
+      return;
+    }
+    checks.replaceChildren();
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done: over } = await reader.read();
+      if (over) break;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        row(JSON.parse(line));
+        done += 1;
+        progress.textContent = `Checking … ${done} done`;
+      }
+    }
+    const found = checks.querySelectorAll("[data-status=fail]").length;
+    const warned = checks.querySelectorAll("[data-status=warn]").length;
+    document.getElementById("checked").textContent = "Checked just now.";
+    progress.textContent = found || warned ? `${count(found, "problem")}, ${count(warned, "warning")}.` : "Everything is fine.";
+  } catch {
+    progress.textContent = "Treadle cannot be reached.";
+  } finally {
+    for (const one of buttons) one.disabled = false;
+  }
+}
+
+for (const button of document.querySelectorAll("button[data-check]")) {
+  button.addEventListener("click", () => run(button.dataset.check === "calls"));
+}

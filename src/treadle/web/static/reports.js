@@ -1,0 +1,77 @@
+// What the screens of reports share: fragments of HTML from the server, and forms that ask it for something.
+
+import { send, tell } from "./app.js";
+
+/** Load a fragment of HTML into an element; gives whether that worked. The person hears why it did not. */
+export async function load(path, place) {
+  let answer;
+  try {
+    answer = await fetch(path);
+  } catch {
+    tell("Treadle cannot be reached.");
+    return false;
+  }
+  if (answer.status === 401) location.reload();
+  if (!answer.ok) {
+    const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
+    tell([said.what, said.why, said.fix].filter(Boolean).join(" "));
+    return false;
+  }
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  place.replaceChildren(holder.content);
+  return true;
+}
+
+/** Give the values of a form; boxes, and fields that are marked so, are true or false. */
+export function values(form) {
+  const said = Object.fromEntries(new FormData(form));
+  for (const box of form.querySelectorAll("input[type=checkbox]")) said[box.name] = box.checked;
+  for (const flag of form.querySelectorAll("input[data-flag]")) said[flag.name] = flag.value === "true";
+  return said;
+}
+
+/** Send a form whose `data-post` is a path; then show what was said, and load the page again. */
+async function post(form) {
+  if (form.dataset.sure && !window.confirm(form.dataset.sure)) return;
+  const buttons = form.querySelectorAll("button");
+  const body = values(form);
+  for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
+  for (const one of buttons) one.disabled = true;
+  const answered = await send(form.dataset.post, body);
+  for (const one of buttons) one.disabled = false;
+  if (!answered) return;
+  if (form.dataset.stays === undefined) {
+    if (answered.said) sessionStorage.setItem("said", answered.said);
+    location.reload();
+    return;
+  }
+  if (answered.said) tell(answered.said);
+  document.dispatchEvent(new CustomEvent("posted", { detail: { form, answered } }));
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-post]");
+  if (!form) return;
+  event.preventDefault();
+  post(form);
+});
+
+document.addEventListener("change", (event) => {
+  event.target.closest("form[data-changes]")?.requestSubmit();
+});
+
+const said = sessionStorage.getItem("said");
+if (said) {
+  sessionStorage.removeItem("said");
+  tell(said);
+}
+
+// Forms that only choose what is shown: the policy for content lets no form go anywhere by itself.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[method=get]:not([data-post])");
+  if (!form || event.defaultPrevented) return;
+  event.preventDefault();
+  const query = [...new FormData(form)].filter(([, value]) => value !== "");
+  location.assign(`${form.dataset.path ?? location.pathname}?${new URLSearchParams(query)}`);
+});

@@ -1,0 +1,24 @@
+// A file of a session to give away: what is hidden in it, before it is downloaded.
+
+import "./reports.js";
+
+const link = document.getElementById("download");
+const said = document.getElementById("file");
+
+const answer = await fetch(link.getAttribute("href").replace("/share/file?", "/share/hidden?"));
+const found = await answer.json();
+if (answer.ok) {
+  const size = found.bytes < 100_000 ? `${found.bytes.toLocaleString()} bytes` : `${(found.bytes / 1e6).toFixed(1)} MB`;
+  const none = "No secret was found in it.";
+  said.textContent = `${found.name}, ${size}. ${found.hidden.length ? "Hidden in it:" : none}`;
+  document.getElementById("hidden").replaceChildren(
+    ...found.hidden.map((one) => {
+      const row = document.createElement("li");
+      row.textContent = `${one.name}: ${one.times}`;
+      return row;
+    }),
+  );
+} else {
+  said.textContent = [found.what, found.why, found.fix].filter(Boolean).join(" ");
+  link.remove();
+}
