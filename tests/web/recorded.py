@@ -127,8 +127,9 @@ def visiting(recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     book, keys = SessionBook(recorded.folder, {"model": MODEL, "base_url": "http://127.0.0.1:9"}), Keys()
-    application = web_application(book, keys, [HOST], cookie="treadle")
-    cookie = keys.let_in(keys.token)
-    assert cookie is not None
-    with TestClient(application, base_url=f"http://{HOST}", cookies={"treadle": cookie}) as client:
+    application, _ = web_application(book, keys, [HOST], cookie="treadle")
+    entrance = keys.let_in(keys.token)
+    assert entrance is not None
+    with TestClient(application, base_url=f"http://{HOST}", cookies={"treadle": entrance.cookie}) as client:
+        client.headers["x-treadle-key"] = entrance.key
         yield Visit(client, book, keys, Recorded(home, recorded.folder, recorded.session))

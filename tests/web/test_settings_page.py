@@ -132,9 +132,10 @@ async def test_a_key_that_its_provider_refuses_is_not_stored_and_not_repeated(vi
 
 
 def test_a_browser_of_another_device_adds_no_key(visit: Visit) -> None:
-    cookie = visit.keys.let_in(visit.keys.new_link())
-    assert cookie is not None
-    visit.client.cookies.set("treadle", cookie)
+    entrance = visit.keys.let_in(visit.keys.new_link(paired=True))
+    assert entrance is not None
+    visit.client.cookies.set("treadle", entrance.cookie)
+    visit.client.headers["x-treadle-key"] = entrance.key
     assert visit.post("/settings/key", provider="anthropic", key=KEY, untried=True).status_code == 403
     assert "Keys are added on the machine itself." in visit.text("/settings/providers")
 

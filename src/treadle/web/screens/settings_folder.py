@@ -17,13 +17,12 @@ from treadle.app.reports.hook_list import list_hooks
 from treadle.app.reports.rule_list import prompt_rules, turn_rule
 from treadle.app.reports.server_checks import (
     add_server,
-    approve_server,
     check_server,
     log_text,
     remove_server,
     server_list,
+    shown_tools,
     switch_server,
-    tool_lines,
 )
 from treadle.app.security.trusting import SessionTrust, trust_store, trusted_folders
 from treadle.app.servers.configured import configured_servers
@@ -119,7 +118,7 @@ async def _look(request: Request) -> Response:
     def look() -> list[str]:
         trust = _trust(request, said.folder)
         health = asyncio.run(check_server(said.name, trust))
-        tools = asyncio.run(tool_lines(said.name, trust)) if health.state == "connected" else ()
+        tools = asyncio.run(shown_tools(said.name, trust, approve=False)) if health.state == "connected" else ()
         return [*health_lines([health]), *tools]
 
     return answer({"lines": await asyncio.to_thread(look)})
@@ -133,10 +132,11 @@ async def _log(request: Request) -> Response:
 
 
 async def _approve(request: Request) -> Response:
-    """Approve the tools of a server as they are now."""
+    """Approve the tools of a server as they are now; exactly those are shown."""
     said = await body_of(request, _Server)
-    names = await asyncio.to_thread(lambda: asyncio.run(approve_server(said.name, _trust(request, said.folder))))
-    return answer({"said": f"Approved {len(names)} tools as they are now."})
+    trust = _trust(request, said.folder)
+    lines = await asyncio.to_thread(lambda: asyncio.run(shown_tools(said.name, trust, approve=True)))
+    return answer({"said": lines[-1], "lines": lines})
 
 
 async def _rules(request: Request) -> Response:
