@@ -100,7 +100,11 @@ async def browser() -> AsyncIterator[Seen]:
         chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
             seen = Seen(chromium)
-            yield seen
+            try:
+                yield seen
+            except Exception as error:
+                error.add_note(f"The pages complained of: {seen.complaints}")
+                raise
             assert not seen.complaints, seen.complaints
         finally:
             await chromium.close()

@@ -1,6 +1,6 @@
 // The checks: they come one by one, problems first.
 
-import { tell } from "./app.js";
+import { sendFor, tell } from "./app.js";
 import "./reports.js";
 
 const checks = document.getElementById("checks");
@@ -38,15 +38,8 @@ async function run(calls) {
   progress.textContent = "Checking …";
   let done = 0;
   try {
-    const answer = await fetch("/health/check", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ calls }),
-    });
-    if (!answer.ok) {
-      tell((await answer.json()).what);
-      return;
-    }
+    const answer = await sendFor("/health/check", { calls });
+    if (!answer) return;
     checks.replaceChildren();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
