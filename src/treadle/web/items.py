@@ -39,11 +39,16 @@ class Writing(Struct, frozen=True):
 
 
 class CallCard(Struct, frozen=True):
-    """A call: where it is in its life, and the end of what it printed, after `above` lines."""
+    """A call: where it is in its life, and the end of what it printed, after `above` lines.
+
+    `since` is when it began to run, on the clock of `PageView.take`, `seconds` how long it ran; None where not known.
+    """
 
     changed: CallChanged
     output: str = ""
     above: int = 0
+    since: float | None = None
+    seconds: float | None = None
 
 
 class Note(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What happens, as server-sent events: a browser says how far it knows a page, and gets what changed since."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from treadle.app.presentation.words import written_text
 from treadle.app.session.checklist_file import todo_of
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.item_html import entry_html, question_html
+from treadle.web.items import Entry
 from treadle.web.page_view import PageView
 from treadle.web.requests import book_of
 
@@ -105,11 +106,8 @@ class _News:
         return news
 
     def _add_page(self, page: PageSession, view: PageView, news: dict[str, Any]) -> None:
-        if view.run != self._run or self._version < 0:
-            news["reload"] = True
-            return
-        changed = view.changed_after(self._version)
-        if len(changed) > _MOST_ENTRIES:
+        changed = missed(view, self._run, self._version)
+        if changed is None:
             news["reload"] = True
             return
         if changed:
@@ -123,6 +121,14 @@ class _News:
     def _message(self, news: dict[str, Any]) -> bytes:
         number = f"id: {self._run}.{self._version}\n".encode() if self._version >= 0 else b""
         return number + b"data: " + msgspec.json.encode(news) + b"\n\n"
+
+
+def missed(view: PageView, run: str, version: int) -> Sequence[Entry] | None:
+    """Give what changed on a page since a browser saw it; None where it has to load the page anew."""
+    if view.run != run or not 0 <= version <= view.version:
+        return None
+    changed = view.changed_after(version)
+    return None if len(changed) > _MOST_ENTRIES else changed
 
 
 def page_status(page: PageSession) -> dict[str, Any]:
