@@ -111,7 +111,8 @@ def _reply(draw: st.DrawFn, told: Told, name: str, *, drops: bool = False) -> tu
     calls: list[CallChanged] = []
     for number, kind in enumerate(draw(st.lists(st.sampled_from(("text", "thinking", "call")), max_size=5))):
         same = bool(blocks) and (
-            (kind == "text" and isinstance(blocks[-1], Text)) or (kind == "thinking" and isinstance(blocks[-1], Thinking))
+            (kind == "text" and isinstance(blocks[-1], Text))
+            or (kind == "thinking" and isinstance(blocks[-1], Thinking))
         )
         if same:
             continue

@@ -80,7 +80,9 @@ def test_a_browser_ends_with_what_stands_on_the_page_whatever_it_missed(told: To
             case 2:
                 browser.hear(id_is_lost=True)
             case 3:
-                browser.version = data.draw(st.sampled_from(tuple(browser.known)))  # it comes again with an older number
+                browser.version = data.draw(
+                    st.sampled_from(tuple(browser.known))
+                )  # it comes again with an older number
             case 4:
                 browser.look_back()
             case 5 if at % 7 == 0:
