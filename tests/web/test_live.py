@@ -27,11 +27,11 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         await page.wait_for_selector(".question")
         assert "a.txt" in await page.inner_text(".question h2")
         await page.wait_for_timeout(700)
-        await page.click(".question button[data-option=allow_once]")
+        await page.click(".question button[data-act=allow]")
         await page.wait_for_selector(".question:has-text('echo done')")
         assert (served.folder / "a.txt").read_text() == "one\n"
         await page.wait_for_timeout(700)
-        await page.click(".question button[data-option=allow_once]")
+        await page.click(".question button[data-act=allow]")
         await page.wait_for_selector(".item.end")
         text = await page.inner_text("#items")
         assert "Write a file." in text

@@ -2,25 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treadle.app.reports.session_list import ListedSession
     from treadle.app.reports.session_search import FoundPlace
-
-_ENDED: Mapping[str, str] = MappingProxyType(
-    {
-        "max_turn_requests": "step limit",
-        "cancelled": "interrupted",
-        "time": "time limit",
-        "refusal": "refused",
-    }
-)
-"""Plainer words for why a session stopped."""
 
 _LEAST_TITLE = 20
 _MOST_FOUND = 50
@@ -98,10 +86,14 @@ def _minute(at: int) -> str:
 
 def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
+    from treadle.app.reports.session_list import state_words
     from treadle.app.wrapping import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
-    columns = [(_state(row), _money(row.cost), row.mode or "-", f"+{row.added} -{row.removed}") for row in rows]
+    columns = [
+        (state_words(row.state, row.ended), _money(row.cost), row.mode or "-", f"+{row.added} -{row.removed}")
+        for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
     for row, (state, cost, mode, size) in zip(rows, columns, strict=True):
         before = (
@@ -114,10 +106,6 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
         sys.stdout.write(f"{before}{title}\n")
         if folders:
             sys.stdout.write(f"  {harmless(row.workspace)}\n")
-
-
-def _state(row: "ListedSession") -> str:
-    return row.state if row.ended is None else f"{row.state}: {_ENDED.get(row.ended, row.ended)}"
 
 
 def _money(cost: float | None) -> str:

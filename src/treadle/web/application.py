@@ -16,7 +16,7 @@ from treadle.web.book import SessionBook
 from treadle.web.guard import Guard
 from treadle.web.keys import Keys
 from treadle.web.requests import body_of, done, not_served, refused
-from treadle.web.screens import inbox, live, session_list
+from treadle.web.screens import beside, inbox, live, saying, session_keeping, session_list
 from treadle.web.stream import Streams
 from treadle.web.templating import render
 
@@ -50,7 +50,10 @@ def web_application(book: SessionBook, keys: Keys, hosts: Collection[str], *, co
             Route("/events", Streams().events),
             *session_list.ROUTES,
             *inbox.ROUTES,
+            *session_keeping.ROUTES,
             *live.ROUTES,
+            *saying.ROUTES,
+            *beside.ROUTES,
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         exception_handlers={TreadleError: refused, HTTPException: not_served},

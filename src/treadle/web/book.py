@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 from treadle.app.asking import SessionClient
 from treadle.app.attaching import attach_session
@@ -18,8 +19,10 @@ from treadle.app.session.remote import RemoteSession
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Op, Source
 from treadle.protocol.notifications import Notification
-from treadle.protocol.permissions import Question
+from treadle.protocol.permissions import Mode, Question
+from treadle.web.folder_index import FolderIndex
 from treadle.web.page_view import PageView, viewed
+from treadle.web.question_cards import question_html
 from treadle.web.signals import Signal
 
 _LOOK = 1.0
@@ -27,6 +30,11 @@ _LOOK = 1.0
 
 _MOST_PAST = 8
 """Sessions that nobody has open whose pages are kept."""
+
+_MOST_ONCE = 200
+"""Requests of browsers that are remembered, in case they come a second time."""
+
+_T = TypeVar("_T")
 
 KIND = "web"
 
@@ -39,6 +47,8 @@ class PageSession:
         self.own = isinstance(session, LiveSession)
         self.changed = Signal()
         self.view = PageView(str(session.workspace))
+        self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
+        self._cards: dict[tuple[str, Mode], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
 
     async def open(self) -> None:
@@ -53,6 +63,23 @@ class PageSession:
         """Leave it; one of this process ends, and can be resumed."""
         await self.client.__aexit__(None, None, None)
 
+    async def once(self, key: str, do: Callable[[], Awaitable[_T]]) -> _T:
+        """Do something that a browser may ask for a second time, where it heard no answer: it is done once."""
+        known = self._done.get(key)
+        if known is None:
+            known = self._done[key] = asyncio.ensure_future(do())
+            while len(self._done) > _MOST_ONCE:
+                self._done.popitem(last=False)
+        try:
+            return cast("_T", await asyncio.shield(known))
+        except TreadleError:
+            self._done.pop(key, None)
+            raise
+
+    def has_prompt(self, prompt_id: str) -> bool:
+        """Whether a prompt with this id is here already."""
+        return prompt_id in self.view.delivered or any(one.id == prompt_id for one in self.session.status.queue)
+
     async def post(self, op: Op, browser: str) -> None:
         """Ask for something as a browser; raises `RefusedError` or `ConfigError`."""
         await self.client.post(op, name=browser)
@@ -61,6 +88,20 @@ class PageSession:
     def questions(self) -> Sequence[Question]:
         """What waits for a person."""
         return self.session.status.questions
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """The folders that it works in, the first one first."""
+        return (str(self.session.workspace), *self.session.roots)
+
+    def cards(self) -> list[tuple[str, str]]:
+        """Give the ids of the questions, each with its card; one is drawn once for each mode."""
+        mode = self.session.status.mode
+        known, self._cards = self._cards, {}
+        for question in self.questions:
+            key = (question.id, mode)
+            self._cards[key] = known.get(key) or question_html(self.session.id, question, self.roots, mode)
+        return [(id_, html) for (id_, _), html in self._cards.items()]
 
     def _hear(self, notification: Notification) -> None:
         self.view.take(notification, time.monotonic())
@@ -78,6 +119,7 @@ class SessionBook:
         self.folder = folder
         self.flags = dict(flags)
         self.changed = Signal()
+        self.files = FolderIndex()
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
         self._open: dict[str, PageSession] = {}

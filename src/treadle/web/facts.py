@@ -3,13 +3,13 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.notifications import Phase
+from treadle.protocol.notifications import Phase, TurnStop
 
 
 class PageFacts(Struct, frozen=True, kw_only=True):
     """What is true of the session now, apart from what stands on the page. Cost in US dollars.
 
-    `retry_at` is when the model is asked again, on the clock of `PageView.take`.
+    `stop` is how the last turn ended. `retry_at` is when the model is asked again, on the clock of `PageView.take`.
     """
 
     phase: Phase = Phase.WAITING_FOR_EVENT
@@ -19,6 +19,7 @@ class PageFacts(Struct, frozen=True, kw_only=True):
     unpriced: bool = False
     added: int = 0
     removed: int = 0
+    stop: TurnStop | None = None
     retry: str = ""
     retry_at: float | None = None
 

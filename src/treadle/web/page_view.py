@@ -379,6 +379,7 @@ class PageView:
             replace(
                 self.facts.without_retry(),
                 active=False,
+                stop=outcome.stop,
                 added=self.facts.added + sum(change.added for change in outcome.changes),
                 removed=self.facts.removed + sum(change.removed for change in outcome.changes),
             )

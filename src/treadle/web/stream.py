@@ -1,6 +1,7 @@
 """What happens, as server-sent events: a browser says how far it knows a page, and gets what changed since."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -9,13 +10,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from treadle.app.presentation.words import written_text
-from treadle.app.session.checklist_file import todo_of
 from treadle.web.book import PageSession, SessionBook
-from treadle.web.item_html import entry_html, question_html
+from treadle.web.item_html import entry_html
 from treadle.web.items import Entry
 from treadle.web.page_view import PageView
 from treadle.web.requests import book_of
+from treadle.web.status import listed_state, page_status
+
+_SAID_OF = 5
+"""Answers of each session that a browser is told with its questions."""
 
 _PAUSE = 0.05
 """Seconds between two updates: what happens meanwhile comes as one."""
@@ -60,7 +63,8 @@ class _News:
         run, _, version = cursor.partition(".")
         self._run = run
         self._version = int(version) if version.isdecimal() else -1
-        self._waiting: Any = None
+        self._asked: Any = None
+        self._states: Any = None
         self._status: Any = None
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -93,17 +97,31 @@ class _News:
 
     def _news(self, page: PageSession | None) -> dict[str, Any]:
         news: dict[str, Any] = {}
-        waiting = {id_: len(one.questions) for id_, one in self._book.opened.items() if one.questions}
-        if waiting != self._waiting:
-            self._waiting = waiting
-            news["waiting"] = waiting
+        self._add_questions(news)
         if not self._session_id:
+            states = {id_: listed_state(one) for id_, one in self._book.opened.items()}
+            if states != self._states:
+                self._states = states
+                news["states"] = states
             return news
         if self._book.opened.get(self._session_id) is not page:
             return {"reload": True}  # it was opened or closed
         if page is not None:
             self._add_page(page, page.view, news)
         return news
+
+    def _add_questions(self, news: dict[str, Any]) -> None:
+        asked = {id_: [one.id for one in page.questions] for id_, page in self._book.opened.items() if page.questions}
+        if asked == self._asked:
+            return
+        self._asked = asked
+        news["asked"] = asked
+        news["waiting"] = {id_: len(ids) for id_, ids in asked.items()}
+        news["answered"] = {
+            f"{id_}/{question}": said
+            for id_, page in self._book.opened.items()
+            for question, said in list(page.view.answered.items())[-_SAID_OF:]
+        }
 
     def _add_page(self, page: PageSession, view: PageView, news: dict[str, Any]) -> None:
         changed = missed(view, self._run, self._version)
@@ -120,6 +138,7 @@ class _News:
 
     def _message(self, news: dict[str, Any]) -> bytes:
         number = f"id: {self._run}.{self._version}\n".encode() if self._version >= 0 else b""
+        news["now"] = int(time.time() * 1000)
         return number + b"data: " + msgspec.json.encode(news) + b"\n\n"
 
 
@@ -129,26 +148,3 @@ def missed(view: PageView, run: str, version: int) -> Sequence[Entry] | None:
         return None
     changed = view.changed_after(version)
     return None if len(changed) > _MOST_ENTRIES else changed
-
-
-def page_status(page: PageSession) -> dict[str, Any]:
-    """Say what is true of an open session beside what stands on its page."""
-    status, facts = page.session.status, page.view.facts
-    roots = (str(page.session.workspace), *page.session.roots)
-    return {
-        "phase": status.phase.value,
-        "active": status.turn_active,
-        "mode": status.mode.value,
-        "model": status.model,
-        "tokens": status.tokens,
-        "window": status.window,
-        "cost": facts.cost,
-        "unpriced": facts.unpriced,
-        "step": facts.step,
-        "added": facts.added,
-        "removed": facts.removed,
-        "retry": facts.retry,
-        "queue": [{"id": one.id, "text": written_text(one.content)[:2_000]} for one in status.queue],
-        "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
-        "questions": [[one.id, question_html(page.session.id, one, roots)] for one in status.questions],
-    }

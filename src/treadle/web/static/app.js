@@ -10,8 +10,8 @@ export function tell(text) {
   setTimeout(() => line.remove(), 10_000);
 }
 
-/** Send a request; gives its answer, or null after the person was told what went wrong. */
-export async function send(path, body = {}) {
+/** Send a request; gives its answer, or null after the person was told what went wrong. `refused` may tell it instead. */
+export async function send(path, body = {}, refused = () => false) {
   let answer;
   try {
     answer = await fetch(path, {
@@ -29,6 +29,7 @@ export async function send(path, body = {}) {
   }
   const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
   if (answer.ok) return said;
+  if (refused(answer.status, said)) return null;
   tell([said.what, said.why, said.fix].filter(Boolean).join(" "));
   return null;
 }

@@ -1,0 +1,59 @@
+"""What is true of an open session beside what stands on its page: for its own screen, and for the list of sessions."""
+
+from typing import Any
+
+from treadle.app.presentation.words import money, tokens, written_text
+from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
+from treadle.app.session.checklist_file import todo_of
+from treadle.web.book import PageSession
+from treadle.web.clock import milliseconds
+
+_SHOWN_QUEUED = 2_000
+
+
+def page_status(page: PageSession) -> dict[str, Any]:
+    """Give what the screen of a session shows all the time."""
+    status, facts = page.session.status, page.view.facts
+    return {
+        "phase": status.phase.value,
+        "active": status.turn_active,
+        "mode": status.mode.value,
+        "model": status.model,
+        "tokens": status.tokens,
+        "window": status.window,
+        "context": _context(status.tokens, status.window),
+        "cost": money(facts.cost, unpriced=facts.unpriced),
+        "step": facts.step,
+        "added": facts.added,
+        "removed": facts.removed,
+        "retry": facts.retry,
+        "retry_at": None if facts.retry_at is None else milliseconds(facts.retry_at),
+        "queue": [{"id": one.id, "text": written_text(one.content)[:_SHOWN_QUEUED]} for one in status.queue],
+        "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
+        "questions": page.cards(),
+        "own": page.own,
+    }
+
+
+def _context(used: int, window: int | None) -> str:
+    if not window:
+        return f"{tokens(used)} tokens"
+    return f"{tokens(used)} of {tokens(window)} ({100 * used // window} %)"
+
+
+def listed_state(page: PageSession) -> dict[str, Any]:
+    """Give what the list of sessions shows of an open session."""
+    status, facts = page.session.status, page.view.facts
+    if status.turn_active or status.questions:
+        state, ended = (SessionState.WAITING if status.questions else SessionState.WORKING), None
+    else:
+        state, ended = how_it_ended(facts.stop)
+    return {
+        "state": state.value,
+        "words": state_words(state, ended),
+        "cost": money(facts.cost, unpriced=facts.unpriced),
+        "mode": status.mode.value,
+        "added": facts.added,
+        "removed": facts.removed,
+        "waiting": len(status.questions),
+    }
