@@ -77,5 +77,5 @@ def _card(card: CallCard) -> dict[str, Any]:
         "output": output,
         "done": done,
         "since": None if done or card.since is None else milliseconds(card.since),
-        "decision": changed.decision,
+        "decision": None if asks else changed.decision,
     }

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.app.presentation.answer_rows import BLOCKS, Act, EditFirst, answer_rows, may_change, text_to_change
+from treadle.app.presentation.answer_rows import BLOCKS, Act, AnswerRow, EditFirst, answer_rows, may_change, text_to_change
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.forms import form_fields, offered_values
 from treadle.app.presentation.grants import grants_of
@@ -53,7 +53,7 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         pieces=list(_pieces(words)) if question.kind is not QuestionKind.ELICITATION else [],
         danger=danger,
         diff=preview.text if preview is not None and preview.is_diff else "",
-        rows=[(row.act.value, _NO if row.act is Act.REJECT else row.label) for row in rows],
+        rows=[(row.act.value, _label(row, question)) for row in rows],
         elicits=elicits,
         grants=grants_of(question),
         permits=question.kind is QuestionKind.PERMISSION,
@@ -65,6 +65,12 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         multiline=changes is not None and (changes.name != "command" or "\n" in changes.text),
         link=question.url if question.url.lower().startswith(_LINKS) else "",
     )
+
+
+def _label(row: AnswerRow, question: Question) -> str:
+    if row.act is Act.REJECT and question.copy is None:
+        return _NO  # the words go into the field below
+    return row.label.removesuffix(", shift-tab)") + ")" * row.label.endswith(", shift-tab)")
 
 
 def edit_blocks(question: Question) -> tuple[str, ...]:

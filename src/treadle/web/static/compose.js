@@ -41,7 +41,8 @@ export function composer(session, { isActive, followed }) {
   }
 
   function grow() {
-    text.rows = Math.min(12, Math.max(2, text.value.split("\n").length));
+    text.rows = Math.min(12, Math.max(fromFinger.matches ? 1 : 2, text.value.split("\n").length));
+    text.form.classList.toggle("written", text.value !== "");
   }
 
   function put(words) {
@@ -49,6 +50,7 @@ export function composer(session, { isActive, followed }) {
     typed();
   }
 
+  grow();
   const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
   if (kept) {
     draft = kept;

@@ -21,11 +21,18 @@ let skew = 0;
 // ---- where the person is on the page: at the end it follows, elsewhere nothing moves
 
 const NEAR = 60;
+const TOP = 60; // what the header covers
+let lastTop = window.scrollY;
 const atEnd = () => window.innerHeight + window.scrollY >= page.scrollHeight - NEAR;
 let following = true;
 
+/** Go to the end, or to the beginning of a question that is longer than the screen. */
 function toEnd() {
-  window.scrollTo({ top: page.scrollHeight, behavior: "instant" });
+  const card = questions.firstElementChild;
+  const room = window.innerHeight - TOP - document.getElementById("say").offsetHeight;
+  const top = card && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - TOP : page.scrollHeight;
+  window.scrollTo({ top, behavior: "instant" });
+  lastTop = window.scrollY;
 }
 
 function follow(yes) {
@@ -33,7 +40,6 @@ function follow(yes) {
   if (yes) newest.hidden = true;
 }
 
-let lastTop = window.scrollY;
 window.addEventListener(
   "scroll",
   () => {
@@ -48,7 +54,8 @@ window.addEventListener(
   { passive: true },
 );
 new ResizeObserver(() => {
-  if (following) toEnd();
+  // A card in which somebody reads or writes stays where it is.
+  if (following && !questions.contains(document.activeElement)) toEnd();
 }).observe(document.querySelector(".talk"));
 newest.addEventListener("click", () => {
   follow(true);
@@ -179,7 +186,7 @@ listen(
       side.mayHaveJobs();
       if (!following) newest.hidden = false;
     }
-    if (following && (news.items || news.status)) toEnd();
+    if (following && (news.items || news.status) && !questions.contains(document.activeElement)) toEnd();
   },
   session,
   cursor,
