@@ -13,6 +13,7 @@ from treadle.app.slash_commands import (
     SlashCommand,
     Surfaces,
     find_slash,
+    is_shell_line,
     nearest_slash,
     slash_word,
 )
@@ -34,6 +35,9 @@ _ON_PAGE: Mapping[str, str] = MappingProxyType(
     }
 )
 """What does here what these commands do in a terminal."""
+
+
+_NOT_HERE = "Commands of your own, with !, work in the terminal. To ask the model for it, write it in words."
 
 
 class Entered(Struct, frozen=True):
@@ -60,17 +64,25 @@ async def texts_here(trust: SessionTrust) -> Sequence[tuple[str, str, str]]:
     return [(one.name, one.hint, one.about) for one in found if not one.unused]
 
 
+async def _help(trust: SessionTrust) -> str:
+    rows = [(row.usage, row.about) for row in commands_here()]
+    rows += [(f"/{name} {hint}".rstrip(), about) for name, hint, about in await texts_here(trust)]
+    return "\n".join(f"{usage}  {about}" for usage, about in rows)
+
+
 async def do_entered(text: str, session: PageSession, browser: str) -> Entered:
     """Do what was entered. Raises `TreadleError`."""
     name = slash_word(text)
     if not name:
-        return Entered(send=text)
+        return Entered(_NOT_HERE) if is_shell_line(text) else Entered(send=text)
     row = find_slash(name)
     if row is None:
         return await _named(name, text, session)
     if not works_here(row):
         return Entered(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
     argument = text.strip()[1 + len(name) :].strip()
+    if row.name == "help" and not argument:
+        return Entered(await _help(session.session.trust))
     if row.name == _STEER:
         return Entered(send=argument, steer=True) if argument else Entered("/steer needs a text: /steer TEXT.")
     if row.takes_time:

@@ -6,7 +6,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.app.presentation.answer_rows import BLOCKS, Act, AnswerRow, EditFirst, answer_rows, may_change, text_to_change
+from treadle.app.presentation.answer_rows import (
+    BLOCKS,
+    Act,
+    AnswerRow,
+    EditFirst,
+    answer_rows,
+    may_change,
+    text_to_change,
+)
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.forms import form_fields, offered_values
 from treadle.app.presentation.grants import grants_of

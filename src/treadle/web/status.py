@@ -7,6 +7,7 @@ from treadle.app.reports.session_list import SessionState, how_it_ended, state_w
 from treadle.app.session.checklist_file import todo_of
 from treadle.web.book import PageSession
 from treadle.web.clock import milliseconds
+from treadle.web.facts import PageFacts
 
 _SHOWN_QUEUED = 2_000
 
@@ -22,7 +23,7 @@ def page_status(page: PageSession) -> dict[str, Any]:
         "tokens": status.tokens,
         "window": status.window,
         "context": _context(status.tokens, status.window),
-        "cost": money(facts.cost, unpriced=facts.unpriced),
+        "cost": spent_words(facts, "unknown"),
         "step": facts.step,
         "added": facts.added,
         "removed": facts.removed,
@@ -33,6 +34,11 @@ def page_status(page: PageSession) -> dict[str, Any]:
         "questions": page.cards(),
         "own": page.own,
     }
+
+
+def spent_words(facts: PageFacts, unknown: str) -> str:
+    """Say what a session cost, or that it is unknown."""
+    return unknown if facts.unpriced and not facts.cost else money(facts.cost, unpriced=facts.unpriced)
 
 
 def _context(used: int, window: int | None) -> str:
@@ -51,7 +57,7 @@ def listed_state(page: PageSession) -> dict[str, Any]:
     return {
         "state": state.value,
         "words": state_words(state, ended),
-        "cost": money(facts.cost, unpriced=facts.unpriced),
+        "cost": spent_words(facts, "-"),
         "mode": status.mode.value,
         "added": facts.added,
         "removed": facts.removed,

@@ -115,7 +115,7 @@ def _parts_html(session_id: str) -> str:
 
 
 def _part(block: PricedBlock) -> str:
-    return f"{' '.join(block.source.split())[:80]} ({block.why})"
+    return " ".join(block.source.split())[:80]
 
 
 def _money(price: float | None) -> str:

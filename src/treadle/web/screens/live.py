@@ -13,6 +13,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.item_html import entry_html
 from treadle.web.page_view import PageView
 from treadle.web.requests import book_of
+from treadle.web.status import spent_words
 from treadle.web.templating import page as whole_page
 
 _SHOWN = 120
@@ -40,6 +41,7 @@ async def _show(request: Request) -> Response:
         modes=list(Mode),
         model=model if opened is None else opened.session.status.model,
         facts=view.facts,
+        cost=spent_words(view.facts, "unknown"),
     )
 
 

@@ -50,6 +50,7 @@ export function composer(session, { isActive, followed }) {
     typed();
   }
 
+  if (fromFinger.matches) text.placeholder = "Message, / or @";
   grow();
   const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
   if (kept) {
