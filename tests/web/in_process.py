@@ -1,4 +1,4 @@
-"""The page without a browser: the application in this process, sessions that work in it, and requests as browsers send."""
+"""The page without a browser: the application in this process, sessions that work in it, and requests to it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What browsers say to a session: answers of which the first counts, messages that arrive once, and all that goes along."""
+"""What browsers say to a session: answers of which the first counts, and messages that arrive once."""
 
 import asyncio
 from pathlib import Path

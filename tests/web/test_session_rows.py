@@ -60,13 +60,13 @@ async def test_a_session_is_renamed_copied_exported_archived_and_deleted(
         assert await visit.done(f"{path}/rename", name="My  session") == {"title": "My session"}
         new = (await visit.done(f"{path}/fork"))["session"]
         assert await listed(visit) == [("done", "My session"), ("done", "My session")]
-        assert await visit.done(f"/s/{new}/rename", name="") == {"title": "First."}
+        assert await visit.done(f"/s/{new}/rename", name="Copy") == {"title": "Copy"}
         assert "First." in await visit.get(f"/s/{new}/export?form=md")
         for asked in ("archive", "delete"):
             status, said = await visit.post(f"{path}/{asked}")
             assert status == 404, said  # it is open
         await visit.done(f"/s/{new}/archive")
-        assert await listed(visit, "archived=yes") == [("done", "First.")]
+        assert await listed(visit, "archived=yes") == [("done", "Copy")]
         assert await listed(visit) == [("done", "My session")]
         await visit.done(f"/s/{new}/unarchive")
         assert await listed(visit, "archived=yes") == []

@@ -101,9 +101,11 @@ document.addEventListener("news", (event) => {
     put(row, ".added", `+${state.added}`);
     put(row, ".removed", `-${state.removed}`);
   }
-  const now = Object.keys(states).sort().join(" ");
-  const fits = !filter.state.value || Object.values(states).length === 0;
-  if (open !== null && (now !== open || !fits)) {
+  // A session is listed from its first message on, which may come after it was opened.
+  const ids = Object.keys(states);
+  const isNew = !query().size && ids.some((id) => !document.getElementById(`s-${id}`));
+  const now = ids.map((id) => (filter.state.value ? `${id} ${states[id].state}` : id)).join(" ");
+  if (isNew || (open !== null && now !== open)) {
     clearTimeout(later);
     later = setTimeout(read, 400);
   }
