@@ -20,7 +20,7 @@ from treadle.web.status import listed_state, page_status
 _SAID_OF = 5
 """Answers of each session that a browser is told with its questions."""
 
-_PAUSE = 0.05
+_PAUSE = 0.1
 """Seconds between two updates: what happens meanwhile comes as one."""
 
 _ALIVE = 15.0
