@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from tests.web.streams import Told, sessions
 from treadle.protocol.notifications import Notice
 from treadle.web.items import CallCard, Note, PageItem, TurnEnd
-from treadle.web.page_view import PageView, viewed
+from treadle.web.page_view import PageView
+from treadle.web.past_view import viewed
 from treadle.web.stream import missed
 
 SHOWN = 4
@@ -67,7 +68,7 @@ class Browser:
         return [item for _, item in sorted(self.places.items(), key=lambda place: place[0]) if item is not None]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30, deadline=None)
 @given(sessions(), st.data())
 def test_a_browser_ends_with_what_stands_on_the_page_whatever_it_missed(told: Told, data: st.DataObject) -> None:
     view = PageView("/ws")
@@ -105,7 +106,7 @@ def test_a_browser_that_knows_another_run_or_what_never_was_loads_the_page_anew(
     assert missed(view, "another", 1) is missed(view, view.run, 2) is missed(view, view.run, -1) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=30, deadline=None)
 @given(sessions())
 def test_the_page_of_a_log_is_the_page_that_saw_it_happen(told: Told) -> None:
     live = PageView("/ws")
@@ -114,7 +115,7 @@ def test_the_page_of_a_log_is_the_page_that_saw_it_happen(told: Told) -> None:
     assert in_a_log(stands(live)) == in_a_log(stands(viewed("/ws", "", told.logged)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30, deadline=None)
 @given(sessions())
 def test_nothing_grows_or_is_being_written_once_a_turn_has_ended(told: Told) -> None:
     view = viewed("/ws", "", told.live)

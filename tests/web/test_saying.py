@@ -8,8 +8,10 @@ import pytest
 from tests.e2e.faults.driving import block, make, run
 from tests.web.in_process import idle, page_here, until
 from tests.web.test_page_view import in_a_log, stands
+from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
+from treadle.web.items import OwnCommand
 
 SOURCE = "one = 1\ntwo = 2\n"
 EDIT = make("replace_in_file", path="a.py", diff=block("one = 1\n", "one = 10\n") + block("two = 2\n", "two = 20\n"))
@@ -87,10 +89,8 @@ async def test_a_message_that_comes_twice_arrives_once_even_after_the_session_wa
         await idle(page)
         path = f"/s/{page.session.id}"
         said = {"text": "again", "id": "m1"}
-        assert await asyncio.gather(visit.post(f"{path}/say", **said), visit.post(f"{path}/say", **said)) == [
-            (200, {"shown": ""}),
-            (200, {"shown": ""}),
-        ]
+        both = await asyncio.gather(visit.post(f"{path}/say", **said), visit.post(f"{path}/say", **said))
+        assert list(both) == [(200, {"shown": ""}), (200, {"shown": ""})]
         await until(page, lambda: page.view.delivered >= {"m1"} and not page.session.status.turn_active)
         await visit.done(f"{path}/close")
         await visit.done(f"{path}/say", **said)
@@ -113,7 +113,7 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
         await visit.done(f"{path}/queue", id="m1", text="changed")
         await visit.done(f"{path}/queue", id="m2", text="")
         await visit.done(f"{path}/queue", id="m3", steer=True)
-        assert [one.content[0].text for one in page.session.status.queue] == ["changed", "message m3"]
+        assert [text_of(one.content) for one in page.session.status.queue] == ["changed", "message m3"]
         status, said = await visit.post(f"{path}/queue", id="m2", text="late")
         assert (status, said["why"]) == (409, "the message does not wait any more")
         assert await visit.done(f"{path}/interrupt") == {"held": ["changed", "message m3"]}
@@ -138,9 +138,38 @@ async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
         assert (await say("/hlp")).startswith("There is no command /hlp. Did you mean /help?")
         assert "/mode NAME" in await say("/help")
         assert "/quit" not in await say("/help")
-        assert (await say("!ls")).startswith("Commands of your own, with !, work in the terminal.")
+        assert (await say("!")).startswith("Write a command of your own behind the !")
         assert await say("/steer") == "/steer needs a text: /steer TEXT."
         assert len(here.server.requests) == 1
+
+
+async def test_commands_of_ones_own_run_are_stopped_and_go_along_with_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}"
+
+        def ended() -> list[tuple[str, bool, str]]:
+            items = [item for item in stands(page.view) if isinstance(item, OwnCommand) and item.since is None]
+            return [(item.line, item.good, item.output) for item in items]
+
+        await visit.done(f"{path}/say", text="!echo '<b>'; exit 3")
+        await until(page, lambda: ended() == [("echo '<b>'; exit 3", False, "<b>\n")])
+        await visit.done(f"{path}/say", text="!sleep 300")
+        await visit.done(f"{path}/commands/stop", number=2)
+        await until(page, lambda: [line for line, *_ in ended()][1:] == ["sleep 300"])
+        assert (await visit.post(f"{path}/commands/stop", number=2))[0] == 404
+        assert "&lt;b&gt;" in await visit.get(path)
+        assert len(here.server.requests) == 1
+        await visit.done(f"{path}/say", text="What happened?", id="m")
+        await until(page, lambda: "m" in page.view.delivered)
+        await idle(page)
+        sent = str(here.server.requests[-1].body["messages"][-1])
+        assert "; exit 3" in sent
+        assert "sleep 300" in sent
 
 
 async def test_images_go_along_and_what_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

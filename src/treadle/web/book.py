@@ -21,7 +21,10 @@ from treadle.protocol.events import Op, Source
 from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.folder_index import FolderIndex
-from treadle.web.page_view import PageView, viewed
+from treadle.web.items import Entry, PageItem
+from treadle.web.own_commands import OwnCommands
+from treadle.web.page_view import PageView
+from treadle.web.past_view import viewed
 from treadle.web.question_cards import question_html
 from treadle.web.signals import Signal
 
@@ -47,6 +50,7 @@ class PageSession:
         self.own = isinstance(session, LiveSession)
         self.changed = Signal()
         self.view = PageView(str(session.workspace))
+        self.commands = OwnCommands(lambda: self.session.own_shell, self._show)
         self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
         self._cards: dict[tuple[str, Mode], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
@@ -61,6 +65,7 @@ class PageSession:
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""
+        await self.commands.close()
         await self.client.__aexit__(None, None, None)
 
     async def once(self, key: str, do: Callable[[], Awaitable[_T]]) -> _T:
@@ -102,6 +107,11 @@ class PageSession:
             key = (question.id, mode)
             self._cards[key] = known.get(key) or question_html(self.session.id, question, self.roots, mode)
         return [(id_, html) for (id_, _), html in self._cards.items()]
+
+    def _show(self, item: PageItem, place: Entry | None) -> Entry:
+        entry = self.view.show(item, place)
+        self.changed.set()
+        return entry
 
     def _hear(self, notification: Notification) -> None:
         self.view.take(notification, time.monotonic())

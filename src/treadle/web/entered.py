@@ -13,7 +13,6 @@ from treadle.app.slash_commands import (
     SlashCommand,
     Surfaces,
     find_slash,
-    is_shell_line,
     nearest_slash,
     slash_word,
 )
@@ -35,9 +34,6 @@ _ON_PAGE: Mapping[str, str] = MappingProxyType(
     }
 )
 """What does here what these commands do in a terminal."""
-
-
-_NOT_HERE = "Commands of your own, with !, work in the terminal. To ask the model for it, write it in words."
 
 
 class Entered(Struct, frozen=True):
@@ -72,9 +68,11 @@ async def _help(trust: SessionTrust) -> str:
 
 async def do_entered(text: str, session: PageSession, browser: str) -> Entered:
     """Do what was entered. Raises `TreadleError`."""
+    if text.lstrip().startswith("!"):
+        return _own(text.strip()[1:].strip(), session)
     name = slash_word(text)
     if not name:
-        return Entered(_NOT_HERE) if is_shell_line(text) else Entered(send=text)
+        return Entered(send=text)
     row = find_slash(name)
     if row is None:
         return await _named(name, text, session)
@@ -95,6 +93,14 @@ async def do_entered(text: str, session: PageSession, browser: str) -> Entered:
     except RefusedError as refused:
         return Entered(f"/{row.name} is not possible now: {refused.why}.")
     return Entered(found.text or ("" if found.send else "Done."), found.send)
+
+
+def _own(line: str, session: PageSession) -> Entered:
+    """Run a command of the person's own."""
+    if not line:
+        return Entered("Write a command of your own behind the !, such as !git status.")
+    session.commands.start(line)
+    return Entered()
 
 
 async def _named(name: str, text: str, session: PageSession) -> Entered:

@@ -7,7 +7,7 @@ from treadle.app.presentation.words import changed_lines, describe_call, ended, 
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome, ToolKind
 from treadle.web.clock import milliseconds
-from treadle.web.items import CallCard, Entry, Note, Problem, Prose, Said, Thought, TurnEnd, Writing
+from treadle.web.items import CallCard, Entry, Note, OwnCommand, Problem, Prose, Said, Thought, TurnEnd, Writing
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
@@ -34,21 +34,14 @@ def _parts(entry: Entry) -> dict[str, Any]:
     match item:
         case None:
             return {"kind": "gone"}
-        case Said():
-            return {"kind": "said", "item": item}
-        case Prose():
-            return {"kind": "prose", "item": item}
-        case Thought():
-            return {"kind": "thought", "item": item}
-        case Writing():
-            return {"kind": "writing", "item": item}
-        case Note():
-            return {"kind": "note", "item": item}
-        case Problem():
-            return {"kind": "problem", "item": item}
+        case Said() | Prose() | Thought() | Writing() | Note() | Problem():
+            return {"kind": type(item).__name__.lower(), "item": item}
         case TurnEnd(outcome=outcome):
             good = outcome.stop is TurnStop.END_TURN
             return {"kind": "end", "item": item, "words": ended(outcome.stop), "good": good, "sum": _sum(item)}
+        case OwnCommand():
+            since = None if item.since is None else milliseconds(item.since)
+            return {"kind": "own", "item": item, "since": since, "output": output_of_command(item.output)}
         case CallCard():
             return _card(item)
 

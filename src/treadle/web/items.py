@@ -51,6 +51,23 @@ class CallCard(Struct, frozen=True):
     seconds: float | None = None
 
 
+class OwnCommand(Struct, frozen=True):
+    """A command of the person's own: the end of what it printed, after `above` lines, and what is `said` at its end.
+
+    `since` is when it began, on the clock of `PageView.take`, None once it has ended; then `seconds` is how long it
+    ran, and `good` whether it ended well.
+    """
+
+    number: int
+    line: str
+    output: str = ""
+    above: int = 0
+    since: float | None = None
+    said: str = ""
+    good: bool = True
+    seconds: float | None = None
+
+
 class Note(Struct, frozen=True):
     """A short word of Treadle itself."""
 
@@ -74,7 +91,7 @@ class TurnEnd(Struct, frozen=True):
     seconds: float | None = None
 
 
-PageItem: TypeAlias = Said | Prose | Thought | Writing | CallCard | Note | Problem | TurnEnd
+PageItem: TypeAlias = Said | Prose | Thought | Writing | CallCard | OwnCommand | Note | Problem | TurnEnd
 
 
 class Entry(Struct):

@@ -6,7 +6,7 @@ lost, and nothing comes twice.
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -115,6 +115,14 @@ class PageView:
             if entry.item is not None:
                 found.append(entry)
         return found[::-1]
+
+    def show(self, item: PageItem, place: Entry | None = None) -> Entry:
+        """Put something on the page that no notification tells of, or change it there."""
+        self.version += 1
+        if place is None:
+            return self._add(item)
+        self._change(place, item)
+        return place
 
     def take(self, notification: Notification, at: float | None = None) -> None:  # noqa: C901, PLR0912 - one line each
         """Take one notification, heard `at` seconds on a steady clock; None for one of the past."""
@@ -384,11 +392,3 @@ class PageView:
                 removed=self.facts.removed + sum(change.removed for change in outcome.changes),
             )
         )
-
-
-def viewed(root: str, model: str, past: Iterator[Notification] | Sequence[Notification]) -> PageView:
-    """Make the page of what happened before."""
-    view = PageView(root, model)
-    for notification in past:
-        view.take(notification)
-    return view

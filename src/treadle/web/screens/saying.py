@@ -17,7 +17,7 @@ from treadle.app.compose import session_workspace
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.words import written_text
 from treadle.app.session.attachments import image_block
-from treadle.protocol.errors import ConfigError, RefusedError, SessionError
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
 from treadle.protocol.messages import Text, UserContent
 from treadle.protocol.permissions import Mode
@@ -72,10 +72,15 @@ async def _send(said: _Said, prompt_id: str, session: PageSession, who: str) -> 
     images = await asyncio.to_thread(_images, said.images, session, notes)
     entered = await do_entered(said.text, session, who)
     if entered.send or (images and not entered.shown):
-        texts = (Text(text=entered.send),) if entered.send else ()
+        own = session.commands.take()
+        texts = (*(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         delivery = Delivery.STEER if said.steer or entered.steer else Delivery.QUEUE
         prompt = Prompt(id=prompt_id, content=(*texts, *images), delivery=delivery)
-        await session.post(prompt, who)
+        try:
+            await session.post(prompt, who)
+        except TreadleError:
+            session.commands.take_back(own)
+            raise
     return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
 
 
@@ -173,6 +178,18 @@ async def _queue(request: Request) -> Response:
     return done()
 
 
+class _Command(Struct):
+    number: int
+
+
+async def _stop_command(request: Request) -> Response:
+    """Stop a command of the person's own."""
+    wanted = await body_of(request, _Command)
+    if not opened_session(request).commands.stop(wanted.number):
+        raise SessionError("command-ended", "This command has ended already.")
+    return done()
+
+
 async def _interrupt(request: Request) -> Response:
     """Stop what is going on. Stopping starts nothing: what waited is given back, to be sent again or not."""
     session, who = opened_session(request), visitor_of(request).name
@@ -207,5 +224,6 @@ ROUTES = (
     Route("/s/{session_id}/change", _change, methods=["POST"]),
     Route("/s/{session_id}/queue", _queue, methods=["POST"]),
     Route("/s/{session_id}/interrupt", _interrupt, methods=["POST"]),
+    Route("/s/{session_id}/commands/stop", _stop_command, methods=["POST"]),
     Route("/s/{session_id}/close", _close, methods=["POST"]),
 )

@@ -83,6 +83,11 @@ items.addEventListener("click", (event) => {
   if (details) details.dataset.touched = "1";
 });
 
+items.addEventListener("click", (event) => {
+  const own = event.target.closest("button[data-own]");
+  if (own) send(`/s/${session}/commands/stop`, { number: Number(own.dataset.own) });
+});
+
 let looking = false;
 
 async function lookBack() {
