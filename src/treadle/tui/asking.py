@@ -7,14 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.answer_rows import (
-    BLOCKS,
+    BLOCKS_ARGUMENT,
     Act,
     AnswerRow,
     EditFirst,
     answer_rows,
     edits_mode_allows,
+    text_arguments,
     text_to_change,
-    texts_of,
 )
 from treadle.app.presentation.forms import filled_in
 from treadle.app.presentation.questions import QuestionStyle, question_style
@@ -73,7 +73,7 @@ class Asking(Struct, frozen=True, kw_only=True):
     @property
     def block(self) -> str:
         """The text of the block that is asked about."""
-        return _text(self.question, BLOCKS)[self.blocks[len(self.kept)]]
+        return _text(self.question, BLOCKS_ARGUMENT)[self.blocks[len(self.kept)]]
 
     @property
     def danger(self) -> bool:
@@ -102,7 +102,7 @@ Answered: TypeAlias = Asking | GivenAnswer | ShowWhole
 
 def ask(question: Question, mode: Mode = Mode.ASK) -> Asking:
     """Begin to ask."""
-    blocks = block_spans(_text(question, BLOCKS)) if question.kind is QuestionKind.PERMISSION else ()
+    blocks = block_spans(_text(question, BLOCKS_ARGUMENT)) if question.kind is QuestionKind.PERMISSION else ()
     return Asking(question=question, mode=mode, blocks=blocks if len(blocks) > 1 else ())
 
 
@@ -272,8 +272,8 @@ def _block(asking: Asking, *, keep: bool) -> Answered:
         return replace(asking, kept=kept, chosen=0)
     if not any(kept):
         return no(asking)
-    text = keep_blocks(_text(asking.question, BLOCKS), asking.blocks, kept)
-    return _allowed(replace(asking, changed=EditFirst(BLOCKS, text)), Act.ALLOW)
+    text = keep_blocks(_text(asking.question, BLOCKS_ARGUMENT), asking.blocks, kept)
+    return _allowed(replace(asking, changed=EditFirst(BLOCKS_ARGUMENT, text)), Act.ALLOW)
 
 
 def change(asking: Asking, name: str, text: str) -> Asking:
@@ -287,4 +287,4 @@ def main_text(asking: Asking) -> EditFirst | None:
 
 
 def _text(question: Question, name: str) -> str:
-    return texts_of(question.arguments).get(name, "")
+    return text_arguments(question.arguments).get(name, "")

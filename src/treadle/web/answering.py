@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.app.presentation.answer_rows import BLOCKS, edits_mode_allows, may_change
+from treadle.app.presentation.answer_rows import BLOCKS_ARGUMENT, can_be_changed, edits_mode_allows
 from treadle.app.presentation.forms import typed_values
 from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.errors import ConfigError, RefusedError
@@ -69,7 +69,7 @@ def _arguments(given: GivenOnPage, question: Question) -> dict[str, Any] | None:
         if wrong:
             raise ConfigError("form-incomplete", "The form is not complete.", why=wrong, fix="Fill in what is missing.")
         return values
-    if not may_change(question):
+    if not can_be_changed(question):
         return None
     if given.blocks is not None:
         return _with_blocks(question, given.blocks)
@@ -80,13 +80,13 @@ def _arguments(given: GivenOnPage, question: Question) -> dict[str, Any] | None:
 
 
 def _with_blocks(question: Question, kept: list[bool]) -> dict[str, Any] | None:
-    text = question.arguments.get(BLOCKS)
+    text = question.arguments.get(BLOCKS_ARGUMENT)
     spans = block_spans(text) if isinstance(text, str) else ()
     if len(spans) != len(kept) or not isinstance(text, str):
         raise ConfigError("blocks", "These are not the blocks of this edit.", fix="Load the page again.")
     if all(kept) or not any(kept):
         return None
-    return {**question.arguments, BLOCKS: keep_blocks(text, spans, kept)}
+    return {**question.arguments, BLOCKS_ARGUMENT: keep_blocks(text, spans, kept)}
 
 
 def _read(text: str) -> dict[str, Any]:

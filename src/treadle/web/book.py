@@ -22,7 +22,7 @@ from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.folder_index import FolderIndex
 from treadle.web.items import Entry, PageItem
-from treadle.web.own_commands import OwnCommands
+from treadle.web.own_commands import PageCommands
 from treadle.web.page_view import PageView
 from treadle.web.past_view import viewed
 from treadle.web.question_cards import question_html
@@ -50,7 +50,7 @@ class PageSession:
         self.own = isinstance(session, LiveSession)
         self.changed = Signal()
         self.view = PageView(str(session.workspace))
-        self.commands = OwnCommands(lambda: self.session.own_shell, self._show)
+        self.commands = PageCommands(lambda: self.session.own_shell, self._show)
         self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
         self._cards: dict[tuple[str, Mode], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)

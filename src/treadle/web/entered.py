@@ -30,13 +30,13 @@ _ON_PAGE: Mapping[str, str] = MappingProxyType(
         "new": "Start one on the screen Sessions.",
         "clear": "Start one on the screen Sessions.",
         "resume": "Choose one on the screen Sessions.",
-        "quit": "Close the page whenever you like: the session goes on.",
+        "quit": "Close the page whenever you like: the session continues.",
     }
 )
 """What does here what these commands do in a terminal."""
 
 
-class Entered(Struct, frozen=True):
+class EnteredText(Struct, frozen=True):
     """What comes of what was entered: `shown` to the person, and `send` as a message, at the next step if `steer`."""
 
     shown: str = ""
@@ -66,23 +66,23 @@ async def _help(trust: SessionTrust) -> str:
     return "\n".join(f"{usage}  {about}" for usage, about in rows)
 
 
-async def do_entered(text: str, session: PageSession, browser: str) -> Entered:
+async def do_entered(text: str, session: PageSession, browser: str) -> EnteredText:
     """Do what was entered. Raises `TreadleError`."""
     if text.lstrip().startswith("!"):
         return _own(text.strip()[1:].strip(), session)
     name = slash_word(text)
     if not name:
-        return Entered(send=text)
+        return EnteredText(send=text)
     row = find_slash(name)
     if row is None:
         return await _named(name, text, session)
     if not works_here(row):
-        return Entered(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
+        return EnteredText(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
     argument = text.strip()[1 + len(name) :].strip()
     if row.name == "help" and not argument:
-        return Entered(await _help(session.session.trust))
+        return EnteredText(await _help(session.session.trust))
     if row.name == _STEER:
-        return Entered(send=argument, steer=True) if argument else Entered("/steer needs a text: /steer TEXT.")
+        return EnteredText(send=argument, steer=True) if argument else EnteredText("/steer needs a text: /steer TEXT.")
     if row.takes_time:
         found = await asyncio.to_thread(do_command, name, argument, session.session)
     else:
@@ -91,22 +91,22 @@ async def do_entered(text: str, session: PageSession, browser: str) -> Entered:
         for op in found.ops:
             await session.post(op, browser)
     except RefusedError as refused:
-        return Entered(f"/{row.name} is not possible now: {refused.why}.")
-    return Entered(found.text or ("" if found.send else "Done."), found.send)
+        return EnteredText(f"/{row.name} is not possible now: {refused.why}.")
+    return EnteredText(found.text or ("" if found.send else "Done."), found.send)
 
 
-def _own(line: str, session: PageSession) -> Entered:
+def _own(line: str, session: PageSession) -> EnteredText:
     """Run a command of the person's own."""
     if not line:
-        return Entered("Write a command of your own behind the !, such as !git status.")
+        return EnteredText("Write a command of your own behind the !, such as !git status.")
     session.commands.start(line)
-    return Entered()
+    return EnteredText()
 
 
-async def _named(name: str, text: str, session: PageSession) -> Entered:
+async def _named(name: str, text: str, session: PageSession) -> EnteredText:
     """Send a text that stands for another one by its name; the session reads it."""
     named = {one.name: one for one in await asyncio.to_thread(named_texts, session.session.trust)}
     if name not in named:
-        return Entered(f"There is no command /{name}. {nearest_slash(name, named)}".strip())
+        return EnteredText(f"There is no command /{name}. {nearest_slash(name, named)}".strip())
     unused = named[name].unused
-    return Entered(f"/{name} is not used: {unused}.") if unused else Entered(send=text)
+    return EnteredText(f"/{name} is not used: {unused}.") if unused else EnteredText(send=text)

@@ -14,7 +14,7 @@ _KEPT = 20_000
 """Characters of the output that the page shows."""
 
 
-class OwnCommands:
+class PageCommands:
     """Runs what is entered with `!`; `show` puts an item on the page, or changes it there."""
 
     def __init__(self, shell: Callable[[], OwnShell], show: Callable[[PageItem, Entry | None], Entry]) -> None:

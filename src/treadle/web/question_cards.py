@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from treadle.app.presentation.answer_rows import (
-    BLOCKS,
+    BLOCKS_ARGUMENT,
     Act,
     AnswerRow,
     EditFirst,
     answer_rows,
-    may_change,
+    can_be_changed,
     text_to_change,
 )
 from treadle.app.presentation.escape import exact
@@ -37,7 +37,7 @@ _WORDS = {
 }
 
 
-class TextPiece(Struct, frozen=True):
+class AskedPiece(Struct, frozen=True):
     """A piece of what is asked about; `warns` where it is the part that stands out."""
 
     text: str
@@ -83,8 +83,8 @@ def _label(row: AnswerRow, question: Question) -> str:
 
 def edit_blocks(question: Question) -> tuple[str, ...]:
     """Give the blocks of an edit where there is a choice among them."""
-    text = question.arguments.get(BLOCKS)
-    if not may_change(question) or not isinstance(text, str):
+    text = question.arguments.get(BLOCKS_ARGUMENT)
+    if not can_be_changed(question) or not isinstance(text, str):
         return ()
     spans = block_spans(text)
     return tuple(text[span] for span in spans) if len(spans) > 1 else ()
@@ -92,7 +92,7 @@ def edit_blocks(question: Question) -> tuple[str, ...]:
 
 def _changed_first(question: Question) -> EditFirst | None:
     """Give what of a call can be changed first: its text, or without a name all its arguments as JSON."""
-    if not may_change(question) or not question.arguments:
+    if not can_be_changed(question) or not question.arguments:
         return None
     found = text_to_change(question)
     if found is None:
@@ -101,15 +101,15 @@ def _changed_first(question: Question) -> EditFirst | None:
     return found if len(found.text) <= _LONGEST_CHANGED else None
 
 
-def _pieces(words: QuestionWords) -> Iterator[TextPiece]:
+def _pieces(words: QuestionWords) -> Iterator[AskedPiece]:
     """Cut what is asked about where a part of it stands out."""
     rest = words.text
     for part in words.parts:
         if part.meaning.warns and part.text and part.text in rest:
             before, found, rest = rest.partition(part.text)
-            yield TextPiece(before)
-            yield TextPiece(found, warns=True)
-    yield TextPiece(rest)
+            yield AskedPiece(before)
+            yield AskedPiece(found, warns=True)
+    yield AskedPiece(rest)
 
 
 def _fields(question: Question) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ _MOST_FOUND = 100
 _SHOWN = 200
 
 
-class ListWish(Struct, frozen=True):
+class ListFilter(Struct, frozen=True):
     """Which sessions are wanted: of one folder, in one state, those in which a text is found, or the archived ones."""
 
     folder: str = ""
@@ -26,7 +26,7 @@ class ListWish(Struct, frozen=True):
     all: bool = False
 
 
-class SessionLine(Struct, frozen=True, kw_only=True):
+class PageRow(Struct, frozen=True, kw_only=True):
     """A session as it stands in the list; `places` are where the text that is looked for was found."""
 
     id: str
@@ -47,31 +47,31 @@ class SessionLine(Struct, frozen=True, kw_only=True):
     places: tuple[str, ...] = ()
 
 
-class SessionLines(Struct, frozen=True, kw_only=True):
+class PageRows(Struct, frozen=True, kw_only=True):
     """What is listed; `left_out` counts what is not shown, `folders` are those of all sessions."""
 
-    lines: Sequence[SessionLine]
+    lines: Sequence[PageRow]
     left_out: int
     folders: Sequence[str]
 
 
-def session_lines(book: SessionBook, wish: ListWish) -> SessionLines:
+def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     """List sessions, the last used first. Reads logs, so it is to be done in a thread; raises `TreadleError`."""
     opened = dict(book.opened)
     rows = listed_sessions(None, read=False, archived=wish.archived)
     if any(row.steps is None and row.id not in opened for row in rows):
         rows = listed_sessions(None, archived=wish.archived)
     folders = list(dict.fromkeys(row.workspace for row in rows))
-    lines: Iterable[SessionLine] = (_with_life(_line(row), book) for row in rows)
+    lines: Iterable[PageRow] = (_with_life(_line(row), book) for row in rows)
     if wish.folder:
         lines = (line for line in lines if line.workspace == wish.folder)
     lines = list(lines) if not wish.search.strip() else _searched(list(lines), wish)
     lines = [line for line in lines if not wish.state or line.state == wish.state]
     most = len(lines) if wish.all else _SHOWN
-    return SessionLines(lines=lines[:most], left_out=max(0, len(lines) - most), folders=folders)
+    return PageRows(lines=lines[:most], left_out=max(0, len(lines) - most), folders=folders)
 
 
-def _searched(lines: Sequence[SessionLine], wish: ListWish) -> list[SessionLine]:
+def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:
     folder = Path(wish.folder) if wish.folder else None
     places: dict[str, list[str]] = {}
     for place in found_places(wish.search, folder, _MOST_FOUND, archived=wish.archived):
@@ -80,8 +80,8 @@ def _searched(lines: Sequence[SessionLine], wish: ListWish) -> list[SessionLine]
     return [replace(line, places=tuple(filter(None, places[line.id][:2]))) for line in found]
 
 
-def _line(row: ListedSession) -> SessionLine:
-    return SessionLine(
+def _line(row: ListedSession) -> PageRow:
+    return PageRow(
         id=row.id,
         title=row.title,
         state=row.state.value,
@@ -98,7 +98,7 @@ def _line(row: ListedSession) -> SessionLine:
     )
 
 
-def _with_life(line: SessionLine, book: SessionBook) -> SessionLine:
+def _with_life(line: PageRow, book: SessionBook) -> PageRow:
     page = book.opened.get(line.id)
     if page is None:
         return line

@@ -14,7 +14,7 @@ from treadle.protocol.tools import Risk
 
 NO_WITH_WORDS = "No, and say what to do instead"
 
-BLOCKS = "diff"
+BLOCKS_ARGUMENT = "diff"
 """The argument that may hold several SEARCH/REPLACE blocks."""
 
 _MAIN_TEXTS = ("diff", "patch", "content", "command")
@@ -132,18 +132,18 @@ def edits_mode_allows(question: Question, mode: Mode) -> bool:
 
 def text_to_change(question: Question) -> EditFirst | None:
     """Find the text of a call that a person would want to change: a known one, or the only one there is."""
-    if not may_change(question):
+    if not can_be_changed(question):
         return None
-    texts = texts_of(question.arguments)
+    texts = text_arguments(question.arguments)
     name = next((known for known in _MAIN_TEXTS if known in texts), next(iter(texts)) if len(texts) == 1 else None)
     return None if name is None else EditFirst(name, texts[name])
 
 
-def may_change(question: Question) -> bool:
+def can_be_changed(question: Question) -> bool:
     """Whether the call can be changed before it is allowed: it has not run yet."""
     return question.kind is QuestionKind.PERMISSION and question.denial is None and question.copy is None
 
 
-def texts_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+def text_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Give the arguments that are texts."""
     return {name: value for name, value in arguments.items() if isinstance(value, str)}

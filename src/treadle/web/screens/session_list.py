@@ -16,7 +16,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.web.folder_trust import folder_trust
 from treadle.web.requests import answer, body_of, book_of, folder_of, visitor_of
-from treadle.web.session_rows import STATES, ListWish, session_lines
+from treadle.web.session_rows import STATES, ListFilter, page_rows
 from treadle.web.templating import page, render
 
 
@@ -31,14 +31,14 @@ async def _rows(request: Request) -> Response:
 
 async def _listed(request: Request) -> dict[str, Any]:
     asked, book = request.query_params, book_of(request)
-    wish = ListWish(
+    wish = ListFilter(
         folder=asked.get("folder", ""),
         state=asked.get("state", ""),
         search=asked.get("search", "")[:200],
         archived=asked.get("archived", "") == "yes",
         all=asked.get("all", "") == "yes",
     )
-    found = await asyncio.to_thread(session_lines, book, wish)
+    found = await asyncio.to_thread(page_rows, book, wish)
     folders = list(dict.fromkeys([str(book.folder), *found.folders]))
     filtered = bool(wish.folder or wish.state or wish.search.strip())
     return {"wish": wish, "rows": found.lines, "left_out": found.left_out, "folders": folders, "filtered": filtered}
