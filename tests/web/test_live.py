@@ -1,5 +1,6 @@
 """A session on the page, in a real browser: a task with its questions, and what a person does meanwhile."""
 
+import asyncio
 from pathlib import Path
 
 from playwright.async_api import Page
@@ -51,11 +52,12 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         assert (served.folder / "a.txt").read_text() == "one\n"
         await inbox.wait_for_selector(".question:has-text('git push')")
         assert "Answered on the web page, in browser 1: yes." in await inbox.inner_text("#messages")
+        await inbox.evaluate("document.querySelector('.question').dataset.came = performance.now() + 60_000")
         await inbox.keyboard.press("j")
         await inbox.keyboard.press("Control+Enter")
-        assert await inbox.locator(".question").count() == 1  # it came just now
+        await inbox.wait_for_selector("#messages:has-text('That came just now.')")
+        await inbox.evaluate("document.querySelector('.question').dataset.came = 0")
         await inbox.fill("input[name=comment]", "not today")
-        await inbox.wait_for_timeout(700)
         await inbox.press("input[name=comment]", "Enter")
         await inbox.wait_for_selector(".nothing")
         await page.wait_for_selector(".item.end")
@@ -98,10 +100,21 @@ async def a_lost_message_arrives_once(page: Page, session: str) -> None:
     await page.wait_for_selector("#messages:has-text('cannot be reached')")
     assert await page.input_value("#text") == "Once more."
     await page.unroute(f"**/s/{session}/say")
+    await page.wait_for_selector(".item:has-text('Heard.')")
     await page.reload()
     assert await page.input_value("#text") == "Once more."
+    reached = asyncio.Event()
+
+    async def kept(_: object) -> None:
+        reached.set()
+
+    await page.route(f"**/s/{session}/say", kept)
     await page.press("#text", "Enter")
-    await page.wait_for_selector(".item:has-text('Heard.')")
+    async with asyncio.timeout(PATIENCE):
+        await reached.wait()
+    await page.unroute(f"**/s/{session}/say")
+    async with page.expect_request(f"**/s/{session}/say"):
+        await page.reload()  # what was on its way is sent again by itself
     await page.wait_for_function("document.getElementById('text').value === ''")
     assert await page.locator(".item.said:has-text('Once more.')").count() == 1
 

@@ -84,13 +84,13 @@ export function showWaiting(waiting) {
 
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 
-let gone = 0;
+let gone = -Infinity; // a page that has just been opened has heard no g
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
   if (event.key === "g") {
     gone = event.timeStamp;
   } else if (event.timeStamp - gone < 1_500) {
-    gone = 0;
+    gone = -Infinity;
     const link = document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`);
     if (link) {
       event.preventDefault();

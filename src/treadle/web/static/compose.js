@@ -52,13 +52,15 @@ export function composer(session, { isActive, followed }) {
 
   if (fromFinger.matches) text.placeholder = "Message, / or @";
   grow();
-  const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
-  if (kept) {
-    draft = kept;
-    text.value = kept.text;
-    grow();
-    if (kept.sending) say(kept.steer);
+  let leaving = false;
+  for (const name of ["beforeunload", "pagehide"]) {
+    window.addEventListener(name, () => {
+      leaving = true;
+    });
   }
+  window.addEventListener("pageshow", () => {
+    leaving = false;
+  });
 
   // ---- sending
 
@@ -69,6 +71,7 @@ export function composer(session, { isActive, followed }) {
     keep({ text: text.value, sending: images.length === 0, steer });
     text.readOnly = true;
     const answer = await send(`/s/${session}/say`, { text: message, id: draft.id, steer, images: images.map(({ name, data }) => ({ name, data })), ...more });
+    if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
     keep({ sending: false });
     if (!answer) return;
@@ -305,6 +308,15 @@ export function composer(session, { isActive, followed }) {
     add([...files.files]);
     files.value = "";
   });
+
+  // Last, because what was on its way is sent.
+  const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
+  if (kept) {
+    draft = kept;
+    text.value = kept.text;
+    grow();
+    if (kept.sending) say(kept.steer);
+  }
 
   return { text, stop, put };
 }
