@@ -12,6 +12,7 @@ from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
 from treadle.web.items import OwnCommand
+from treadle.web.status import page_status
 
 SOURCE = "one = 1\ntwo = 2\n"
 EDIT = make("replace_in_file", path="a.py", diff=block("one = 1\n", "one = 10\n") + block("two = 2\n", "two = 20\n"))
@@ -109,16 +110,22 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
         await here.asked(page)
         path = f"/s/{page.session.id}"
         for name in ("m1", "m2", "m3"):
-            await visit.done(f"{path}/say", text=f"message {name}", id=name)
+            images = [{"name": "a.png", "data": PIXEL}] if name == "m1" else []
+            await visit.done(f"{path}/say", text=f"message {name}", id=name, images=images)
         await visit.done(f"{path}/queue", id="m1", text="changed")
         await visit.done(f"{path}/queue", id="m2", text="")
         await visit.done(f"{path}/queue", id="m3", steer=True)
         assert [text_of(one.content) for one in page.session.status.queue] == ["changed", "message m3"]
         status, said = await visit.post(f"{path}/queue", id="m2", text="late")
         assert (status, said["why"]) == (409, "the message does not wait any more")
+        assert page_status(page)["queue"][0]["text"] == "changed"
         assert await visit.done(f"{path}/interrupt") == {"held": ["changed", "message m3"]}
         await idle(page)
         assert page.session.status.queue == ()
+        await visit.done(f"{path}/say", text="Both of it.", id="m4")
+        await until(page, lambda: "m4" in page.view.delivered)
+        await idle(page)
+        assert str(here.server.requests[-1].body).count("image/png") == 1  # it goes along with the next message
 
 
 async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(

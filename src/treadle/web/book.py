@@ -18,6 +18,7 @@ from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Op, Source
+from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.folder_index import FolderIndex
@@ -50,6 +51,8 @@ class PageSession:
         self.own = isinstance(session, LiveSession)
         self.changed = Signal()
         self.view = PageView(str(session.workspace))
+        self.held: tuple[UserContent, ...] = ()
+        """What went along with messages that a stop took out of the queue: it goes with the next one."""
         self.commands = PageCommands(lambda: self.session.own_shell, self._show)
         self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
         self._cards: dict[tuple[str, Mode], str] = {}

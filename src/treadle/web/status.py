@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from treadle.app.presentation.words import money, tokens, written_text
+from treadle.app.presentation.words import money, tokens
 from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
 from treadle.app.session.checklist_file import todo_of
+from treadle.protocol.messages import Text, text_of, without_own_commands
+from treadle.protocol.notifications import QueuedPrompt
 from treadle.web.book import PageSession
 from treadle.web.clock import milliseconds
 from treadle.web.facts import PageFacts
-
-_SHOWN_QUEUED = 2_000
 
 
 def page_status(page: PageSession) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def page_status(page: PageSession) -> dict[str, Any]:
         "removed": facts.removed,
         "retry": facts.retry,
         "retry_at": None if facts.retry_at is None else milliseconds(facts.retry_at),
-        "queue": [{"id": one.id, "text": written_text(one.content)[:_SHOWN_QUEUED]} for one in status.queue],
+        "queue": [_queued(one) for one in status.queue],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
         "questions": page.cards(),
         "own": page.own,
@@ -39,6 +39,12 @@ def page_status(page: PageSession) -> dict[str, Any]:
 def spent_words(facts: PageFacts, unknown: str) -> str:
     """Say what a session cost, or that it is unknown."""
     return unknown if facts.unpriced and not facts.cost else money(facts.cost, unpriced=facts.unpriced)
+
+
+def _queued(one: QueuedPrompt) -> dict[str, Any]:
+    """Give a message that waits: its words, and how much else goes along with them."""
+    words = text_of(without_own_commands(one.content))
+    return {"id": one.id, "text": words, "more": sum(not isinstance(block, Text) for block in one.content)}
 
 
 def _context(used: int, window: int | None) -> str:

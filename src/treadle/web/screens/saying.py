@@ -15,11 +15,10 @@ from starlette.routing import Route
 
 from treadle.app.compose import session_workspace
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.presentation.words import written_text
 from treadle.app.session.attachments import image_block
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
-from treadle.protocol.messages import Text, UserContent
+from treadle.protocol.messages import Text, UserContent, text_of, without_own_commands
 from treadle.protocol.permissions import Mode
 from treadle.web.answering import GivenOnPage, answer_question
 from treadle.web.book import PageSession
@@ -73,13 +72,15 @@ async def _send(said: _Said, prompt_id: str, session: PageSession, who: str) -> 
     entered = await do_entered(said.text, session, who)
     if entered.send or (images and not entered.shown):
         own = session.commands.take()
-        texts = (*(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
+        held, session.held = session.held, ()
+        texts = (*held, *(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         delivery = Delivery.STEER if said.steer or entered.steer else Delivery.QUEUE
         prompt = Prompt(id=prompt_id, content=(*texts, *images), delivery=delivery)
         try:
             await session.post(prompt, who)
         except TreadleError:
             session.commands.take_back(own)
+            session.held = (*held, *session.held)
             raise
     return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
 
@@ -168,14 +169,19 @@ async def _queue(request: Request) -> Response:
         raise RefusedError("EditQueued", session.session.status.phase, "the message does not wait any more")
     content: tuple[UserContent, ...] = waiting.content
     if wanted.text is not None:
-        others = tuple(block for block in content if not isinstance(block, Text))
-        content = (Text(text=wanted.text), *others) if wanted.text.strip() else ()
+        content = (*beside_words(content), Text(text=wanted.text)) if wanted.text.strip() else ()
     if not wanted.steer:
         await session.post(EditQueued(prompt_id=wanted.id, content=content), who)
         return done()
     await session.post(EditQueued(prompt_id=wanted.id), who)
     await session.post(Prompt(id=uuid.uuid4().hex, content=content, delivery=Delivery.STEER), who)
     return done()
+
+
+def beside_words(content: tuple[UserContent, ...]) -> tuple[UserContent, ...]:
+    """Give what goes along with the words of a message: images, and the output of the person's own commands."""
+    words = without_own_commands(content)
+    return tuple(block for block in content if not isinstance(block, Text) or block not in words)
 
 
 class _Command(Struct):
@@ -195,10 +201,10 @@ async def _interrupt(request: Request) -> Response:
     session, who = opened_session(request), visitor_of(request).name
     held: list[str] = []
     for waiting in session.session.status.queue:
-        if all(isinstance(block, Text) for block in waiting.content):
-            with suppress(RefusedError):  # it is on its way
-                await session.post(EditQueued(prompt_id=waiting.id), who)
-                held.append(written_text(waiting.content))
+        with suppress(RefusedError):  # it is on its way
+            await session.post(EditQueued(prompt_id=waiting.id), who)
+            held.append(text_of(without_own_commands(waiting.content)))
+            session.held = (*session.held, *beside_words(waiting.content))
     await session.post(Interrupt(), who)
     return answer({"held": held})
 

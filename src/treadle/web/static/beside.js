@@ -68,7 +68,7 @@ export function beside(session) {
     queued = JSON.stringify(rows);
     list("queue", rows, (row, one) => {
       const text = document.createElement("span");
-      text.textContent = one.text;
+      text.textContent = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
       row.append(
         text,
         button("Change", one.text, () => edit(row, one)),
