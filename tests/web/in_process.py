@@ -39,6 +39,11 @@ class Visit:
         assert answer.status_code == 200, answer.text
         return answer.text
 
+    async def look(self, path: str) -> tuple[int, str]:
+        """Open a page as a person does; gives the status and the page."""
+        answer = await self._client.get(path, headers={"accept": "text/html", "sec-fetch-mode": "navigate"})
+        return answer.status_code, answer.text
+
     async def post(self, path: str, **body: Any) -> tuple[int, Any]:
         """Ask for something; gives the status and the answer."""
         headers = {"origin": f"http://{HOST}", "content-type": "application/json"}

@@ -13,6 +13,7 @@ from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.keys import Visitor
+from treadle.web.templating import page as whole_page
 
 _T = TypeVar("_T")
 
@@ -67,7 +68,7 @@ def folder_of(text: str) -> Path:
     return Path(text).expanduser()
 
 
-async def refused(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
+async def refused(request: Request, error: Exception) -> Response:
     """Say what went wrong: what, why, and what to do."""
     assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
     match error:
@@ -80,10 +81,18 @@ async def refused(request: Request, error: Exception) -> Response:  # noqa: ARG0
         case _:
             status = 500
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
-    return JSONResponse(said, status_code=status)
+    return _problem(request, said, status)
 
 
-async def not_served(request: Request, error: Exception) -> Response:  # noqa: ARG001 - as Starlette calls it
+async def not_served(request: Request, error: Exception) -> Response:
     """Say why a request is not served."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
-    return JSONResponse({"code": "http", "what": printable(error.detail), "why": "", "fix": ""}, error.status_code)
+    said = {"code": "http", "what": printable(error.detail), "why": "", "fix": ""}
+    return _problem(request, said, error.status_code)
+
+
+def _problem(request: Request, said: dict[str, str], status: int) -> Response:
+    """Say it as a page to whoever opens one, and as JSON to a script."""
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return whole_page(request, "problem.html", status=status, **said)
+    return JSONResponse(said, status_code=status)
