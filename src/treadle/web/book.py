@@ -76,13 +76,15 @@ class PageSession:
         known = self._done.get(key)
         if known is None:
             known = self._done[key] = asyncio.ensure_future(do())
+            known.add_done_callback(lambda done: self._forget(key, done))
             while len(self._done) > _MOST_ONCE:
                 self._done.popitem(last=False)
-        try:
-            return cast("_T", await asyncio.shield(known))
-        except TreadleError:
+        return cast("_T", await asyncio.shield(known))
+
+    def _forget(self, key: str, done: asyncio.Future[Any]) -> None:
+        """Let what failed be asked for again."""
+        if done.cancelled() or done.exception() is not None:
             self._done.pop(key, None)
-            raise
 
     def has_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt with this id is here already."""

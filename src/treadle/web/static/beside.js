@@ -33,12 +33,14 @@ const put = (element, text) => {
 /** Show it; gives what brings it up to date. */
 export function beside(session) {
   const path = `/s/${session}`;
+  let known = "";
   let queued = "";
   let todo = "";
 
   function show(status) {
     const mode = id("mode");
-    if (document.activeElement !== mode) mode.value = status.mode;
+    known = status.mode;
+    if (document.activeElement !== mode) mode.value = known;
     put(id("model"), status.model);
     put(id("context"), status.context);
     const share = id("share");
@@ -138,7 +140,8 @@ export function beside(session) {
   id("mode").addEventListener("change", async (event) => {
     const mode = event.target.value;
     event.target.blur();
-    await send(`${path}/change`, { mode });
+    const sure = mode !== "full" || window.confirm("In mode full everything runs without asking. Go to it?");
+    if (!sure || !(await send(`${path}/change`, { mode }))) event.target.value = known;
   });
 
   id("parts").addEventListener("toggle", async (event) => {
