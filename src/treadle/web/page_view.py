@@ -193,6 +193,7 @@ class PageView:
         self._newest.move_to_end(entry.position)
 
     def _hear_piece(self, piece: TextDelta | ThinkingDelta | CallDelta) -> None:
+        self._show_all_proposed()
         self._live = True
         match piece:
             case TextDelta(text=text):
@@ -200,7 +201,6 @@ class PageView:
             case ThinkingDelta(text=text):
                 self._think(text)
             case CallDelta():
-                self._show_all_proposed()
                 self._write_call(piece)
 
     def _write(self, text: str) -> None:
