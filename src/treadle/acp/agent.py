@@ -52,6 +52,7 @@ from treadle.protocol.events import Op, SetMode
 from treadle.protocol.permissions import Mode
 
 _PAGE = 50
+_LONGEST_CURSOR = 9
 _NOT_CONFIGURED = frozenset({"no-provider", "key-missing"})
 
 
@@ -157,9 +158,10 @@ class EditorAgent:
         return AnsweredRequest(session.offers.answer(new), session.greet)
 
     async def _list(self, wanted: ListRequest) -> ListAnswer:
-        listed = await asyncio.to_thread(_listed, wanted.cwd)
+        folder = None if wanted.cwd is None else absolute_folder(wanted.cwd)
+        listed = await asyncio.to_thread(_listed, folder)
         cursor = wanted.cursor or "0"
-        if not (cursor.isdecimal() and cursor.isascii()):
+        if not (cursor.isdecimal() and cursor.isascii() and len(cursor) <= _LONGEST_CURSOR):
             raise RpcError(INVALID_PARAMS, "The cursor is none that was given.")
         end = int(cursor) + _PAGE
         return ListAnswer(sessions=listed[int(cursor) : end], next_cursor=str(end) if len(listed) > end else None)
@@ -219,8 +221,8 @@ def _known(session_id: str) -> str:
     return found
 
 
-def _listed(folder: str | None) -> tuple[SessionInfo, ...]:
-    rows = list_sessions(None if folder is None else Path(folder).resolve())
+def _listed(folder: Path | None) -> tuple[SessionInfo, ...]:
+    rows = list_sessions(None if folder is None else folder.resolve())
     return tuple(
         SessionInfo(
             session_id=row.id,
