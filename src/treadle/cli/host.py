@@ -7,11 +7,12 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
 from treadle.app.exits import Exit
+from treadle.app.lines import own_stdout
 from treadle.app.report import print_notice
 from treadle.cli.host_flags import HostFlags
 from treadle.headless.channel import Channel
@@ -20,7 +21,6 @@ from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.hosting import HostedSession, Hosting, SessionOpener
 from treadle.headless.results import unopened_frame
 from treadle.protocol.errors import ConfigError, TreadleError
-from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
@@ -45,11 +45,11 @@ def serve_host(words: Sequence[str]) -> int:
         )
     for note in flags.notes:
         print_notice(note)
-    return asyncio.run(_serve(flags, sys.stdin.buffer if both else None))
+    return asyncio.run(_serve(flags, os.dup(0) if both else None))
 
 
-async def _serve(flags: HostFlags, stdin: BinaryIO | None) -> int:
-    channel = Channel(stdin, sys.stdout.buffer)
+async def _serve(flags: HostFlags, source: int | None) -> int:
+    channel = Channel(source, own_stdout())
     channel.start()
     try:
         hosted = _HostLine(flags).host(channel)
@@ -120,7 +120,8 @@ class _HostLine:
         if flags.has("permission_prompt_tool") and not asks:
             print_notice("Only stdio can be a --permission-prompt-tool: what needs approval is denied.")
         hosting = Hosting(
-            asks=asks and self._mode != NOBODY,
+            asks=asks,
+            denies=self._mode == NOBODY,
             partial=flags.has("include_partial_messages"),
             replay=flags.has("replay_user_messages"),
             hook_events=flags.has("include_hook_events"),
@@ -269,10 +270,8 @@ def _forked(prefix: str) -> str:
 
 
 def _mode(name: str) -> str:
-    if name == NOBODY:
-        return Mode.ASK
     if name not in HOST_MODES:
-        raise _wrong("permission-mode", f"{name!r} is none of {', '.join((*HOST_MODES, NOBODY))}.")
+        raise _wrong("permission-mode", f"{name!r} is none of {', '.join(HOST_MODES)}.")
     return HOST_MODES[name].value
 
 
