@@ -23,7 +23,7 @@ async def test_a_session_whose_closing_is_taken_back_is_closed_whole(tmp_path: P
         for moment in range(4):
             seen = len(server.requests)
             turn = client.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Work."}])
-            while len(server.requests) == seen:  # noqa: ASYNC110 - what is waited for is in another process
+            while len(server.requests) == seen:
                 await asyncio.sleep(0.01)
             closing = client.begin("session/close", sessionId=session)
             number = max(client.waiting)

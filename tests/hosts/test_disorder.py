@@ -36,7 +36,8 @@ BLOCK = {"decision": "block", "reason": "Not now."}
 HOOKS = {event: [{"matcher": None, "hookCallbackIds": [event]}] for event in ("PreToolUse", "UserPromptSubmit")}
 REQUESTS: tuple[dict[str, Any], ...] = (
     *({"subtype": "set_permission_mode", "mode": mode} for mode in ("default", "plan", "acceptEdits", "dontAsk", "x")),
-    *({"subtype": "set_model", "model": model} for model in (None, "default", "other", {})),
+    {"subtype": "set_model"},
+    *({"subtype": "set_model", "model": model} for model in ("default", "other", "a/b/c")),
     *({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": most} for most in (None, 0, 2_000, -1, True)),
     {"subtype": "initialize", "hooks": HOOKS},
     {"subtype": "get_context_usage"},

@@ -141,6 +141,8 @@ class _HostLine:
         )
 
     def _folder(self) -> Path:
+        if self._flags.get("resume") == "":
+            raise _wrong("resume", "It names no session. `treadle sessions` lists them; --continue takes the last.")
         from treadle.app.compose import check_workspace, session_workspace
 
         if prefix := self._flags.get("resume"):
@@ -165,6 +167,10 @@ class _HostLine:
             known = load_settings({}).model
             said |= {name: with_provider(said[name], known) for name in ("model", "fallback") if name in said}
         settings = load_settings(said, workspace=trust.workspace, trusted=trust.trusted)
+        if hooks := self._settings_said.get("hooks"):
+            from treadle.app.hooks.opening_hooks import with_hooks_said
+
+            settings = with_hooks_said(settings, hooks, "--settings")
         if host.hosting.asks:
             # Who asks about a command wants to be asked before it runs.
             settings = replace(settings, try_first=False)
@@ -174,10 +180,6 @@ class _HostLine:
         servers = host_servers(flags.all("mcp_config"), self._wishes().server_tools())
         for note in servers.notes:
             print_notice(note)
-        if flags.has("strict_mcp_config"):
-            print_notice(
-                "--strict-mcp-config leaves no server of your own settings out. `treadle mcp list` lists them."
-            )
         resume = flags.get("resume") or (last_session(trust.workspace) if flags.has("continue") else "")
         if resume and flags.has("fork_session"):
             resume = _forked(resume)
@@ -192,6 +194,7 @@ class _HostLine:
                     trust=trust,
                     hooks=host_hooks(host) if host.hooks else (),
                     servers=servers.servers,
+                    only_servers=flags.has("strict_mcp_config"),
                     exchanges=servers.exchanges(host.channel),
                     session_id="" if resume else _session_id(flags.get("session_id")),
                 )
@@ -243,7 +246,7 @@ class _HostLine:
             # A part of it being spent is nothing to ask a host about.
             said["budget"] = {**budget, "ask_at": 1.0}
         if folders := flags.all("add_dir"):
-            said["add_dirs"] = tuple(str(Path(folder).expanduser().absolute()) for folder in folders)
+            said["add_dirs"] = tuple(os.path.abspath(os.path.expanduser(folder)) for folder in folders)  # noqa: PTH100, PTH111
         return said
 
     def _thinking(self) -> Any:
@@ -309,15 +312,19 @@ def _settings_of(said: str | None) -> Mapping[str, Any]:
     text = said if said.lstrip().startswith("{") else _text_of(said)
     try:
         settings = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _wrong("settings", f"It is not JSON ({error}).") from error
     if not isinstance(settings, dict):
         raise _wrong("settings", "It is not a JSON object.")
-    permissions = settings.get("permissions")
-    unused = sorted(set(settings) - {"permissions"})
+    unused = sorted(set(settings) - {"permissions", "hooks"})
     if unused:
         print_notice(f"Not used of --settings: {', '.join(unused)}.")
-    return {"permissions": permissions if isinstance(permissions, dict) else {}}
+    permissions = settings.get("permissions")
+    permissions = permissions if isinstance(permissions, dict) else {}
+    mode = permissions.get("defaultMode")
+    if mode is not None and not isinstance(mode, str):
+        raise _wrong("settings", f"permissions.defaultMode cannot be {mode!r}.")
+    return {"permissions": permissions, "hooks": settings.get("hooks")}
 
 
 def _list(permissions: Mapping[str, Any], name: str) -> list[str]:
@@ -330,7 +337,7 @@ def _text_of(file: str | None) -> str:
         return ""
     try:
         return Path(file).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: no home for ~NAME
         raise _wrong("file", str(error)) from error
 
 

@@ -14,7 +14,7 @@ from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_servers import server_status
-from treadle.protocol.errors import TreadleError
+from treadle.protocol.errors import ToolError, TreadleError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
@@ -221,11 +221,21 @@ async def _mcp_status(host: "HostedSession", live: LiveSession, request: Frame) 
     return {"mcpServers": server_status(live)}
 
 
-async def _mcp_reconnect(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
-    name = str(request.get("serverName"))
+async def _mcp_reconnect(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
+    return await _mcp_toggle(host, live, {**request, "enabled": True})
+
+
+async def _mcp_toggle(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    """Turn a server on or off; one that is on and not connected is tried once more."""
+    name, on = str(request.get("serverName")), request.get("enabled") is True
     if live.servers is None or name not in [one.name for one in live.servers.hub.health()]:
         raise UnsupportedError(f"There is no MCP server {name!r} in this session.")
-    live.servers.hub.reconnect(name)
+    try:
+        health = await live.servers.hub.turn(name, on=on)
+    except ToolError as error:
+        raise UnsupportedError(error.text) from error
+    if on and health.state != "connected":
+        raise UnsupportedError(f"The MCP server {name} is not connected: {health.why}.")
     return {}
 
 
@@ -255,6 +265,7 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "stop_task": _stop_task,
         "mcp_status": _mcp_status,
         "mcp_reconnect": _mcp_reconnect,
+        "mcp_toggle": _mcp_toggle,
     }
 )
 

@@ -1,7 +1,6 @@
 """One server: the task that owns its connection from the start to the end, and what everyone may ask of it."""
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -14,6 +13,7 @@ from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
 from treadle.mcp.callbacks import Callbacks, ServerHost
+from treadle.mcp.connecting import all_pages, first_of
 from treadle.mcp.declaring import declared_tool
 from treadle.mcp.program import ServerProgram, start_program
 from treadle.mcp.states import Declared, DeclaredPrompt, ServerPlan, ServerState
@@ -32,8 +32,6 @@ from treadle.workspace.untrusted import mark_untrusted
 
 _T = TypeVar("_T")
 
-_MOST_PAGES = 50
-_MOST_LISTED = 1_000
 _RETRIES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each attempt to connect again."""
 
@@ -72,6 +70,7 @@ class ServerConnection:
         self._broken = asyncio.Event()
         self._ending = asyncio.Event()
         self._again = asyncio.Event()
+        self._off = asyncio.Event()
         self._stale = False
         self._clocks: set[asyncio.Timeout] = set()
         self._callbacks = Callbacks(plan, host, self.paused)
@@ -80,18 +79,24 @@ class ServerConnection:
         """Connect, and again when the connection breaks, until `end`; the task that runs this is never cancelled."""
         attempts: Iterator[float] = iter(_RETRIES)
         while not self._ending.is_set():
+            if self._off.is_set():
+                await self._rest()
+                attempts = iter(_RETRIES)
+                continue
             began = time.monotonic()
             why = await self._serve(places)
             self._client = None
             if self._ending.is_set():
                 break
+            if self._off.is_set():
+                continue
             if time.monotonic() - began > _STEADY and self.settled.is_set():
                 attempts = iter(_RETRIES)
             pause = next(attempts, None) if self._had_connection or self._may_pass() else None
             if pause is None:
                 self._set(ServerState.FAILED, why)
                 self.settled.set()
-                await _first_of(self._ending, self._again)
+                await first_of(self._ending, self._again)
                 self._again.clear()
                 attempts = iter(_RETRIES)
                 continue
@@ -107,10 +112,34 @@ class ServerConnection:
 
     _had_connection = False
 
+    async def _rest(self) -> None:
+        """Have nothing, until somebody wants the server again."""
+        self.declared = Declared()
+        self._had_connection = False
+        self._set(ServerState.DISABLED, "")
+        self.settled.set()
+        while self._off.is_set() and not self._ending.is_set():
+            self._again.clear()
+            await first_of(self._ending, self._again)
+
+    def turn(self, *, on: bool) -> None:
+        """Turn it on or off; `settled` says when that is done. One that was given up is tried once more."""
+        if on == self._off.is_set() or (on and self.state is ServerState.FAILED):
+            self.settled.clear()
+            self._again.set()
+        if on:
+            self._off.clear()
+        elif not self._off.is_set():
+            self._off.set()
+            self._break_off()
+
     def end(self) -> None:
         """Let the owner close the connection."""
         self._ending.set()
         self._changed.set()
+        self._break_off()
+
+    def _break_off(self) -> None:
         self._broken.set()
         if self._connecting is not None and not self._connecting.expired():
             self._connecting.reschedule(0)
@@ -233,7 +262,7 @@ class ServerConnection:
         async with asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(self._listen(client))
             while not (self._ending.is_set() or self._broken.is_set()):
-                await _first_of(self._ending, self._broken, self._changed)
+                await first_of(self._ending, self._broken, self._changed)
                 self._changed.clear()
                 if self._stale and not self._broken.is_set():
                     self._stale = False
@@ -257,10 +286,10 @@ class ServerConnection:
         tools: Sequence[Any] = ()
         prompts: Sequence[Any] = ()
         if has.tools is not None:
-            tools = await _all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
+            tools = await all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
         if has.prompts is not None:
             with suppress(MCPError):
-                prompts = await _all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
+                prompts = await all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
         self.declared = Declared(
             tools=[declared_tool(one.model_dump(by_alias=True, exclude_none=True, mode="json")) for one in tools],
             prompts=[
@@ -351,28 +380,6 @@ class ServerConnection:
     def again(self) -> None:
         """Try once more to connect where that was given up."""
         self._again.set()
-
-
-async def _first_of(*events: asyncio.Event) -> None:
-    waits = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
-
-
-async def _all_pages(page: Callable[[str | None], Awaitable[Any]], kind: str) -> list[Any]:
-    """Give what is listed on all pages, within bounds."""
-    found: list[Any] = []
-    cursor: str | None = None
-    for _ in itertools.repeat(None, _MOST_PAGES):
-        listed = await page(cursor)
-        found += getattr(listed, kind)
-        cursor = listed.next_cursor
-        if not cursor or len(found) >= _MOST_LISTED:
-            break
-    return found[:_MOST_LISTED]
 
 
 def error_reason(error: BaseException) -> str:

@@ -50,6 +50,15 @@ def write_server_log(file: Path, text: str) -> None:
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {visible(text)}\n")
 
 
+def changed_words(tool: ServerTool) -> str:
+    """Say that a tool is not what was approved any more."""
+    name = visible(tool.plan.server.name)
+    return (
+        f"The MCP server {name} changed its tool {visible(tool.declared.name)} since you approved it. It is "
+        f"not used. `treadle mcp tools {name}` shows it; /mcp approve {name} accepts it."
+    )
+
+
 def first_state(plan: ServerPlan) -> ServerState:
     """Say how a server stands that nobody has connected to."""
     if not plan.server.enabled:

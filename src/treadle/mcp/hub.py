@@ -8,15 +8,14 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.ports import Asked, AskPerson, Output, PersonReply, ask_person
+from treadle.engine.ports import Asked, Output, PersonReply, ask_person
 from treadle.mcp.declaring import tool_name
-from treadle.mcp.health import first_state, server_health, write_server_log
+from treadle.mcp.health import changed_words, first_state, server_health, write_server_log
 from treadle.mcp.hub_ports import HubPorts
 from treadle.mcp.program import started_early
-from treadle.mcp.server_tool import ServerTool, server_tool
+from treadle.mcp.server_tool import RunningCall, ServerTool, pin_state, same_tool, server_tool
 from treadle.mcp.states import (
     DeclaredPrompt,
     DeclaredTool,
@@ -50,14 +49,6 @@ _MOST_SHOWN = 200
 """Lines of one call that are shown live."""
 
 
-class _Running(Struct):
-    """A call that runs: where its live lines go, how many there were, and how it asks the person."""
-
-    output: Output
-    ask: AskPerson
-    shown: int = 0
-
-
 class McpHub:
     """The servers of a session. Its methods are called in the session's loop, but for those of `ServerHost`."""
 
@@ -72,9 +63,10 @@ class McpHub:
         self._thread = threading.Thread(target=self._run_thread, name="mcp", daemon=True)
         self._connections: dict[str, ServerConnection] = {}
         self._owners: list[asyncio.Task[None]] = []
+        self._places = asyncio.Semaphore(_AT_ONCE)
         self._tools: Mapping[str, ServerTool] = MappingProxyType({})
         self._vouched: dict[str, dict[str, str]] = {}
-        self._running: dict[str, list[_Running]] = {}
+        self._running: dict[str, list[RunningCall]] = {}
         self._ready = threading.Event()
         self._shown_changed: set[tuple[str, str]] = set()
 
@@ -150,7 +142,7 @@ class McpHub:
             raise ToolError("Not run: its declaration changed since it was approved. Continue without it.")
         if tool.pinned is PinState.NEW:
             await self._there(lambda: self._pin(tool.plan, (tool.declared,)))
-        running = _Running(output, ask_person.get())
+        running = RunningCall(output, ask_person.get())
         calls = self._running.setdefault(tool.plan.slug, [])
         calls.append(running)
         try:
@@ -181,6 +173,22 @@ class McpHub:
         """Try once more to connect to a server that was given up. Raises `ToolError`."""
         connection = self._named(name)
         self._loop.call_soon_threadsafe(connection.again)
+
+    async def turn(self, name: str, *, on: bool) -> ServerHealth:
+        """Turn a server on or off for this session, and wait until that is done. Raises `ToolError`."""
+        plan = next((plan for plan in self.plans if name in (plan.server.name, plan.slug)), None)
+        if plan is None or plan.problem:
+            why = "there is none" if plan is None else plan.problem
+            raise ToolError(f"The MCP server {visible(name)} cannot be turned on or off: {why}.", invalid=True)
+
+        async def turned() -> None:
+            connection = self._connections.get(plan.slug) or (self._connect(plan) if on else None)
+            if connection is not None:
+                connection.turn(on=on)
+                await connection.settled.wait()
+
+        await self._there(turned)
+        return server_health(plan, self._connections.get(plan.slug), self._tools)
 
     def _named(self, name: str) -> "ServerConnection":
         for one in self._connections.values():
@@ -216,12 +224,15 @@ class McpHub:
         started = await asyncio.gather(*(started_early(plan) for plan in wanted[:_AT_ONCE]))
         early = dict(zip((plan.slug for plan in wanted), started, strict=False))
         await asyncio.sleep(_HEAD_START)
+        for plan in wanted:
+            self._connect(plan, early.get(plan.slug))
+
+    def _connect(self, plan: ServerPlan, early: Any = None) -> "ServerConnection":
         from treadle.mcp.connection import ServerConnection
 
-        places = asyncio.Semaphore(_AT_ONCE)
-        for plan in wanted:
-            connection = self._connections[plan.slug] = ServerConnection(plan, self, early.get(plan.slug))
-            self._owners.append(self._loop.create_task(connection.own(places), name=f"mcp {plan.slug}"))
+        connection = self._connections[plan.slug] = ServerConnection(plan, self, early)
+        self._owners.append(self._loop.create_task(connection.own(self._places), name=f"mcp {plan.slug}"))
+        return connection
 
     async def _settled(self) -> None:
         await asyncio.gather(*(one.settled.wait() for one in list(self._connections.values())))
@@ -232,7 +243,7 @@ class McpHub:
         if self._owners:
             await asyncio.wait(self._owners, timeout=_LONGEST_CLOSE - 0.5)
 
-    async def _call(self, tool: ServerTool, arguments: dict[str, Any], running: _Running) -> CallResult:
+    async def _call(self, tool: ServerTool, arguments: dict[str, Any], running: RunningCall) -> CallResult:
         from treadle.mcp.connection import ServerSaidError
         from treadle.mcp.results import tool_result
 
@@ -282,9 +293,9 @@ class McpHub:
             pins = self._pins_of(connection)
             for declared in connection.declared.tools:
                 name = tool_name(plan.slug, declared.name, {**self._ports.taken, **found})
-                made = server_tool(name, plan, declared, _pin_state(pins, declared), call=self.call_tool)
+                made = server_tool(name, plan, declared, pin_state(pins, declared), call=self.call_tool)
                 before = self._tools.get(name)
-                found[name] = before if before is not None and _same(before, made) else made
+                found[name] = before if before is not None and same_tool(before, made) else made
                 self._tell_changed(made)
         self._tools = MappingProxyType(found)
         self.changes += 1
@@ -294,13 +305,9 @@ class McpHub:
         key = (tool.plan.slug, tool.declared.digest)
         if tool.pinned is PinState.CHANGED and key not in self._shown_changed:
             self._shown_changed.add(key)
-            name = visible(tool.plan.server.name)
-            self._tell(
-                f"The MCP server {name} changed its tool {visible(tool.declared.name)} since you approved it. It is "
-                f"not used. `treadle mcp tools {name}` shows it; /mcp approve {name} accepts it."
-            )
+            self._tell(changed_words(tool))
 
-    def _show(self, running: _Running, text: str) -> None:
+    def _show(self, running: RunningCall, text: str) -> None:
         if self._main is not None and running.shown < _MOST_SHOWN:
             running.shown += 1
             with suppress(RuntimeError):
@@ -332,6 +339,9 @@ class McpHub:
                 self._tell(f"The MCP server {name} is not connected: {why}")
             case ServerState.RECONNECTING:
                 self._tell(f"The MCP server {name} ended ({why}). It is connected again.")
+            case ServerState.DISABLED:
+                self.news.append(f"{connection.plan.slug} is turned off")
+                self._rebuild()
             case ServerState.CONNECTED:
                 self.news.append(f"{connection.plan.slug} is connected")
                 self._rebuild()
@@ -385,14 +395,3 @@ class McpHub:
     def roots(self) -> tuple[str, ...]:
         """Name the folders of the workspace."""
         return tuple(self._ports.roots)
-
-
-def _pin_state(pins: Mapping[str, str], declared: DeclaredTool) -> PinState:
-    pinned = pins.get(declared.name)
-    if pinned is None:
-        return PinState.NEW
-    return PinState.APPROVED if pinned == declared.digest else PinState.CHANGED
-
-
-def _same(one: ServerTool, other: ServerTool) -> bool:
-    return (one.spec, one.declared, one.pinned) == (other.spec, other.declared, other.pinned)

@@ -104,7 +104,8 @@ def joined_servers(
     """
     joined = JoinedServers(offered=tools, known=tools)
     of_folder = parts.trust.trusted and any(item.kind is ActiveKind.SERVERS for item in parts.trust.items)
-    if parts.brought.servers or of_folder or os.path.lexists(servers_file()):
+    others = not parts.brought.only_servers and (of_folder or os.path.lexists(servers_file()))
+    if parts.brought.servers or others:
         from treadle.app.servers.joining import ServersWanted, join_servers
 
         wanted = ServersWanted(
@@ -114,6 +115,7 @@ def joined_servers(
             redactor=redactor,
             pass_on=parts.settings.pass_variables,
             given=parts.brought.servers,
+            others=others,
             exchanges=parts.brought.exchanges,
             native=lambda: choice().tool_protocol is ToolProtocol.NATIVE,
             window=lambda: parts.models.spec(choice().model).context_window,
