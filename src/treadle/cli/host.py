@@ -181,6 +181,12 @@ class _HostLine:
         for note in servers.notes:
             print_notice(note)
         resume = flags.get("resume") or (last_session(trust.workspace) if flags.has("continue") else "")
+        if at := flags.get("resume_session_at"):
+            if not resume:
+                raise _wrong("resume-session-at", "It needs --resume or --continue.")
+            from treadle.app.history.entries import end_of_entry
+
+            host.goes_back_to = end_of_entry(resume, at, flags.get("resume_drops_turn"))
         if resume and flags.has("fork_session"):
             resume = _forked(resume)
         return await open_session(

@@ -19,6 +19,7 @@ from treadle.headless.host_messages import HostMessages
 from treadle.headless.host_prompts import trust_request
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.results import TurnCount, command_fields, denied_words, failed_fields, result_fields
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
 from treadle.protocol.events import EditQueued, Interrupt, SetMode, SetPresence, Source
 from treadle.protocol.notifications import (
@@ -65,7 +66,10 @@ class SessionOpener(Struct, frozen=True, kw_only=True):
 
 
 class HostedSession:
-    """One host and its session, which is opened when it is first needed: by then the host can say whether to trust."""
+    """One host and its session, which is opened when it is first needed: by then the host can say whether to trust.
+
+    `goes_back_to` is the event after which the conversation of a session that is resumed goes on, 0 for its end.
+    """
 
     source = HOST
 
@@ -76,6 +80,7 @@ class HostedSession:
         self.hooks: Frame = {}
         self.live: LiveSession | None = None
         self.first_model = ""
+        self.goes_back_to = 0
         self.frames = FrameMaker("", "", str)
         self._opener = opener
         self._opening = asyncio.Lock()
@@ -221,12 +226,16 @@ class HostedSession:
         self.first_model = live.status.model
         for notice in live.notices:
             self.warn(notice)
-        if hosting.task is None:
+        if hosting.task is None or self.goes_back_to:
             await self._end_past(live)
         elif live.status.turn_active:
             self.messages.owe_resumed()
             self._begin(live)
         self.start(self._follow(live, feed), "frames")
+        if self.goes_back_to:
+            await self.until_quiet(live)
+            await live.post(Restore(files=False, conversation=True, to=self.goes_back_to), HOST)
+            await self.until_quiet(live)
         if self._left:
             await self._tell_presence(live)
         return live
