@@ -53,6 +53,29 @@ async def test_a_list_that_cannot_be_is_refused_as_the_clients_mistake(tmp_path:
     assert refused.value.code == -32602
 
 
+@pytest.mark.parametrize("variable", ["", "sk-of-the-environment"])
+async def test_signing_out_forgets_the_stored_key(tmp_path: Path, variable: str) -> None:
+    home, folder = tmp_path / "home", tmp_path / "ws"
+    for one in (home, folder):
+        one.mkdir()
+    stored = home / "auth.json"
+    stored.write_text('{"keys": {"anthropic": "sk-of-the-file", "openai": "sk-other"}}')
+    stored.chmod(0o600)
+    async with editor(home, "--model", "anthropic/claude-sonnet-4-5", ANTHROPIC_API_KEY=variable) as client:
+        capabilities = (await client.initialize())["agentCapabilities"]
+        await client.new(folder)
+        if variable:
+            with pytest.raises(RefusedByAgentError, match="comes from ANTHROPIC_API_KEY"):
+                await client.call("logout")
+        else:
+            assert await client.call("logout") == {}
+            assert await client.call("logout") == {}
+            with pytest.raises(RefusedByAgentError, match="Authentication required"):
+                await client.new(folder)
+    assert capabilities["auth"] == {"logout": {}}
+    assert json.loads(stored.read_text())["keys"] == {"openai": "sk-other"}
+
+
 async def test_a_document_that_is_not_base64_is_refused(tmp_path: Path) -> None:
     pdf = {"type": "resource", "resource": {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "%%%"}}
     async with (

@@ -28,6 +28,7 @@ from treadle.acp.shapes import (
     ClientCapabilities,
     ListAnswer,
     ListRequest,
+    LogoutRequest,
     ModeRequest,
     OpenRequest,
     OptionRequest,
@@ -43,6 +44,7 @@ from treadle.app.config.settings import load_settings
 from treadle.app.history.forking import fork_session
 from treadle.app.history.session_keeping import delete_session, find_session
 from treadle.app.models.choosing import Models
+from treadle.app.models.login import remove_key, winning_origin
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.escape import printable
 from treadle.app.report import write_log
@@ -65,6 +67,7 @@ class EditorAgent:
         self._tasks: set[asyncio.Task[None]] = set()
         self._methods: dict[str, tuple[type[Any], Callable[[Any], Awaitable[object]]]] = {
             "authenticate": (AuthenticateRequest, self._authenticate),
+            "logout": (LogoutRequest, self._logout),
             "session/new": (OpenRequest, self._new),
             "session/load": (OpenRequest, self._load),
             "session/resume": (OpenRequest, self._resume),
@@ -133,6 +136,20 @@ class EditorAgent:
         if wanted.method_id != "login":
             raise RpcError(INVALID_PARAMS, f"There is no way to sign in by the name {printable(wanted.method_id)}.")
         Models(load_settings(self._flags)).choose()  # says what is missing
+        return {}
+
+    async def _logout(self, _: LogoutRequest) -> object:
+        """Forget the stored key of the provider that a session would begin with; open sessions go on with it."""
+        settings = load_settings(self._flags)
+        try:
+            provider = Models(settings).choose().spec.ref.partition("/")[0]
+        except ConfigError:
+            return {}  # there is nobody to sign out
+        await asyncio.to_thread(remove_key, settings, provider)
+        if origin := winning_origin(settings, provider):
+            raise RpcError(
+                INVALID_PARAMS, f"The key of {provider} comes from {origin}, not from Treadle. Remove it there."
+            )
         return {}
 
     async def _new(self, wanted: OpenRequest) -> AnsweredRequest:

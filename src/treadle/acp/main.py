@@ -34,6 +34,7 @@ _CAPABILITIES: dict[str, Any] = {
         "resume": {},
         "close": {},
     },
+    "auth": {"logout": {}},
     "_meta": {"steering": {"supported": True}},
 }
 
