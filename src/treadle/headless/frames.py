@@ -127,14 +127,15 @@ class FrameMaker:
             yield self.frame("stream_event", event=event, parent_tool_use_id=None)
 
     def _message(self, message: Message, usage: Usage) -> Iterator[Frame]:
-        content = list(self._blocks(message))
+        blocks = list(self._blocks(message))
+        content = [block for block, _ in blocks]
         calls = [block for block in message.content if isinstance(block, ToolUse)]
         self._said.update(block.id for block in calls)
         stop = "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
         message_id = f"msg_{uuid.uuid4().hex}"
         if self._partial is not None:
             message_id = self._partial.id
-            yield from self._events(self._partial.rest(content))
+            yield from self._events(self._partial.rest(blocks))
         if content:
             yield self._entry(self._assistant(message_id, content, stop, usage), 0)
         if self._partial is not None:
@@ -160,15 +161,16 @@ class FrameMaker:
         }
         return self.frame("assistant", message=said, parent_tool_use_id=None)
 
-    def _blocks(self, message: Message) -> Iterator[Frame]:
+    def _blocks(self, message: Message) -> Iterator[tuple[Frame, bool]]:
+        """Give the blocks of a message, and whether each is text that may have been streamed as it is."""
         for block in message.content:
             match block:
                 case Text(text=text) if text.strip():
-                    yield {"type": "text", "text": text}
+                    yield {"type": "text", "text": text}, True
                 case Thinking(text=text, signature=signature) if signature:
-                    yield {"type": "thinking", "thinking": text, "signature": signature}
+                    yield {"type": "thinking", "thinking": text, "signature": signature}, True
                 case ToolUse(id=call_id, name=name, arguments=arguments):
-                    yield from self._call(call_id, name, arguments)
+                    yield from ((block, False) for block in self._call(call_id, name, arguments))
                 case _:
                     pass
 
