@@ -178,8 +178,8 @@ class McpHub:
         """Turn a server on or off for this session, and wait until that is done. Raises `ToolError`."""
         plan = next((plan for plan in self.plans if name in (plan.server.name, plan.slug)), None)
         if plan is None or plan.problem:
-            why = "there is none" if plan is None else plan.problem
-            raise ToolError(f"The MCP server {visible(name)} cannot be turned on or off: {why}.", invalid=True)
+            why = "there is none of this name" if plan is None else plan.problem
+            raise ToolError(f"The MCP server {visible(name)} is not usable: {why}. Correct that, or use another one.")
 
         async def turned() -> None:
             connection = self._connections.get(plan.slug) or (self._connect(plan) if on else None)
