@@ -36,7 +36,7 @@ demo: $(VENV)/.run ## Set everything up and run the demo
 test: $(VENV)/.dev ## Set everything up and run the tests
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants (ARGS="--seed N PART ..."), 10,000 typings
+soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces (ARGS="--seed N PART ..."), 10,000 typings
 	@$(BIN)/python -m tests.rehearsal.soak $(ARGS)
 	@$(if $(ARGS),true,$(BIN)/python -m pytest -n $(JOBS) -m soak)
 

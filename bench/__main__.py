@@ -21,6 +21,7 @@ NAMES = (
     "checkpoints",
     "editor",
     "servers",
+    "web",
 )
 
 

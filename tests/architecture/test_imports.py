@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
 SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
+PAGE = ("treadle.web", "starlette", "uvicorn", "jinja2", "markdown_it", "segno")
 LIBRARIES = (
     "httpx2",
     "anthropic",
@@ -31,7 +32,7 @@ LIBRARIES = (
 )
 SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
 WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy", "treadle.editing", "treadle.parsing")
-LATE = (*SURFACES, *LIBRARIES, *SETTINGS, *WHILE_WORKING)
+LATE = (*SURFACES, *PAGE, *LIBRARIES, *SETTINGS, *WHILE_WORKING)
 """What the first request needs nothing of; a name stands for what is below it, too."""
 
 
@@ -77,7 +78,7 @@ def test_the_first_paint_needs_neither_the_painter_nor_the_edit_engine() -> None
     code = "import sys, treadle.app.compose, treadle.tui.main; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = frozenset(ended.stdout.split())
-    late = ("rich", "pygments", "rapidfuzz", "treadle.editing", "treadle.policy.shell", *LIBRARIES)
+    late = ("rich", "pygments", "rapidfuzz", "treadle.editing", "treadle.policy.shell", *PAGE, *LIBRARIES)
     assert sorted(name for name in loaded if any(f"{name}.".startswith(f"{one}.") for one in late)) == []
     assert built_by_a_decorator(loaded) == []
 

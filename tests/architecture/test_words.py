@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.test_shape import ROOT, SOURCE, modules
+from tests.architecture.test_shape import ROOT, source_modules
 
 SAY_INSTEAD = {
     r"mend(s|ed|ing)?": "fix, correct",
@@ -86,7 +86,7 @@ def is_prose(text: str) -> bool:
 
 def product_texts() -> Iterator[tuple[str, str]]:
     """Each text of the source with its place."""
-    for name, tree in modules(SOURCE):
+    for name, tree in source_modules():
         if name.startswith(DATA):
             continue
         if name.startswith("cli/"):

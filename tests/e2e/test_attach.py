@@ -51,7 +51,9 @@ async def test_joining_says_what_is_wrong(tmp_path: Path) -> None:
     nothing = await program.run("--attach", "--directory", str(tmp_path))
     assert nothing.code == 78
     assert "needs a terminal" in nothing.err
-    task = await program.run("--attach", "-p", "do it")
-    assert "--attach takes no task" in task.err
+    task = await program.run("--attach", "--directory", str(tmp_path), "do it")
+    assert "--attach takes no task for the terminal" in task.err
+    none = await program.run("--attach", "-p", "do it", "--directory", str(tmp_path))
+    assert (none.code, "is open. [session-none]" in none.err) == (1, True)
     async with on_terminal(program, "--attach", "--directory", str(tmp_path)) as terminal:
         await terminal.until_shown("is open.", "treadle --attach ID")

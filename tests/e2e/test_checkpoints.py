@@ -283,6 +283,28 @@ async def test_a_session_goes_on_from_an_earlier_step_in_a_copy_of_the_files_as_
         assert (wrong.code != 0, f"[{code}]" in wrong.err) == (True, True), wrong.err
 
 
+async def test_the_files_of_a_step_without_changes_are_not_those_that_the_user_changed_later(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script(
+        (write("a.txt", "two\n"),),
+        (call("read_file", path="a.txt"),),
+        (write("b.txt", "b\n"),),
+        (write("c.txt", "c\n"),),
+    )
+    async with ScriptedServer(turns) as server:
+        await headless(program, work, server, "Edit.")
+        await headless(program, work, server, "Look.", "--continue")
+        then = tree(work)
+        await headless(program, work, server, "Write.", "--continue")
+        (work / "own.txt").write_text("changed much later\n")
+        await headless(program, work, server, "Write more.", "--continue")
+    (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+    async with ScriptedServer(script(())) as server:
+        flags = ("--model", "anthropic-compatible/other", "--base-url", server.base_url)
+        await program.run("replay", row["id"], "--from", "3", "--into", str(tmp_path / "copy"), *flags, cwd=work)
+    assert tree(tmp_path / "copy") == then
+
+
 async def test_what_the_user_wrote_after_a_kill_right_before_a_change_is_not_the_sessions(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     async with ScriptedServer(script((write("a.txt", "two\n"),))) as server:
@@ -309,7 +331,7 @@ async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_na
         (call("execute_command", command="cat a.txt own.txt; date +%N"), call("read_file", path=str(work / "a.txt"))),
     )
     async with ScriptedServer(script(*steps)) as server:
-        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The first task, see @own.txt.")
         await headless(program, work, server, "The second task.", "--continue")
     (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
     before = tree(work)
@@ -323,6 +345,12 @@ async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_na
     ], again.err
     assert (again.code, tree(work)) == (Exit.FAILED, before)
     assert tree(tmp_path / "work-replay-1") == before
+    log = Store(program.home / "sessions.db")
+    (copied,) = log.sessions(str(tmp_path / "work-replay-1"))
+    prompts = [event.data for event in log.read(copied.id) if isinstance(event.data, Prompt)]
+    log.close()
+    # What was asked then would enclose a file again.
+    assert [(one.content, one.enclosed) for one in prompts] == [((Text(text="Run the recorded calls again."),), ())] * 2
     careful = await program.run("replay", row["id"], "--tools", "live", "--mode", "plan", cwd=work)
     assert (careful.code, "1 the same, 2 different, 1 not run" in careful.out) == (Exit.FAILED, True), careful.out
     assert "write_to_file: not run: Denied: plan mode changes nothing" in careful.out

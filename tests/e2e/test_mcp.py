@@ -76,6 +76,14 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+def system_of(request: Any) -> str:
+    return "\n\n".join(block["text"] for block in request.body["system"])
+
+
+def text_of(request: Any) -> str:
+    return "".join(block.get("text", "") for message in request.body["messages"] for block in message["content"])
+
+
 def offered(requests: Any) -> set[str]:
     return {tool["name"] for tool in requests[0].body["tools"]}
 
@@ -96,6 +104,60 @@ async def test_a_server_that_was_added_is_called_as_the_mode_allows(place: Place
     assert "is 5." in results[1]
     assert ended.code != Exit.DONE
     assert left_of("server-everything") == []
+
+
+async def test_permissions_of_claude_code_for_approved_tools_are_taken_over(tmp_path: Path) -> None:
+    place = Place(tmp_path, HOME=str(tmp_path))
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    said = {"allow": ["mcp__fake__echo", "mcp__gone__x"], "deny": ["mcp__fake__big"]}
+    settings.write_text(json.dumps({"permissions": said}))
+    assert (await place.add()).code == 0
+    taken = await place.program.run("import", "--from", "claude-code", "-C", str(place.folder), "--yes")
+    assert "as approved now: mcp__fake__echo" in taken.out
+    assert "no such tool is approved here" in taken.out
+    _, results, _ = await place.work(calls("mcp__fake__echo"), mode="ask")
+    assert "echo {}" in results[0]
+    _, results, _ = await place.work(calls("mcp__fake__reads"), mode="ask")
+    assert results[0].startswith("Denied [no-user]")
+    _, results, _ = await place.work(calls("mcp__fake__big"))
+    assert results[0].startswith("Denied: the rule deny-mcp-fake-big-")
+    table = json.loads((place.home / "mcp.json").read_text())
+    table["mcpServers"]["fake"]["args"].append("changed")
+    (place.home / "mcp.json").write_text(json.dumps(table))
+    assert (await place.mcp("tools", "fake", "--approve")).code == 0
+    _, results, _ = await place.work(calls("mcp__fake__echo"), mode="ask")
+    assert results[0].startswith("Denied [no-user]: a tool of an MCP server")
+
+
+@needs_node
+async def test_what_an_approved_server_says_of_its_use_is_sent_once_with_the_prompt(place: Place) -> None:
+    server = peer("everything")
+    place.configure(every={"command": server.command, "args": list(server.args)})
+    heading = "# MCP server every\n\nWhat the server says about the use of its tools and resources:"
+    _, _, requests = await place.work()
+    assert heading not in system_of(requests[0])
+    shown = (await place.mcp("tools", "every", "--approve")).out
+    assert "Instructions for the model  [new]\n  # Everything Server" in shown
+    for flags in ((), ("--tool-protocol", "xml")):
+        _, _, requests = await place.work(calls("list_files", path="."), flags=flags)
+        assert [system_of(one).count(heading) for one in requests] == [1, 1]
+        assert requests[0].body["system"] == requests[1].body["system"]
+        assert system_of(requests[0]).count('<untrusted_content from="MCP server every">\n# Everything Server') == 1
+        assert "# Everything Server" not in json.dumps(requests[1].body["messages"])
+
+
+@needs_node
+async def test_a_resource_that_changed_after_it_was_read_is_told_with_the_next_step(place: Place) -> None:
+    server = peer("everything")
+    assert (await place.mcp("add", "every", "--", server.command, *server.args)).code == 0
+    uri = "demo://resource/dynamic/text/1"
+    read = calls("access_mcp_resource", server_name="every", uri=uri)
+    change, wait = calls("mcp__every__toggle-subscriber-updates"), calls("execute_command", command="sleep 1")
+    _, results, requests = await place.work(read, change, wait, wait)
+    assert "Resource 1" in results[0]
+    note = f"<note>\nMCP servers: the resource {uri} of every changed since it was read.\n</note>"
+    assert [text_of(one).count(note) for one in requests][-1] == 1
 
 
 async def test_nothing_is_added_that_cannot_be_connected_to(place: Place) -> None:
@@ -134,6 +196,48 @@ async def test_a_changed_tool_is_left_out_until_it_is_approved(place: Place) -> 
     assert (await place.mcp("tools", "fake", "--approve")).out.endswith("Approved 5 tools as they are now.\n")
     _, results, _ = await place.work(calls("mcp__fake__echo"))
     assert "echo {}" in results[0]
+
+
+async def test_only_what_was_shown_is_approved(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.configure(fake={"command": sys.executable, "args": [str(FAKE), "changes"], "env": {"FAKE_STATE": "state"}})
+    place.trust()
+    shown = await place.mcp("tools", "fake", "--approve")
+    assert ("A tool." in shown.out, "Approved 5 tools" in shown.out) == (True, True)
+    assert "  [changed" in (await place.mcp("tools", "fake")).out
+
+
+async def test_names_of_a_server_do_not_steer_the_terminal(place: Place) -> None:
+    added = await place.add("steers")
+    assert ("\x1b" in added.out, "\\x1b[2Jx (not used: it only runs as a task" in added.out) == (False, True)
+
+
+async def test_a_tool_that_is_not_allowed_has_no_other_name(place: Place) -> None:
+    assert (await place.add()).code == 0
+    flags = ("--tool-protocol", "xml", "--disallowed-tools", "mcp__fake__echo")
+    ways = (("fake", "echo"), ("fake", "mcp__fake__echo"), ("other", "mcp__fake__echo"), ("", "mcp__fake__echo"))
+    turns = [calls("use_mcp_tool", server_name=server, tool_name=tool) for server, tool in ways]
+    _, results, _ = await place.work(*turns, flags=flags)
+    assert ["echo {}" in result for result in results] == [False] * 4
+
+
+async def test_lists_of_tools_name_those_of_servers_as_claude_code_does(place: Place) -> None:
+    name = "a-server-with-a-long-name.x"
+    assert (await place.mcp("add", name, "--", sys.executable, str(FAKE))).code == 0
+    claudes, ours = "mcp__a-server-with-a-long-name_x", "mcp__a-server-with-a-l"
+    turns = None
+    for flags, first in (
+        (("--allowed-tools", f"{claudes}__echo"), "allowed"),
+        (("--allowed-tools", f"{claudes}__big"), "asked"),
+        (("--allowed-tools", claudes, "--disallowed-tools", f"{claudes}__echo"), "removed"),
+        (("--disallowed-tools", claudes), "removed"),
+    ):
+        mode = "full" if "--allowed-tools" not in flags else "ask"
+        _, _, requests = await place.work(mode=mode)
+        turns = turns or next(tool for tool in offered(requests) if tool.startswith(ours) and tool.endswith("__echo"))
+        _, results, requests = await place.work(calls(turns), mode=mode, flags=flags)
+        said = "removed" if turns not in offered(requests) else "allowed" if "echo {}" in results[0] else "asked"
+        assert (flags, said) == (flags, first)
 
 
 async def test_the_first_use_of_a_tool_asks_in_the_widest_mode(place: Place) -> None:

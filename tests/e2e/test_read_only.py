@@ -87,6 +87,8 @@ async def test_what_was_logged_can_be_read_and_nothing_is_written(tmp_path: Path
             ("fork", session),
             ("-p", "On.", "--continue", *flags),
             ("-p", "New.", *flags),
+            ("--bg", "On.", "--continue", *flags),
+            ("--bg", "New.", *flags),
         )
         for words in writing:
             refused = await run(program, work, *words)

@@ -105,9 +105,10 @@ async def test_a_session_is_chosen_from_a_list_and_then_another_one_in_its_place
             await terminal.until_shown(f"Go on with: treadle --resume {first['id']}", "› Test the discount.")
             await terminal.until_shown("? for keys")
             async with on_terminal(program, "--resume", *model(server)) as other:
-                await other.until_shown("❯ now  Test the discount.", "This session is open in another program.")
+                await other.until_shown("❯ now  Test the discount.   open")
                 other.type(ENTER)
-                other.type(ESCAPE)
+                await other.until_shown("Attached as terminal 2", "› Test the discount.", "? for keys")
+                other.type(CTRL_D)
                 assert await other.ended() == Exit.DONE
             terminal.type(CTRL_D)
             assert await terminal.ended() == Exit.DONE

@@ -10,6 +10,7 @@ from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
 from treadle.engine.core.history import read_past
 from treadle.engine.ports import Asked, HookDecision, HookWord, Output, PersonReply, Prepared, ask_person
+from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, SetPresence, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import (
@@ -72,6 +73,13 @@ async def nothing(output: Output) -> CallResult:
     return result_text(Outcome.OK, "")
 
 
+class Broken(FakeTool):
+    """Cannot be prepared."""
+
+    async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        raise ToolError("There is no such file.")
+
+
 ECHO = Echo("echo", nothing)
 
 
@@ -83,10 +91,10 @@ def critical(*_: object) -> Decision:
     return wary(risk=Risk.CRITICAL)
 
 
-async def told_of(said: Said, log: FakeLog, **others: Any) -> str:
+async def told_of(said: Said, log: FakeLog, tool: FakeTool = ECHO, **others: Any) -> str:
     """Let the model call the tool once; gives what it reads of it."""
     provider = Replies(calls("echo", word="own"), DONE)
-    made = ports(provider, ECHO, log=log, hooks=said, **others)
+    made = ports(provider, tool, log=log, hooks=said, **others)
     async with working(made, log, STARTED, SetPresence(user_present=False)) as run:
         await run.prompt()
         past = read_past(log.events)
@@ -103,6 +111,15 @@ async def test_a_hook_denies_a_call_and_the_model_reads_why() -> None:
     assert [(one.rule, one.text, one.source) for one in judged.decision.reasons] == [
         ("hook", "not on Fridays", "~/hooks.toml")
     ]
+    assert judged.preview == Preview(title="echo")
+
+
+async def test_a_call_that_a_hook_denies_and_that_cannot_be_prepared_is_shown_with_its_arguments() -> None:
+    said = Said(before_call=HookWord(decision=HookDecision.DENY, reason="not on Fridays"))
+    log = FakeLog()
+    assert "not on Fridays" in await told_of(said, log, tool=Broken("echo", nothing))
+    (judged,) = [event.data for event in log.events if isinstance(event.data, CallJudged)]
+    assert judged.preview == Preview(title="Call echo", text='{"word":"own"}')
 
 
 async def test_a_call_runs_with_what_a_hook_makes_of_it_and_the_model_is_told() -> None:
@@ -114,6 +131,31 @@ async def test_a_call_runs_with_what_a_hook_makes_of_it_and_the_model_is_told() 
     assert "ran with {'word': 'other'}" in read
     for words in ("A hook changed this call", "[Hook] house rule 7", "[Hook] formatted"):
         assert words in read
+
+
+async def test_a_yes_to_another_call_in_the_users_place_is_a_yes_to_that_one() -> None:
+    said = Said(permission=HookWord(decision=HookDecision.ALLOW, arguments={"word": "other"}))
+    read = await told_of(said, FakeLog(), judge=wary)
+    assert "ran with {'word': 'other'}" in read
+    assert "A hook changed this call" in read
+
+
+async def test_another_call_that_is_worse_is_not_allowed_in_the_users_place() -> None:
+    def judge(spec: object, arguments: Mapping[str, Any], *_: object) -> Decision:
+        return critical() if arguments == {"word": "other"} else wary()
+
+    said = Said(permission=HookWord(decision=HookDecision.ALLOW, arguments={"word": "other"}))
+    assert "ran with" not in await told_of(said, FakeLog(), judge=judge)
+
+
+async def test_a_hook_that_answers_in_the_users_place_can_end_the_turn() -> None:
+    provider, log = Replies(calls("echo", word="own"), DONE), FakeLog()
+    said = Said(permission=HookWord(decision=HookDecision.DENY, stop="enough for today"))
+    made = ports(provider, ECHO, log=log, hooks=said, judge=wary)
+    async with working(made, log, STARTED, SetPresence(user_present=True)) as run:
+        await run.prompt()
+    assert len(provider.requests) == 1
+    assert [event.source.kind for event in log.events if isinstance(event.data, Interrupt)] == ["hook"]
 
 
 async def test_what_a_call_brought_can_be_replaced() -> None:

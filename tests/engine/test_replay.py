@@ -19,11 +19,8 @@ from treadle.protocol.sealed import Sealed
 from treadle.protocol.stored import StoredEvent
 from treadle.store.tape import chained
 
-SAME = {"2-compaction": "compacted"}
-"""The golden logs of this schema that do not come out the same, and the event where: the rule has changed since."""
 LOGS = golden_logs()
-NEW = [log for log in LOGS if log.version == "2"]
-CORPUS = [log for log in NEW if str(log) not in SAME]
+CORPUS = [log for log in LOGS if log.version == "2"]
 
 
 @cache
@@ -52,28 +49,11 @@ def recorded(log: Golden) -> tuple[list[StoredEvent], list[bytes]]:
     return rows, list(chained(log.id, iter(rows)))
 
 
-@pytest.mark.parametrize("log", NEW, ids=str)
-def test_a_golden_log_is_rebuilt_byte_for_byte_or_the_first_difference_is_named(log: Golden) -> None:
+@pytest.mark.parametrize("log", LOGS, ids=str)
+def test_a_golden_log_of_any_version_is_rebuilt_byte_for_byte(log: Golden) -> None:
     rows, chains = recorded(log)
     report = replayed(log.id, rows, chains)
-    if str(log) not in SAME:
-        assert (report.difference, report.events, report.chain) == (None, len(rows), chains[-1].hex())
-        return
-    assert report.difference is not None
-    assert report.difference.type == SAME[str(log)]
-    assert "by a Treadle with other rules" in report.difference.why
-
-
-@pytest.mark.parametrize("log", [log for log in LOGS if log.version == "0.1.0"], ids=str)
-def test_a_log_of_an_older_schema_is_replayed_as_far_as_its_rules_go(log: Golden) -> None:
-    rows, chains = recorded(log)
-    report = replayed(log.id, rows, chains)
-    assert (report.difference is None) == (log.name.startswith("ends_") or log.name in ("interrupts", "xml"))
-    if report.difference is not None:
-        assert report.difference.why == "It was written in schema 1, by a Treadle with other words and rules."
-        assert report.difference.seq > 4
-    else:
-        assert report.chain == chains[-1].hex()
+    assert (report.difference, report.chain) == (None, chains[-1].hex())
 
 
 def changed(row: StoredEvent, at: int, byte: int) -> StoredEvent:

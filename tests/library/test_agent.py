@@ -9,14 +9,22 @@ import pytest
 
 from tests.e2e.running import PATIENCE, log_of
 from treadle import Treadle
-from treadle.library import Answer, OptionKind, Question, QuestionKind
+from treadle.library import Answer, OptionKind, Question, QuestionKind, TaskRun
 from treadle.library.approving import answer_of
 from treadle.library.results import TaskResult
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, SessionStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelRequest, ReplyStop, StreamEvent, StreamStop, StreamText
-from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TextDelta, TurnEnded, TurnStop
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    Notification,
+    QuestionAsked,
+    TextDelta,
+    TurnEnded,
+    TurnStop,
+)
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import MakeCall, SayText, Turn, Wait
@@ -132,6 +140,11 @@ FORM = Question(
 )
 
 
+ONE_FIELD = Question(
+    id="q", kind=QuestionKind.ELICITATION, text="Who?", form={"properties": {"name": {"type": "string"}}}
+)
+
+
 def _filled(**values: object) -> Answer:
     return Answer(question_id="q", option=OptionKind.ALLOW_ONCE, arguments=values)
 
@@ -152,6 +165,8 @@ def _filled(**values: object) -> Answer:
         (FORM, {"name": "Ann"}, _filled(name="Ann")),
         (FORM, False, Answer(question_id="q", option=OptionKind.REJECT_ONCE)),
         (_question(QuestionKind.ELICITATION), True, _filled()),
+        (ONE_FIELD, OptionKind.REJECT_ONCE, Answer(question_id="q", option=OptionKind.REJECT_ONCE)),
+        (ONE_FIELD, OptionKind.ALLOW_ONCE, _filled()),
         (_question(QuestionKind.BUDGET), True, Answer(question_id="q", option=OptionKind.ALLOW_ONCE)),
         (
             _question(QuestionKind.PERMISSION),
@@ -171,7 +186,7 @@ def test_what_is_said_becomes_an_answer_that_fits_the_question(
     assert answer_of(question, said) == answer
 
 
-@pytest.mark.parametrize("said", [True, {}, "", "age=7", {"age": 7}])
+@pytest.mark.parametrize("said", [True, OptionKind.ALLOW_ONCE, {}, "", "age=7", {"age": 7}])
 def test_a_form_that_is_not_filled_in_is_an_error(said: object) -> None:
     with pytest.raises(ValueError, match=r"Sign in Missing: name\."):
         answer_of(FORM, said)
@@ -207,6 +222,17 @@ async def test_each_task_gets_the_answer_of_its_own_turn(folder: Path, home: Pat
     assert [result.text for result in results] == [f"answer {number}" for number in range(5)]
     prompts = [event for event in log_of(home) if isinstance(event.data, Prompt)]
     assert [event.source.name for event in prompts] == [f"library:main {number}" for number in range(1, 6)]
+
+
+async def test_a_task_that_is_awaited_twice_and_followed_is_sent_once(folder: Path, home: Path) -> None:
+    async def follow(run: TaskRun) -> Notification:
+        return [notification async for notification in run][-1]
+
+    async with Treadle(folder, model=scripted_model([Wait(seconds=0.05), "one"], "two")) as t:
+        run = t.run("Say something.")
+        ends = tuple(await asyncio.gather(run._finish(), follow(run), run._finish()))
+    assert ends == (run.result, TurnEnded(outcome=run.result.outcome), run.result)
+    assert len([event for event in log_of(home) if isinstance(event.data, Prompt)]) == 1
 
 
 async def test_words_steer_a_task_and_get_the_end_of_its_turn(folder: Path) -> None:

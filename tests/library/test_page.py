@@ -98,8 +98,8 @@ def test_the_examples_are_typed(tmp_path: Path) -> None:
     for file, text in zip(files, EXAMPLES[1:], strict=False):
         file.write_text(text)
     ended = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"), "--strict", *map(str, files)],
-        cwd=tmp_path,
+        [sys.executable, "-m", "mypy", *map(str, files)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

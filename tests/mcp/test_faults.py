@@ -1,14 +1,22 @@
 """Servers that misbehave: each fault has its end, in bounded time and space, and the others never notice."""
 
 import asyncio
+import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import mcp_types as types
 import pytest
 
 from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
+from treadle.engine.ports import Asked, PersonReply
+from treadle.mcp.callbacks import Callbacks
 from treadle.mcp.framing import Frames, TooLong
-from treadle.mcp.states import PinState, ServerState
+from treadle.mcp.program import ProgramStart
+from treadle.mcp.states import PinState, ServerPlan, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Origin, Outcome, Risk
@@ -21,6 +29,122 @@ async def test_a_server_that_does_not_start_is_marked_failed_with_the_reason(tmp
         assert "/no/such/program: No such file or directory" in gone.why
         assert text_of(await call(hub, "mcp__fake__echo", n=1)) == "echo {'n': 1}"
     assert "gone is not connected" in told(tmp_path)
+
+
+async def test_a_command_that_no_system_takes_stops_no_other_server(tmp_path: Path) -> None:
+    wrong = McpServer(name="wrong", command="sh", args=("a\0b",))
+
+    def nothing() -> ProgramStart:
+        raise NotADirectoryError(20, "Not a directory", "/proc/x")
+
+    nowhere = plan_of(fake(name="nowhere"), tmp_path, program=nothing)
+    async with hub_of(tmp_path, wrong, nowhere, fake()) as hub:
+        states = [one.state for one in hub.health()]
+        assert states == [ServerState.FAILED, ServerState.FAILED, ServerState.CONNECTED]
+        assert "/proc/x" in hub.health()[1].why
+
+
+async def test_without_the_sdk_all_servers_have_failed_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "treadle.mcp.connection", None)
+    async with hub_of(tmp_path, fake(), fake(name="other")) as hub:
+        assert [one.state for one in hub.health()] == [ServerState.FAILED] * 2
+        assert hub.health()[0].why.startswith("the extra 'mcp' cannot be loaded: ")
+        with pytest.raises(ToolError, match="cannot be used: the extra"):
+            await hub.request("fake", lambda _: asyncio.sleep(0))
+    assert "MCP servers are not used: the extra 'mcp' cannot be loaded" in told(tmp_path)
+
+
+async def test_a_form_or_an_address_beyond_its_bound_is_not_shown(tmp_path: Path) -> None:
+    asked: list[Asked] = []
+
+    async def ask(plan: ServerPlan, one: Asked) -> PersonReply:
+        asked.append(one)
+        return PersonReply(accepted=True)
+
+    host: Any = SimpleNamespace(ask=ask)
+    callbacks = Callbacks(plan_of(fake(), tmp_path), host, nullcontext)
+    wide = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(9_000)}}
+    form = types.ElicitRequestFormParams(message="Fill in.", requested_schema=wide)
+    url = types.ElicitRequestURLParams(message="Go.", url=f"https://a.example/{'x' * 5_000}", elicitation_id="1")
+    for params in (form, url):
+        assert (await callbacks.elicit(None, params)).action == "cancel"
+    assert asked == []
+
+
+async def test_an_error_code_of_a_server_is_not_taken_for_its_end(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("refuses")) as hub:
+        refused = await call(hub, "mcp__fake__refuse")
+        assert (refused.outcome, refused.origin) == (Outcome.FAILED, Origin.SERVER)
+        assert text_of(refused) == "Too many requests."
+        assert hub.health()[0].restarts == 0
+
+
+async def test_a_server_that_is_back_is_told_so_when_it_is(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake()) as hub:
+        with pytest.raises(ToolError, match="ended during this call"):
+            await call(hub, "mcp__fake__die")
+        await until(lambda: "again" in told(tmp_path))
+        assert told(tmp_path).startswith("The MCP server fake ended (")
+        assert "Connecting again." in told(tmp_path)
+        await until(lambda: hub.health()[0].state is ServerState.CONNECTED)
+        await until(lambda: told(tmp_path).endswith("The MCP server fake is connected again.\n"))
+
+
+async def test_what_a_server_asks_while_nothing_runs_is_told_once(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("asks")) as hub:
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+        await until(lambda: "asked something" in told(tmp_path))
+    assert told(tmp_path).count("asked something while none of its tools ran") == 1
+
+
+async def test_what_was_approved_applies_to_the_session_where_it_cannot_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "pins").write_text("a file where the folder should be")
+    async with hub_of(tmp_path, fake(), plan_of(fake(name="own"), tmp_path, vouched=False)) as hub:
+        assert [one.state for one in hub.health()] == [ServerState.CONNECTED] * 2
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+        assert text_of(await call(hub, "mcp__own__echo")) == "echo {}"
+        assert hub.tools()["mcp__own__echo"].pinned is PinState.APPROVED
+    assert "cannot be saved" in told(tmp_path)
+
+
+async def test_the_words_of_a_server_are_told_and_logged_without_secrets(tmp_path: Path) -> None:
+    server = fake("logs", "asks")
+    server = McpServer(name="fake", command=server.command, args=server.args, env={"FAKE_TOKEN": "swordfish-1"})
+    async with hub_of(tmp_path, server, redact=lambda text: text.replace("swordfish-1", "[hidden]")) as hub:
+        await call(hub, "mcp__fake__echo")
+        await until(lambda: "asked something" in told(tmp_path))
+    log = (tmp_path / "log" / "fake").read_text()
+    assert ("the token is [hidden]" in log, "swordfish" in log + told(tmp_path)) == (True, False)
+
+
+async def test_a_server_that_keeps_changing_a_tool_is_told_of_a_few_times(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("restless")) as hub:
+        await call(hub, "mcp__fake__echo")
+        await until(lambda: hub.table.changes > 12)
+    assert told(tmp_path).count("changed its tool echo") == 3
+
+
+async def test_a_server_is_connected_to_anew_when_the_person_wants_that(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake()) as hub:
+        hub.reconnect("fake")
+        await until(lambda: hub.health()[0].restarts == 1 and hub.health()[0].state is ServerState.CONNECTED)
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+
+
+async def test_a_server_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> None:
+    plan = plan_of(fake(name="unset"), tmp_path, problem="the variable A is not set")
+    async with hub_of(tmp_path, plan, fake(name="off", enabled=False), fake()) as hub:
+        for name, why in (
+            ("unset", "The MCP server unset cannot be used: the variable A is not set. Continue without it."),
+            ("off", "The MCP server off cannot be used: it is disabled. Continue without it."),
+            ("none", "There is no MCP server 'none'. Use one of: unset, off, fake."),
+        ):
+            with pytest.raises(ToolError) as raised:
+                hub.reconnect(name)
+            assert raised.value.text == why
 
 
 async def test_a_server_that_never_answers_has_a_time_limit_and_delays_nobody(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import json
 import subprocess
 import threading
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,6 +35,8 @@ class Web:
         self.granted: set[str] = set()
 
     signs_in = False
+    packs = False
+    hangs: threading.Event | None = None
     refreshes = 0
 
     def signing_in(self, path: str, base: str) -> dict[str, Any] | None:
@@ -81,6 +85,12 @@ class Web:
                 return 202, None
 
 
+def packed(size: int) -> bytes:
+    """So many MiB, once they are unpacked."""
+    packer = zlib.compressobj(wbits=31)
+    return b"".join([*(packer.compress(b" " * 65_536) for _ in range(size * 16)), packer.flush()])
+
+
 @contextmanager
 def served(web: Web) -> Iterator[str]:
     """Serve it; gives its address."""
@@ -99,6 +109,8 @@ def served(web: Web) -> Iterator[str]:
                 self._send(200, json.dumps(found).encode())
 
         def do_DELETE(self) -> None:
+            if web.hangs is not None:
+                web.hangs.wait(30)
             self._send(200, b"", "text/plain")
 
         def do_POST(self) -> None:
@@ -124,14 +136,18 @@ def served(web: Web) -> Iterator[str]:
                 if result is None
                 else json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
             )
-            if web.events and message["method"] == "tools/call":
+            if web.packs and message["method"] == "tools/call":
+                self._send(status, packed(64), encoding="gzip")
+            elif web.events and message["method"] == "tools/call":
                 self._send(status, b"event: message\ndata: " + body + b"\n\n", "text/event-stream")
             else:
                 self._send(status, body)
 
-        def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        def _send(self, status: int, body: bytes, kind: str = "application/json", encoding: str = "") -> None:
             self.send_response(status)
             self.send_header("content-type", kind)
+            if encoding:
+                self.send_header("content-encoding", encoding)
             self.send_header("content-length", str(len(body)))
             self.send_header("mcp-session-id", f"session-{web.begun}")
             self.end_headers()
@@ -184,6 +200,19 @@ async def test_an_answer_beyond_the_bound_fails_the_call_and_the_server_stays_us
             assert isinstance(ended, ToolError) or getattr(ended, "outcome", None) is Outcome.FAILED
             web.size = 3
             assert text_of(await call(hub, "mcp__web__read")) == "xxx"
+
+
+async def test_a_server_that_hangs_at_the_end_keeps_nobody_and_says_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    web = Web()
+    web.hangs = threading.Event()
+    with served(web) as url:
+        async with hub_of(tmp_path, at(url)) as hub:
+            assert hub.health()[0].state is ServerState.CONNECTED
+        assert hub.health()[0].state is ServerState.CLOSED
+        web.hangs.set()
+    assert capfd.readouterr().err == ""
 
 
 async def test_headers_are_sent_and_a_refusal_is_told(tmp_path: Path) -> None:
@@ -249,3 +278,19 @@ async def test_signing_in_comes_back_by_itself_or_is_pasted_and_lasts(tmp_path: 
         kept.write_text(json.dumps(table))
         assert (await program.run("mcp", "test", "web", cwd=tmp_path)).code == 0
         assert web.refreshes == 1
+        assert (await program.run("mcp", "remove", "web", cwd=tmp_path)).code == 0
+        assert json.loads(kept.read_text())["keys"] == {}
+
+
+async def test_an_answer_that_grows_when_it_is_unpacked_is_not_read(tmp_path: Path) -> None:
+    web = Web()
+    web.packs = True
+    with served(web) as url:
+        async with hub_of(tmp_path, at(url, call_seconds=20)) as hub:
+            tracemalloc.start()
+            (ended,) = await asyncio.gather(call(hub, "mcp__web__read"), return_exceptions=True)
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert isinstance(ended, ToolError) or getattr(ended, "outcome", None) is Outcome.FAILED
+            assert most < 8 * 1024 * 1024
+        assert {found["Accept-Encoding"] for found in web.headers} == {"identity"}

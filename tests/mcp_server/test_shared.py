@@ -1,6 +1,7 @@
 """A real terminal and an MCP client on one session."""
 
 import pytest
+from mcp_types import ElicitResult
 
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
@@ -26,7 +27,7 @@ SCRIPT = Script(
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_terminal_and_a_client_answer_in_turn_and_each_gets_its_own_answer(place: Place, era: str) -> None:
     program = Program(place.home)
-    person = Person([accept(decision="allow_once", comment="")])
+    person = Person([accept(decision="allow_once", comment=""), ElicitResult(action="cancel")])
     async with ScriptedServer(SCRIPT) as server:
         flags = (*model(server, "anthropic"), "--directory", str(place.folder))
         async with on_terminal(program, *flags, "say hello") as terminal:
@@ -39,7 +40,7 @@ async def test_a_terminal_and_a_client_answer_in_turn_and_each_gets_its_own_answ
                 # The client's user answers the first question, the person at the terminal the second.
                 found = await use(connected, "task_result", task_id=task["task_id"])
                 await terminal.until_shown("Answered by mcp 2 over MCP: yes", "two.txt", "❯ Yes")
-                assert (found["state"], len(person.shown)) == ("needs_answer", 1)
+                assert (found["state"], len(person.shown)) == ("needs_answer", 2)
                 await terminal.confirm()
                 await terminal.until_shown("Both are there.")
                 assert (await until(connected, task, "done"))["answer"] == "Both are there."

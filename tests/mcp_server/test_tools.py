@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from mcp_types import ElicitResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult, InputRequiredResult
 
 from tests.e2e.running import PATIENCE, log_of
 from tests.mcp_server.serving import (
@@ -65,6 +66,37 @@ async def test_a_whole_task_with_an_approval_and_a_question_that_the_clients_use
     assert "Create a.txt (+1 -0)" in told
     answers = [(event.source, event.data.text) for event in log_of(place.home) if isinstance(event.data, Answer)]
     assert answers == [(Source(kind="mcp", id="mcp"), "Use spaces."), (Source(kind="mcp", id="mcp"), "Blue.")]
+
+
+@both
+async def test_all_that_a_task_asks_is_asked_in_one_call_but_never_without_end(place: Place, era: str) -> None:
+    writes = [call("write_to_file", path=f"{number}.txt", content="hello\n") for number in range(6)]
+    place.script(*([one] for write in writes for one in (write, ASK)), [DONE])
+    yes, blue = accept(decision="allow_once", comment=""), accept(answer="Blue.")
+    person = Person([yes, blue] * 6)
+    async with client(place.stdio(), era, person) as connected:
+        task = await use(connected, "start_task", task="Write a.txt.")
+        first = await use(connected, "task_result", task_id=task["task_id"])
+        assert (first["state"], len(person.shown)) == ("needs_answer", 8)
+        second = await use(connected, "task_result", task_id=task["task_id"])
+    assert (second["state"], len(set(person.shown)), person.answers) == ("done", 12, [])
+    assert len(list(place.folder.iterdir())) == 6
+
+
+@one
+async def test_an_answer_is_only_for_the_task_whose_question_was_shown(place: Place, era: str) -> None:
+    async with client(place.stdio(), era, Person([])) as connected:
+        tasks = [await use(connected, "start_task", task="Write a.txt.") for _ in range(2)]
+        session = connected.session
+        arguments = [{"task_id": task["task_id"]} for task in tasks]
+        asked = await session.call_tool("task_result", arguments[0], allow_input_required=True)
+        assert isinstance(asked, InputRequiredResult)
+        (name,) = asked.input_requests or {}
+        responses: Any = {name: accept(decision="allow_once", comment="")}
+        for wanted, state in ((arguments[1], asked.request_state), (arguments[0], f"{asked.request_state}x")):
+            with pytest.raises(MCPError, match="requestState"):
+                await session.call_tool("task_result", wanted, request_state=state, input_responses=responses)
+        assert list(place.folder.iterdir()) == []
 
 
 @both
@@ -138,6 +170,20 @@ async def test_a_folder_is_trusted_once_the_clients_user_said_so(
         trusted,
         decision == "never",
     )
+
+
+@both
+async def test_a_folder_is_asked_about_when_a_session_in_it_is_taken_up_again(place: Place, era: str) -> None:
+    (place.folder / "AGENTS.md").write_text("Be kind.\n")
+    person = Person([accept(decision="not_now"), accept(decision="trust")])
+    async with client(place.stdio(), era, person) as connected:
+        task = await use(connected, "start_task", task="One.")
+        assert task["trusted"] is False
+        name = {"session_id": task["task_id"]}
+        assert (await use(connected, "join_task", **name))["trusted"] is False
+        await use(connected, "close_task", task_id=task["task_id"])
+        assert (await use(connected, "join_task", **name))["trusted"] is True
+    assert ["AGENTS.md" in words for words in person.shown] == [True, True]
 
 
 @one

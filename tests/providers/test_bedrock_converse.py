@@ -4,6 +4,7 @@ import base64
 import json
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -352,3 +353,12 @@ async def test_a_signed_request_reaches_a_server_and_what_it_repeats_of_the_proo
         place = Endpoint(name="bedrock", base_url=url)
         failed = await failure_of(HttpProvider(place, BedrockConverse(place), signer), request())
     assert failed.error.message.endswith("x-amz-security-token:[secret].")
+
+
+def test_the_longer_window_is_asked_for_in_a_field() -> None:
+    converse = BedrockConverse(Endpoint(name="bedrock", base_url="https://h"))
+    for model, beta in ((f"{CLAUDE}:1m", ["context-1m-2025-08-07"]), (CLAUDE, None), ("amazon.nova-pro:1m", None)):
+        call = converse.prepare(msgspec.structs.replace(request(), model=model))
+        fields = json.loads(call.body).get("additionalModelRequestFields", {})
+        assert fields.get("anthropic_beta") == beta
+        assert unquote(call.url).endswith(f"/model/{CLAUDE if beta else model}/converse-stream")

@@ -21,6 +21,7 @@ from tests.rehearsal.plans import WIRES, Plan, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
 from tests.rehearsal.sessions import KEY
+from tests.rehearsal.surfaces import rehearse_surfaces
 from treadle.protocol.notifications import TurnStop
 
 SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
@@ -28,6 +29,7 @@ REPLAYS, INTERRUPTS_REPLAYED = 300, 112
 INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
 MUTANTS = 40
 HISTORIES, KILLS_EACH = 20, 10
+SURFACES, SURFACE_STEPS = 25, 8
 LONG_STEPS, LEAST_KEPT = 2000, 0.95
 
 
@@ -121,6 +123,20 @@ def _histories(seed: int, folder: Path) -> int:
     return len(troubles)
 
 
+def _surfaces(seed: int, folder: Path) -> int:
+    """Browsers, a second server and a terminal on one session, each cut off, suspended or killed at random."""
+    failed, cuts, kills, loads = 0, 0, 0, 0
+    for number in range(SURFACES):
+        home = folder / str(number)
+        os.environ["TREADLE_HOME"] = str(home / "home")
+        found = asyncio.run(rehearse_surfaces(seed + number, home, SURFACE_STEPS))
+        print("\n".join(found.troubles), end="\n" if found.troubles else "")
+        failed += bool(found.troubles)
+        cuts, kills, loads = cuts + found.cuts, kills + found.kills, loads + found.loads
+    print(f"sessions with several surfaces: {SURFACES}, {cuts} cuts, {kills} kills, {loads} loads, {failed} wrong")
+    return failed
+
+
 def _program_interrupts(seed: int, folder: Path) -> int:
     found = asyncio.run(interrupt_programs(seed, PROGRAM_INTERRUPTS, folder))
     return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
@@ -162,6 +178,7 @@ PARTS = {
     "mutants": _mutants,
     "histories": _histories,
     "long": _long,
+    "surfaces": _surfaces,
 }
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 """Naming, archiving and deleting sessions: what stays, what goes, and what happens while one is open elsewhere."""
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.store.sessions import event, fill
 from treadle.protocol.errors import SessionError, StoreError
+from treadle.protocol.events import ENGINE, Event
 from treadle.store import keeping
 from treadle.store.search import search
 from treadle.store.sqlite import Store
@@ -60,6 +63,44 @@ async def test_an_archived_session_reads_as_before_and_goes_on_where_it_was(tmp_
     await store.append("s1", [event("s1", 301)], durable=True)
     assert (len(list(store.read("s1"))), store.verify("s1"), ids(store, archived=True)) == (301, None, [])
     store.close()
+
+
+async def test_a_clock_that_was_set_back_and_forth_makes_no_archive_unreadable(tmp_path: Path) -> None:
+    written = await fill(tmp_path / "db")
+    store = Store(tmp_path / "db")
+    for at in (0, 2**42):
+        keeping.archive(store, ["s1"], at)
+        assert (list(store.read("s1")), store.verify("s1"), store.missing("s1")[0]) == (written["s1"], None, None)
+        await store.acquire("s1")
+        last = written["s1"][-1].seq
+        early = Event(seq=last + 1, at=at, source=ENGINE, data=event("s1", last + 1).data)
+        await store.append("s1", [early], durable=True)
+        await store.release("s1")
+        written["s1"].append(early)
+    keeping.archive(store, ["s1"], 1)
+    assert (list(store.read("s1")), store.verify("s1"), ids(store, archived=True)) == (written["s1"], None, ["s1"])
+    store.close()
+
+
+async def test_two_that_archive_and_take_up_one_session_at_once_lose_nothing(tmp_path: Path) -> None:
+    written = await fill(tmp_path / "db", sessions=1, events=50)
+    one, other = Store(tmp_path / "db"), Store(tmp_path / "db")
+
+    def pack() -> None:
+        for _ in range(30):
+            with suppress(SessionError):
+                keeping.archive(one, ["s0"], 9)
+
+    async def take_up() -> None:
+        for _ in range(30):
+            await other.acquire("s0")
+            assert list(other.read("s0")) == written["s0"]
+            await other.release("s0")
+
+    await asyncio.gather(asyncio.to_thread(pack), take_up())
+    assert (list(one.read("s0")), one.verify("s0")) == (written["s0"], None)
+    one.close()
+    other.close()
 
 
 async def test_an_archive_that_is_damaged_is_said(tmp_path: Path) -> None:

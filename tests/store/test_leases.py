@@ -77,6 +77,18 @@ async def test_the_lease_of_a_killed_process_is_taken_over(store: Store, holder:
     store.close()
 
 
+@pytest.mark.parametrize(("started", "holds"), [("7", False), ("", True), (None, True)])
+async def test_a_number_that_another_process_has_now_holds_nothing(
+    store: Store, holder: subprocess.Popen[bytes], started: str | None, holds: bool
+) -> None:
+    """The holder lives, but was started at another time than the owner of the lease; older versions do not say when."""
+    opening = "1" if started is None else f"{started}-1"
+    owner = f"{socket.gethostname()}:{holder.pid}:{opening}"
+    await store.write(lambda connection: connection.execute("UPDATE leases SET owner = ?", (owner,)))
+    assert store.leased() == (frozenset({"s"}) if holds else frozenset())
+    store.close()
+
+
 async def test_a_lease_that_was_given_back_is_free(path: Path, store: Store) -> None:
     other = Store(path)
     await store.acquire("s")

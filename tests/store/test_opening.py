@@ -1,8 +1,13 @@
 """Databases that were cut or scribbled on: opened all the same, with what is whole, and no foreign error."""
 
+import asyncio
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +16,8 @@ import pytest
 from tests.store.sessions import add, event, fill
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event
-from treadle.store.opening import find_trouble
+from treadle.store.opening import connected_database, find_trouble, is_current
+from treadle.store.schema import migrate
 from treadle.store.sqlite import Store
 
 
@@ -160,3 +166,72 @@ def test_a_folder_in_its_place_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     with pytest.raises(StoreError, match="cannot be opened"):
         Store(tmp_path / "db")
+
+
+def test_a_journal_that_goes_while_a_file_is_opened_is_none(tmp_path: Path) -> None:
+    path, done = tmp_path / "db", threading.Event()
+    Store(path).close()
+
+    def come_and_go() -> None:
+        journal = tmp_path / "db-wal"
+        while not done.is_set():
+            journal.touch()
+            journal.unlink()
+
+    going = threading.Thread(target=come_and_go)
+    going.start()
+    try:
+        found = {find_trouble(path) for _ in range(2_000)}
+    finally:
+        done.set()
+        going.join()
+    assert found == {""}
+
+
+def test_several_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
+    def open_it(path: Path, begin: threading.Barrier) -> None:
+        begin.wait()
+        Store(path).close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(60):
+            begin = threading.Barrier(4)
+            for opened in [pool.submit(open_it, tmp_path / str(number) / "db", begin) for _ in range(4)]:
+                opened.result()
+
+
+async def test_a_second_opening_leaves_the_first_one_its_locks(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    first = Store(path)
+    before = await add(first, "a", 2)
+    Store(path).close()
+    other = "import sys; from treadle.store.sqlite import Store; s = Store(__import__('pathlib').Path(sys.argv[1]))"
+    # Another process that leaves takes the journal with it, unless it sees that this one is still there.
+    subprocess.run([sys.executable, "-c", f"{other}; s.query('SELECT 1'); s.close()", str(path)], check=True)
+    after = await add(first, "b", 2)
+    shown = f"{other}; print(len(list(s.read('a'))), len(list(s.read('b'))))"
+    ended = subprocess.run([sys.executable, "-c", shown, str(path)], check=True, capture_output=True, text=True)
+    assert ended.stdout.split() == [str(len(before)), str(len(after))]
+    first.close()
+
+
+def test_a_new_file_in_which_another_works_already_is_opened(tmp_path: Path) -> None:
+    path, others = tmp_path / "db", list[Store]()
+    connection = connected_database(path)
+
+    async def work() -> None:
+        others.append(Store(path))
+        await fill(path, sessions=1)
+        await others[0].acquire("s0")
+
+    def be_faster(statement: str) -> None:
+        if not others:
+            asyncio.run(work())
+
+    assert not is_current(connection, path)
+    # Its first statement comes after it looked what the file is.
+    connection.set_trace_callback(lambda said: be_faster(said) if "foreign_keys" in said else None)
+    migrate(connection, path)
+    assert is_current(connection, path)
+    connection.close()
+    others[0].close()

@@ -3,6 +3,8 @@
 import asyncio
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,20 @@ from treadle.protocol.usage import Usage
 from treadle.store.keeping import archive
 from treadle.store.search import SearchHit, search, search_archived
 from treadle.store.sqlite import SessionRow, Store
+
+NO_ROOM = """
+import resource, signal, sys
+from pathlib import Path
+from treadle.store.search import search
+from treadle.store.sqlite import Store
+
+store = Store(Path(sys.argv[1]))
+index = Path(sys.argv[1] + "-words")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+index.unlink()
+resource.setrlimit(resource.RLIMIT_FSIZE, (2048, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+print(len(search(store, "walrus")), len(search(store, "migration")), index.stat().st_size < 4096)
+"""
 
 
 def prompt(text: str) -> EventData:
@@ -147,6 +163,33 @@ async def test_an_index_that_is_damaged_is_made_anew_and_the_log_is_not_suspecte
     assert not (tmp_path / "db-suspect").exists()
     assert (tmp_path / "db-words").stat().st_mode & 0o777 == 0o600
     store.close()
+
+
+async def test_an_index_that_was_cut_short_or_cannot_grow_changes_nothing_of_what_is_found(tmp_path: Path) -> None:
+    store = await three(tmp_path / "db")
+    assert len(search(store, "migration")) == 2
+    whole = (tmp_path / "db-words").read_bytes()
+    for size in range(0, len(whole), 1_500):
+        (tmp_path / "db-words").write_bytes(whole[:size])
+        assert (size, len(search(store, "migration"))) == (size, 2)
+    await store.append("a", [Event(seq=4, at=4, source=ENGINE, data=prompt("A walrus."))], durable=False)
+    store.close()
+    with subprocess.Popen([sys.executable, "-c", NO_ROOM, str(tmp_path / "db")], stdout=subprocess.PIPE) as process:
+        assert process.communicate()[0].decode() == "1 2 True\n"
+    store = Store(tmp_path / "db")
+    assert (places(search(store, "walrus")), len(search(store, "migration"))) == ([("a", 4)], 2)
+    store.close()
+
+
+async def test_two_that_search_at_once_find_the_same(tmp_path: Path) -> None:
+    store, other = await three(tmp_path / "db"), Store(tmp_path / "db")
+    for number in range(4, 24):
+        said = [Event(seq=number, at=number, source=ENGINE, data=prompt(f"A walrus, {number}."))]
+        await store.append("a", said, durable=False)
+        found = await asyncio.gather(*(asyncio.to_thread(search, one, "walrus", 99) for one in (store, other)))
+        assert [len(one) for one in found] == [number - 3] * 2
+    store.close()
+    other.close()
 
 
 async def test_damaged_events_are_left_out(path: Path) -> None:

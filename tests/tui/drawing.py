@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
+from treadle.app.presentation.prose import Growing
 from treadle.app.presentation.words import CallName
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelError
@@ -31,7 +32,6 @@ from treadle.tui.items import (
     TurnDone,
 )
 from treadle.tui.lines import Line, line
-from treadle.tui.prose import Growing
 from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import Signs
 from treadle.tui.view import Retry, Spending, View

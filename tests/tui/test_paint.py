@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.tui.drawing import ran, read
+from treadle.app.presentation.prose import Growing
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind
 from treadle.tui.calls import OpenCall
@@ -15,7 +16,6 @@ from treadle.tui.items import (
     ScreenItem,
 )
 from treadle.tui.paint import Painter
-from treadle.tui.prose import Growing
 from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
 from treadle.tui.view import View

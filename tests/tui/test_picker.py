@@ -148,9 +148,27 @@ def test_a_session_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     rows = {row.id: row for row in session_rows(sessions(tmp_path), NOW, folders=False, without="s4")}
     assert {name: row.flaw for name, row in rows.items()} == {
         "s1": "",
-        "s2": "This session is open in another program.",
+        "s2": "",
         "s3": "Its folder is gone: /gone",
     }
+
+
+@pytest.mark.parametrize(
+    ("facts", "shown"),
+    [
+        ({"state": SessionState.DONE}, ""),
+        ({"state": SessionState.STOPPED, "ended": "cancelled"}, "stopped"),
+        ({"state": SessionState.STOPPED, "steps": None}, ""),
+        ({"state": SessionState.WORKING, "open": True}, "working"),
+        ({"state": SessionState.WAITING, "open": True}, "waiting"),
+        ({"state": SessionState.DONE, "open": True}, "open"),
+    ],
+)
+def test_a_session_that_is_not_just_done_says_how_it_is(tmp_path: Path, facts: dict[str, object], shown: str) -> None:
+    session = listed("s1", "Fix it", ago=9, workspace=str(tmp_path), **facts)
+    (row,) = session_rows([session], NOW, folders=False)
+    assert row.columns[2] == shown
+    assert shown in row.search
 
 
 def test_the_lists_have_their_pictures() -> None:

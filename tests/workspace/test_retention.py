@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 from treadle.workspace import retention
 from treadle.workspace.jobs import Job
 from treadle.workspace.owners import owner_of
-from treadle.workspace.retention import read_outputs, remove_old_outputs
+from treadle.workspace.retention import read_outputs, remove_old_outputs, remove_old_outputs_now
 
 _DAY = 24 * 3600
 _NOW = 1_000_000_000.0
@@ -65,3 +66,14 @@ def test_what_a_killed_session_left_running_keeps_its_output(tmp_path: Path) -> 
         process.kill()
     remove_old_outputs(tmp_path, (), now=_NOW + _DAY)
     assert not folder.exists()
+
+
+def test_what_hooks_of_a_killed_session_were_given_goes_with_the_next_one_that_ends(tmp_path: Path) -> None:
+    remove_old_outputs_now(tmp_path, ())
+    for session, hours in (("killed", 2), ("open", 2), ("new", 0)):
+        file = tmp_path / session / "hooks" / "hook-1-in"
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+        os.utime(file, (time.time() - hours * 3600,) * 2)
+    remove_old_outputs_now(tmp_path, {"open"})
+    assert sorted(file.parts[-3] for file in tmp_path.rglob("hook-*")) == ["new", "open"]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +144,41 @@ async def test_while_the_last_word_is_unread_nothing_more_is_said(place: Place) 
         "```",
         "Command 1 has ended. Exit status 0.",
     ]
+
+
+class HoldingBack:
+    """A command that holds back a part of what it printed until it is asked for it."""
+
+    def __init__(self, *held: str) -> None:
+        self.listeners: list[Callable[[str], None]] = []
+        self._held = list(held)
+
+    def when_gone(self, gone: Callable[[], None]) -> None:
+        """It runs on."""
+
+    def flush(self) -> None:
+        """Print one more."""
+        if self._held:
+            self.listeners[0](self._held.pop(0))
+
+
+async def test_what_is_only_printed_when_it_is_asked_for_waits_too(place: Place) -> None:
+    command: Any = HoldingBack("ERROR 1\n", "ERROR 2\n", "ERROR 3\n")
+    said: list[str] = []
+
+    def take(woken: Woken) -> None:
+        said.append(woken.text)
+        watchers.hold(held=True)
+
+    watchers = Watchers(take, lambda: None, place.file)
+    watchers.monitor(1, command, "ERROR")
+    command.listeners[0]("")
+    await asyncio.sleep(0.4)
+    assert len(said) == 1
+    watchers.hold(held=False)
+    await asyncio.sleep(0.4)
+    assert len(said) == 2
+    await watchers.close()
 
 
 async def test_a_timer_wakes_once_with_its_note(place: Place) -> None:

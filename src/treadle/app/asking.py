@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -20,16 +20,17 @@ _ASIDE = "/btw "
 class PromptRun:
     """A prompt on its way: an async iterator over what happens until the turn that it went into ends.
 
-    `outcome` is how that ended, None before. Iterating raises `SessionError` where it never comes to an answer.
+    `outcome` is how that ended, None before; `error` is why it never comes to an answer, and raised by iterating. What
+    happens before somebody iterates is kept only where the run is `followed`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, followed: bool = False) -> None:
         self.id = uuid.uuid4().hex
         self.outcome: TurnOutcome | None = None
+        self.error: TreadleError | None = None
         self.delivered = False
-        self._error: TreadleError | None = None
         self._queued = False
-        self._waiting: asyncio.Queue[Notification | None] = asyncio.Queue()
+        self._feed: asyncio.Queue[Notification | None] | None = asyncio.Queue() if followed else None
         self._ended = asyncio.Event()
         self._begun = asyncio.Event()
 
@@ -44,7 +45,8 @@ class PromptRun:
 
     def hear(self, notification: Notification) -> None:
         """Take what happened."""
-        self._waiting.put_nowait(notification)
+        if self._feed is not None:
+            self._feed.put_nowait(notification)
         match notification:
             case PromptDelivered(prompt_id=self.id):
                 self.delivered = True
@@ -61,8 +63,9 @@ class PromptRun:
 
     def end(self, error: TreadleError | None) -> None:
         """Nothing more comes; `error` says why there is no outcome."""
-        self._error = error
-        self._waiting.put_nowait(None)
+        self.error = error
+        if self._feed is not None:
+            self._feed.put_nowait(None)
         self._begun.set()
         self._ended.set()
 
@@ -75,20 +78,19 @@ class PromptRun:
         await self._ended.wait()
         return self._result()
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Notification:
-        notification = await self._waiting.get()
-        if notification is not None:
-            return notification
-        self._waiting.put_nowait(None)
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        if self._feed is None:
+            self._feed = asyncio.Queue()
+            if self.ended:
+                self._feed.put_nowait(None)
+        while (notification := await self._feed.get()) is not None:
+            yield notification
+        self._feed.put_nowait(None)
         self._result()
-        raise StopAsyncIteration
 
     def _result(self) -> TurnOutcome:
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         assert self.outcome is not None  # noqa: S101 - it ends with one or the other
         return self.outcome
 
@@ -136,7 +138,12 @@ class SessionClient:
                 await self._listening
 
     async def ask(
-        self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE, *, name: str = ""
+        self,
+        content: tuple[UserContent, ...],
+        delivery: Delivery = Delivery.QUEUE,
+        *,
+        name: str = "",
+        followed: bool = False,
     ) -> PromptRun:
         """Send a prompt, as somebody else with `name`; returns when it is in the log.
 
@@ -149,24 +156,29 @@ class SessionClient:
                 why="/btw only works in the terminal and with -p.",
                 fix="Ask without /btw.",
             )
-        run = PromptRun()
+        run = PromptRun(followed=followed)
         self._asked += 1
         source = Source(kind=self.source.kind, id=f"{name or self.source.id} {self._asked}")
         self.session.answer_to(source, run.answered)
         self._runs.append(run)
         prompt = Prompt(id=run.id, content=content, delivery=delivery)
-        posting = asyncio.ensure_future(self.session.post(prompt, source))
+        sending = asyncio.ensure_future(self._send(prompt, source, run))
         try:
-            await asyncio.shield(posting)
+            await asyncio.shield(sending)
         except asyncio.CancelledError:
             # It may be in the log, whoever wanted it.
-            await posting
-            await self.withdraw(run)
+            with suppress(TreadleError):
+                await sending
+                await self.withdraw(run)
             raise
+        return run
+
+    async def _send(self, prompt: Prompt, source: Source, run: PromptRun) -> None:
+        try:
+            await self.session.post(prompt, source)
         except BaseException:
             self._runs = [other for other in self._runs if other is not run]
             raise
-        return run
 
     async def withdraw(self, run: PromptRun) -> None:
         """Stop the turn that a prompt went into, or take the prompt out of the queue; what ended stays as it is."""

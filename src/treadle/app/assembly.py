@@ -35,7 +35,6 @@ from treadle.protocol.events import (
     EventData,
 )
 from treadle.protocol.models import Spent
-from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance, Decision, Standing
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.store.appending import SessionLog
@@ -117,7 +116,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         tools = diagnosed(tools, diagnostics, workspace)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
     left_out = offering(parts.store, specs, NO_SKILLS if skills is None or not skills.for_model else {})
-    joined = joined_servers(parts, tools, redactor, lambda: track.state.choice)
+    joined = joined_servers(parts, tools, redactor, lambda: engine)
     secrets += joined.secrets
     left_out = also_left_out(left_out, joined.left_out)
     prompting = Prompting(
@@ -126,6 +125,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         skills=skills,
         specs={name: tool.spec for name, tool in joined.known.items()},
         window=lambda model: parts.models.spec(model).context_window,
+        of_servers=joined.prompt_parts,
     )
     hooks = _hooks(parts, workspace, track, redactor)
     ports = Ports(
@@ -166,9 +166,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         else None,
     )
 
-    engine = Session(ports if parts.brought.shape is None else parts.brought.shape.applied(ports), track)
-
-    joined.tell, joined.aside = (lambda text: engine.publish(Notice(text=text))), engine.aside
+    engine: Session = Session(ports if parts.brought.shape is None else parts.brought.shape.applied(ports), track)
 
     live: LiveSession = LiveSession(
         session_id=parts.row.id,
@@ -198,6 +196,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         hooks=hooks,
         beside=[] if hooks is None else [hooks.watch],
         servers=joined.servers,
+        wakes=workspace.wakes,
     )
     said = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back, *joined.notices)
     live.notices = (*live.notices, *said)

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 async def attach_session(
-    prefix: str, folder: Path, settings: Settings, *, kind: str = "tui", name: str = ""
+    prefix: str, folder: Path, settings: Settings, *, kind: str = "tui", name: str = "", anew: bool = False
 ) -> RemoteSession:
     """Attach to the session of this id, or beginning of one; without, to the open one of the folder.
 
-    `kind` and `name` say what attaches, for the log. Enter the result to listen. Raises `SessionError` or `StoreError`.
+    `kind` and `name` say what attaches, for the log; `anew` is that of `RemoteSession`. Enter the result to listen.
+    Raises `SessionError` or `StoreError`.
     """
     store = open_store()
     try:
@@ -55,7 +56,17 @@ async def attach_session(
             spool=outputs() / session_id,
             hide=lambda: redactor().stream(),
         ),
+        anew=anew,
     )
+
+
+def is_session_open(session_id: str) -> bool:
+    """Whether a process has this session open now; raises `StoreError`."""
+    store = open_store()
+    try:
+        return session_id in store.leased()
+    finally:
+        store.close()
 
 
 def _open_in(folder: Path, store: Store) -> str:
@@ -75,5 +86,5 @@ def _open_in(folder: Path, store: Store) -> str:
         "session-none",
         f"No session of {folder} is open.",
         why="`treadle sessions --all` marks those that are.",
-        fix="Start one with `treadle`, or name one of another folder: `treadle --attach ID`.",
+        fix="Start one with `treadle` or `treadle --bg TASK`, or name one of another folder: `treadle --attach ID`.",
     )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from treadle.app.foreign_tools import own_tools_of
 from treadle.app.importing.permissions import ImportContext, permission_of
+from treadle.app.importing.server_permissions import tool_globs
 from treadle.app.session.judging import policy_context
 from treadle.app.session.shape import SessionShape
 from treadle.policy.allowances import allowance_of
@@ -47,15 +48,16 @@ def listed_tools(
     """Say what lists of tools mean in the folder `root`. What they allow is never more than "always allow" would."""
     notes: list[str] = []
     allowances: list[Allowance] = []
-    where = _where(root) if any("(" in entry for entry in (*allowed, *disallowed)) else None
+    where = _where(root) if any("(" in entry or _is_server(entry) for entry in (*allowed, *disallowed)) else None
     bare = {entry.removesuffix("(*)") for entry in allowed}
     for entry in allowed:
         if entry in _WIDE:
             notes.append(f"{entry} is not allowed as a whole: {_NARROWER[entry]}")
-        elif where is not None and "(" in entry and not entry.startswith("mcp__"):
+        elif where is not None and ("(" in entry or _is_server(entry)):
             taken = permission_of(entry, Verdict.ALLOW, where)
             allowances += map(allowance_of, taken.rules)
-            notes += [f"{entry}: {taken.note}"] if taken.note and not taken.rules else []
+            # A tool that is not approved here may be one of the caller's own servers, which it vouches for.
+            notes += [f"{entry}: {taken.note}"] if taken.note and not taken.rules and not _is_server(entry) else []
     denied: list[Rule] = []
     removed: set[str] = set()
     for entry in disallowed:
@@ -63,10 +65,10 @@ def listed_tools(
             taken = permission_of(entry, Verdict.DENY, where or _where(root))
             denied += taken.rules
             if not taken.rules:
-                removed.update(_removed(entry.partition("(")[0]))
+                removed.update(_removed(entry.partition("(")[0], where))
                 notes.append(f"{entry}: {taken.note}, so nothing of that tool is offered")
         else:
-            removed.update(_removed(entry.removesuffix("(*)")))
+            removed.update(_removed(entry.removesuffix("(*)"), where))
     shape = SessionShape(
         root=root,
         only=None if only is None else frozenset(own for name in only for own in own_tools_of(name)),
@@ -87,14 +89,23 @@ _NARROWER = {
 }
 
 
-def _removed(name: str) -> Iterator[str]:
-    yield name.removesuffix("__*")
+def _is_server(entry: str) -> bool:
+    return _SERVER_TOOL.fullmatch(entry) is not None
+
+
+def _removed(name: str, where: ImportContext | None) -> Iterator[str]:
+    if where is not None and _is_server(name):
+        yield from tool_globs(name, where.servers)
+    yield name
     yield from own_tools_of(name)
 
 
 def _where(root: Path) -> ImportContext:
     """Give what rules are read in: nothing is allowed there yet, so that each is tried."""
     from treadle.app.compose import tool_specs
+    from treadle.app.security.trusting import session_trust
+    from treadle.app.servers.approved import approved_servers
 
     context = policy_context(str(root), Standing(mode=Mode.ASK), trusted=False, rules=Ruleset())
-    return ImportContext(context, str(root / ".claude"), {spec.name: spec for spec in tool_specs(root)})
+    specs = {spec.name: spec for spec in tool_specs(root)}
+    return ImportContext(context, str(root / ".claude"), specs, approved_servers(session_trust(root)))

@@ -41,6 +41,7 @@ from treadle.workspace.names import logged_path
 
 if TYPE_CHECKING:
     from treadle.app.session.ledger import LedgerRow
+    from treadle.protocol.notifications import Notification
     from treadle.store.reading import Damage
 
 
@@ -337,6 +338,14 @@ def session_log(prefix: str) -> Iterator[tuple[SessionRow, Store]]:
         yield store.find(prefix), store
     finally:
         store.close()
+
+
+def session_past(session_id: str) -> "tuple[SessionRow, tuple[Notification, ...]]":
+    """Give what surfaces were notified of in a session, as far as its log can be read; raises `TreadleError`."""
+    from treadle.context.notified import notifications
+
+    with session_log(session_id) as (row, store):
+        return row, tuple(notifications(store.read(row.id, whole=False)))
 
 
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:

@@ -6,6 +6,7 @@ something has to see each of them.
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -71,6 +72,11 @@ def own_tools_of(name: str) -> tuple[str, ...]:
 def claude_names(names: Iterable[str]) -> tuple[str, ...]:
     """Give the names under which these tools of ours are known there."""
     return tuple(dict.fromkeys(next((other for other, own in _OWN.items() if name in own), name) for name in names))
+
+
+def claude_part(name: str) -> str:
+    """Write the name of a server, or of its tool, as it stands in `mcp__SERVER__TOOL` there."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _own(name: str, given: _Arguments) -> dict[str, Any]:
@@ -224,9 +230,13 @@ def _question(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:  # noqa
 
 
 def _of_server(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:  # noqa: ARG001
+    from treadle.mcp.declaring import slug_of, tool_name
+
     given = arguments.get("arguments") or {}
     read = json.loads(given) if isinstance(given, str) else dict(given)
-    yield ClaudeCall(name=f"mcp__{arguments['server_name']}__{arguments['tool_name']}", input=read)
+    slug, tool = slug_of(arguments["server_name"], {}), arguments["tool_name"]
+    # Both may be named as they are themselves or as the model has them: it is the same call.
+    yield ClaudeCall(name=tool if tool.startswith(f"mcp__{slug}__") else tool_name(slug, tool, {}), input=read)
 
 
 _CALLS: Mapping[str, Callable[[_Arguments, str], Iterator[ClaudeCall]]] = MappingProxyType(

@@ -62,7 +62,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "session-busy": Explanation(
             "The session is open in another process, and two would disturb each other.",
-            "Join it with `treadle --attach ID`, or close it there.",
+            "Join it with `treadle --attach ID`, or stop it with `treadle stop ID`.",
         ),
         "session-not-live": Explanation(
             "Nothing answers where the session should be open: it was closed, or began a moment ago.",
@@ -70,13 +70,26 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "session-silent": Explanation(
             "The process in which the session is open does not answer: it may be suspended, or very busy.",
-            "Resume it with `fg` or `kill -CONT`, or end it, and attach again.",
+            "Resume it with `fg` or `kill -CONT`, or end it, and try again. `treadle stop ID` names the process.",
         ),
         "session-unclear": Explanation(
             "Several sessions of this folder are open, and --attach joins one.", "Name it: `treadle --attach ID`."
         ),
         "attach-task": Explanation(
-            "--attach joins a session that has a task already.", "Type the next task there, or use --resume ID -p TASK."
+            "In the terminal --attach joins a session that has a task already.",
+            "Type the next task there, or wait for its answer with -p TASK --attach ID.",
+        ),
+        "attach-settings": Explanation(
+            "A session that is open elsewhere has the settings that it was opened with.",
+            "Leave the flag out, or use --resume ID when the session is closed.",
+        ),
+        "background-flag": Explanation(
+            "--bg returns before there is an answer, so a flag that is about the answer does not go with it.",
+            "Leave it out, or use -p, which waits for the answer.",
+        ),
+        "background-socket": Explanation(
+            "A session in the background is reached over a socket in the data folder, which cannot be made.",
+            "Check the permissions of that folder and its disk space, or use -p.",
         ),
         "attach-key": Explanation("The key of an open session did not fit, or was missing.", "Attach once more."),
         "attach-version": Explanation(
@@ -183,6 +196,33 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "checkpoint-unknown": Explanation(
             "The session has no checkpoint of this number.", "`treadle checkpoint list` lists them."
         ),
+        "review-gone": Explanation(
+            "A change that was to be taken back is not there: the page shows other files than there are now.",
+            "Load the changes again.",
+        ),
+        "review-text": Explanation(
+            "A change cannot be edited as text: its encoding is not known, or it mixes line ends.",
+            "Edit the file in an editor, or reject the change.",
+        ),
+        "review-others": Explanation(
+            "Only what the session itself changed can be taken back in its review.", "Change the file in an editor."
+        ),
+        "review-encoding": Explanation(
+            "An edited change has characters that the encoding of its file does not have.",
+            "Use other characters, or convert the file first.",
+        ),
+        "review-unwritable": Explanation(
+            "What was decided of changes cannot be saved.", "Check free space and the permissions of the data folder."
+        ),
+        "review-blocked": Explanation(
+            "A file cannot be brought back: something that stays is in its place.",
+            "Reject what is in its place together with it.",
+        ),
+        "restore-silent": Explanation(
+            "The process that has the session open did not say whether the files were restored.",
+            "Look at the timeline of the session, and try again.",
+        ),
+        "event-unknown": Explanation("The session has no event of this number.", "Its timeline lists them."),
         "turn-unknown": Explanation("The session has no turn of this number.", "`treadle show ID` shows its turns."),
         "step-unknown": Explanation("The session has no step of this number.", "`treadle show ID` shows its steps."),
         "entry-unknown": Explanation(

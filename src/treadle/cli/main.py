@@ -34,6 +34,7 @@ COMMANDS = MappingProxyType(
         "import": "import sessions, or what another agent has: rules, servers, permissions",
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
+        "stop": "stop sessions: those in the background close, others are interrupted",
         "jobs": "list the commands in the background; show their output, stop them",
         "hooks": "list the hooks: programs of yours that run at moments of a session",
         "edits": "show how well models edit; apply an edit without a model",
@@ -51,6 +52,7 @@ COMMANDS = MappingProxyType(
         "tools": "list the tools; show what a model reads about one",
         "doctor": "check the installation and the configured providers",
         "explain": "explain an error code",
+        "web": "work in the browser: a page that shows all sessions",
         "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
         "completion": "print a completion script for your shell",
         "docs": "print the generated pages: states, errors, schema",
@@ -59,6 +61,19 @@ COMMANDS = MappingProxyType(
     }
 )
 """The commands besides the main one; each is the module of `treadle.cli` of the same name."""
+
+_USAGE = frozenset(
+    {
+        "command-unknown",
+        "task-unquoted",
+        "task-sign",
+        "resume-id",
+        "host-format",
+        "background-flag",
+        "attach-settings",
+    }
+)
+"""Errors that are mistakes in the command line itself."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -198,7 +213,7 @@ def _code(error: "TreadleError") -> int:
     from treadle.protocol.errors import ConfigError, SessionError
 
     match error:
-        case ConfigError(code="command-unknown" | "task-unquoted" | "task-sign" | "resume-id" | "host-format"):
+        case ConfigError(code=code) if code in _USAGE:
             return Exit.USAGE
         case ConfigError():
             return Exit.CONFIG

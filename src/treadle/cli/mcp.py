@@ -132,11 +132,14 @@ def _write(found: "Sequence[ServerHealth]", *, as_json: bool) -> None:
 
 def _add(arguments: argparse.Namespace) -> int:
     from treadle.app.reports.server_checks import add_server
+    from treadle.app.wrapping import harmless
 
     health = asyncio.run(add_server(arguments.name, _entry(arguments), _trust(arguments), project=arguments.project))
     unused = [f"{name} ({said})" for name, said in health.tools.items() if said.startswith("not used")]
     sys.stdout.write(f"Added {arguments.name} with {len(health.tools)} tools, approved as they are now.\n")
-    sys.stdout.writelines(f"  {line}\n" for line in unused)
+    sys.stdout.writelines(f"  {harmless(line)}\n" for line in unused)
+    if health.instructions:
+        sys.stdout.write(f"Its instructions for the model are approved, too: treadle mcp tools {arguments.name}\n")
     return 0
 
 
@@ -200,15 +203,11 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _tools(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.server_checks import approve_server, tool_lines
+    from treadle.app.reports.server_checks import shown_tools
     from treadle.app.wrapping import harmless
 
-    trust = _trust(arguments)
-    for line in asyncio.run(tool_lines(arguments.name, trust)):
-        sys.stdout.write(f"{harmless(line)}\n")
-    if arguments.approve:
-        names = asyncio.run(approve_server(arguments.name, trust))
-        sys.stdout.write(f"Approved {len(names)} tools as they are now.\n")
+    lines = asyncio.run(shown_tools(arguments.name, _trust(arguments), approve=arguments.approve))
+    sys.stdout.writelines(f"{harmless(line)}\n" for line in lines)
     return 0
 
 

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run the tools again in a copy of the files, and show what differs; exit code 1 if anything does",
     )
     parser.add_argument("--into", type=Path, metavar="DIR", help="the folder for the copy, new or empty")
-    add_settings(parser)
+    add_settings(parser, directory=False)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -57,7 +57,7 @@ def _run_tools(arguments: argparse.Namespace) -> int:
     from treadle.app.compose import session_workspace
     from treadle.app.exits import Exit
     from treadle.app.history.branching import folder_beside
-    from treadle.app.history.live_tools import drift_lines, run_tools_again
+    from treadle.app.history.live_tools import DriftOutcome, drift_lines, run_tools_again
     from treadle.app.wrapping import harmless, write_wrapped
     from treadle.cli.working import opening_for
     from treadle.protocol.codec import encode
@@ -68,7 +68,7 @@ def _run_tools(arguments: argparse.Namespace) -> int:
         sys.stdout.writelines(f"{encode(one).decode()}\n" for one in drifts)
     else:
         write_wrapped(sys.stdout, harmless("\n".join(drift_lines(drifts, folder))))
-    return Exit.FAILED if any(one.outcome == "differs" for one in drifts) else Exit.DONE
+    return Exit.FAILED if any(one.outcome is DriftOutcome.DIFFERS for one in drifts) else Exit.DONE
 
 
 def _go_on(arguments: argparse.Namespace) -> int:

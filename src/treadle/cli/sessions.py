@@ -22,6 +22,8 @@ _ENDED: Mapping[str, str] = MappingProxyType(
 )
 """Plainer words for why a session stopped."""
 
+_STATES: Mapping[str, str] = MappingProxyType({"waiting": "waiting for you"})
+
 _LEAST_TITLE = 20
 _MOST_FOUND = 50
 
@@ -117,7 +119,18 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
 
 
 def _state(row: "ListedSession") -> str:
-    return row.state if row.ended is None else f"{row.state}: {_ENDED.get(row.ended, row.ended)}"
+    """Say how a session is, and whether a program has it open."""
+    from treadle.app.reports.session_list import SessionState
+
+    state = standing_words(row.state, row.ended)
+    if row.background:
+        return f"{state} (background)"
+    return f"{state} (open)" if row.open and row.state in (SessionState.DONE, SessionState.STOPPED) else state
+
+
+def standing_words(state: str, ended: str | None) -> str:
+    """Say in words how a session is, and why it stopped."""
+    return _STATES.get(state, state) if ended is None else f"{state}: {_ENDED.get(ended, ended)}"
 
 
 def _money(cost: float | None) -> str:

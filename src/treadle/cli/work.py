@@ -15,10 +15,10 @@ PROTOCOLS = ("native", "xml")
 
 
 _FOR_SCRIPTS = {
-    "--allowed-tools": "with -p: what runs without asking, such as 'Edit,Bash(npm test:*)'",
-    "--disallowed-tools": "with -p: what is not offered or denied, such as 'WebFetch,Bash(git push:*)'",
-    "--system-prompt": "with -p: a text in place of Treadle's own words on how to work",
-    "--append-system-prompt": "with -p: a text after the system prompt",
+    "--allowed-tools": "with -p or --bg: what runs without asking, such as 'Edit,Bash(npm test:*)'",
+    "--disallowed-tools": "with -p or --bg: what is not offered or denied, such as 'WebFetch,Bash(git push:*)'",
+    "--system-prompt": "with -p or --bg: a text in place of Treadle's own words on how to work",
+    "--append-system-prompt": "with -p or --bg: a text after the system prompt",
     "--json-schema": "with -p: the JSON Schema that the answer fits",
 }
 """Options for tasks that nobody sits at."""
@@ -33,6 +33,13 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         dest="print_task",
         metavar="TASK",
         help="do TASK without asking, then exit ('-' reads it from standard input; @FILE sends a file along)",
+    )
+    parser.add_argument(
+        "--bg",
+        metavar="TASK",
+        nargs="?",
+        const="",
+        help="do TASK in the background: print the session's id and return; --attach joins it, `treadle stop` ends it",
     )
     parser.add_argument(
         "--output-format",
@@ -68,7 +75,7 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         metavar="ID",
         nargs="?",
         default="",
-        help="join a session that is open in another terminal; without ID, the one of this folder",
+        help="join a session that is open elsewhere; without ID, the one of this folder; with -p: give it a task",
     )
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"

@@ -29,6 +29,10 @@ WISHES = ("allowed_tools", "disallowed_tools", "system_prompt", "append_system_p
 def work(arguments: "argparse.Namespace") -> int:
     """Work as the main command's arguments say; returns the exit code."""
     _require_id(arguments)
+    if arguments.bg is not None:
+        from treadle.cli.background import start_background
+
+        return start_background(arguments)
     if arguments.attach != "":
         return _attach(arguments)
     if arguments.print_task is None:
@@ -42,12 +46,13 @@ def work(arguments: "argparse.Namespace") -> int:
             why=f"-p has one, and {' '.join(arguments.task)!r} follows it.",
             fix="Give it with -p, or without -p for an interactive session; quote it if it has spaces.",
         )
-    return asyncio.run(_headless(arguments, _task(arguments)))
+    return asyncio.run(_headless(arguments, task_from(arguments.print_task, arguments)))
 
 
 def _require_id(arguments: "argparse.Namespace") -> None:
     """Raise `ConfigError` for `--resume` without an id where nobody can choose one."""
-    if arguments.resume is None and (arguments.print_task is not None or not _on_terminal()):
+    in_script = arguments.print_task is not None or arguments.bg is not None
+    if arguments.resume is None and (in_script or not _on_terminal()):
         raise ConfigError(
             "resume-id",
             "--resume needs the id of a session here.",
@@ -60,15 +65,16 @@ def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _task(arguments: "argparse.Namespace") -> str:
-    text = sys.stdin.read() if arguments.print_task == "-" else arguments.print_task
+def task_from(said: str, arguments: "argparse.Namespace", *, flag: str = "-p") -> str:
+    """Give the task that a flag says, `-` for standard input; only for a session that goes on it may be empty."""
+    text = sys.stdin.read() if said == "-" else said
     if text.strip() or arguments.resume or arguments.go_on:
-        return str(text.strip())
+        return text.strip()
     raise ConfigError(
         "task-empty",
         "The task is empty.",
-        why="Standard input was empty." if arguments.print_task == "-" else "-p got no text.",
-        fix='Say what to do: treadle -p "..."',
+        why="Standard input was empty." if said == "-" else f"{flag} got no text.",
+        fix=f'Say what to do: treadle {flag} "..."',
     )
 
 
@@ -76,7 +82,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     from treadle.app.compose import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
-    trust, output = _session_trust(arguments), OutputFormat(arguments.output_format)
+    trust, output = session_trust_of(arguments), OutputFormat(arguments.output_format)
     wishes = None
     if any(vars(arguments)[name] for name in WISHES):
         from treadle.cli.shaping import wishes_of
@@ -86,8 +92,8 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     if command is not None and output is OutputFormat.TEXT and (text := _without_session(command, trust)):
         sys.stdout.write(f"{text}\n")
         return 0
-    content = _content(arguments, task) if command is None else ()
-    opening = _opening(arguments, trust, user_present=False)
+    content = task_content(arguments, task) if command is None else ()
+    opening = opening_of(arguments, trust, user_present=False)
     live = await open_session(opening if wishes is None else wishes.shaped(opening))
     if command is not None:
         from treadle.headless.slash_run import run_slash_command
@@ -102,7 +108,7 @@ def resume_headless(arguments: "argparse.Namespace") -> int:
     from treadle.headless.main import OutputFormat, run_headless
 
     async def work_on() -> int:
-        opening = _opening(arguments, _session_trust(arguments), user_present=False)
+        opening = opening_of(arguments, session_trust_of(arguments), user_present=False)
         output = OutputFormat.JSON if arguments.json else OutputFormat.TEXT
         return await run_headless(await open_session(opening), (), output)
 
@@ -112,7 +118,7 @@ def resume_headless(arguments: "argparse.Namespace") -> int:
 def opening_for(arguments: "argparse.Namespace", folder: Path) -> "Opening":
     """Open a new session in a folder, without a person, as the arguments say otherwise."""
     arguments.directory, arguments.resume = folder, ""
-    return _opening(arguments, _session_trust(arguments), user_present=False)
+    return opening_of(arguments, session_trust_of(arguments), user_present=False)
 
 
 def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
@@ -123,7 +129,7 @@ def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
     return harmless(answer_without_session(*command, trust))
 
 
-def _content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
+def task_content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
     """Give the task as a message: its text, and what goes along."""
     from treadle.protocol.messages import Text
 
@@ -145,8 +151,8 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     if not _on_terminal():
         raise _no_terminal()
     if task:
-        slash_task(task, _session_trust(arguments), headless=False)
-    content = _content(arguments, task)
+        slash_task(task, session_trust_of(arguments), headless=False)
+    content = task_content(arguments, task)
     from treadle.app.config.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
@@ -157,6 +163,8 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
             if not (chosen := _chosen_session(folder, look)):
                 return 0
             _go_to(arguments, chosen, folder)
+            if _is_open_elsewhere(chosen):
+                return _open(arguments, content, look, following=chosen)
         code = _with_model(arguments, content, look)
     if code is not None:
         return code
@@ -167,12 +175,16 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
 
 def _attach(arguments: "argparse.Namespace") -> int:
     """Join a session that is open elsewhere."""
-    if arguments.print_task is not None or arguments.task:
+    if arguments.print_task is not None:
+        from treadle.cli.joining import ask_session
+
+        return ask_session(arguments)
+    if arguments.task:
         raise ConfigError(
             "attach-task",
-            "--attach takes no task.",
+            "--attach takes no task for the terminal.",
             why="It joins a session that has its own.",
-            fix="Attach without a task and type it there, or continue the session with --resume ID -p TASK.",
+            fix="Attach without a task and type it there, or wait for its answer: treadle -p TASK --attach ID.",
         )
     if not _on_terminal():
         raise _no_terminal()
@@ -181,15 +193,21 @@ def _attach(arguments: "argparse.Namespace") -> int:
 
     settings, folder = load_settings(flags(arguments)), arguments.directory.expanduser().resolve()
     with prepared_terminal(settings) as look:
-        return asyncio.run(_attached(arguments.attach or "", folder, settings, look))
+        code, following = asyncio.run(_attached(arguments.attach or "", folder, settings, look))
+        return _open(arguments, (), look, following=following) if following else code
 
 
-async def _attached(prefix: str, folder: Path, settings: "Settings", look: "Look") -> int:
+async def _attached(
+    prefix: str, folder: Path, settings: "Settings", look: "Look", *, content: "tuple[UserContent, ...]" = ()
+) -> tuple[int, str]:
+    """Work in a session of another process; gives the exit code, and the session that is to be opened next."""
     from treadle.app.attaching import attach_session
     from treadle.tui.main import run_interactive
 
+    following: list[str] = []
     async with await attach_session(prefix, folder, settings) as remote:
-        return await run_interactive(remote, look, kept=False)
+        code = await run_interactive(remote, look, first_prompt=content, kept=False, switch=following.append)
+    return code, following[-1] if following and code == 0 else ""
 
 
 def _no_terminal() -> ConfigError:
@@ -215,19 +233,40 @@ def _with_model(arguments: "argparse.Namespace", content: "tuple[UserContent, ..
     return _open(arguments, content, look) if arguments.model else None
 
 
-def _open(arguments: "argparse.Namespace", content: "tuple[UserContent, ...]", look: "Look") -> int:
-    """Work in the session, and then in those that are chosen in its place."""
-    opening = _opening(arguments, _asked_trust(arguments, look), user_present=True)
-    code, following = asyncio.run(_interactive(opening, content, look))
-    while following:
-        same_folder = _go_to(arguments, following, opening.workspace)
-        trust = opening.trust if same_folder and opening.trust is not None else _asked_trust(arguments, look)
-        opening = _opening(arguments, trust, user_present=True)
-        if opening.resume:
-            # It is continued as it was, whatever the command line says of the first one.
-            opening = replace(opening, given=frozenset())
-        code, following = asyncio.run(_interactive(opening, (), look))
+def _open(
+    arguments: "argparse.Namespace", content: "tuple[UserContent, ...]", look: "Look", *, following: str = ""
+) -> int:
+    """Work in the session, and then in those that are chosen in its place; first in `following` where that is named.
+
+    One that is open in another process is joined there.
+    """
+    from treadle.app.config.settings import load_settings
+
+    folder, trust, code = arguments.directory.expanduser().resolve(), None, 0
+    given = None if following else opening_of(arguments, _asked_trust(arguments, look), user_present=True)
+    while given is not None or following:
+        same_folder = bool(following) and _go_to(arguments, following, folder)
+        if following and _is_open_elsewhere(following):
+            settings = load_settings(flags(arguments))
+            code, following = asyncio.run(_attached(following, folder, settings, look, content=content))
+        else:
+            opening = given or _following(arguments, trust if same_folder else None, look)
+            folder, trust = opening.workspace, opening.trust
+            code, following = asyncio.run(_interactive(opening, content, look))
+        given, content = None, ()
     return code
+
+
+def _is_open_elsewhere(session: str) -> bool:
+    from treadle.app.attaching import is_session_open
+
+    return is_session_open(session)
+
+
+def _following(arguments: "argparse.Namespace", trust: "SessionTrust | None", look: "Look") -> "Opening":
+    """Open a session that was chosen: one that goes on does so as it was, whatever the command line says."""
+    opening = opening_of(arguments, trust or _asked_trust(arguments, look), user_present=True)
+    return replace(opening, given=frozenset()) if opening.resume else opening
 
 
 def _chosen_session(folder: Path, look: "Look") -> str:
@@ -276,7 +315,7 @@ def _say_how_to_go_on(session_id: str) -> None:
         write_wrapped(sys.stderr, resume_line(session_id))
 
 
-def _session_trust(arguments: "argparse.Namespace") -> "SessionTrust":
+def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
     """Find the folder of the session, and the user's word on it as it was given before or for this run."""
     from treadle.app.compose import check_workspace, session_workspace
     from treadle.app.security.trusting import session_trust, trusted_by_variable
@@ -292,13 +331,13 @@ def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust
     from treadle.app.models.choosing import Models
     from treadle.cli.trust import settle_trust
 
-    trust = _session_trust(arguments)
+    trust = session_trust_of(arguments)
     if arguments.go_on:
         last_session(trust.workspace)
     return settle_trust(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
 
 
-def _opening(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
+def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
     from treadle.app.compose import Opening, last_session
     from treadle.app.config.settings import load_settings
 

@@ -1,7 +1,6 @@
 """The MCP servers that a host names: programs and addresses, and those in the host itself, reached over the channel."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.foreign_tools import claude_part
 from treadle.app.servers.configured import ServerOrigin, read_servers
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.protocol.errors import ConfigError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from treadle.app.session.live import LiveSession
 
 _INSIDE = "sdk"
-_OTHER_SIGNS = re.compile(r"[^A-Za-z0-9_-]")
 _STATUS = {"connected": "connected", "disabled": "disabled", "failed": "failed", "closed": "failed"}
 
 
@@ -77,7 +76,7 @@ def _table(text: str) -> dict[str, Any]:
 
 
 def _allowed(name: str, allowed: Sequence[str]) -> Iterator[str]:
-    own = f"mcp__{_OTHER_SIGNS.sub('_', name)}"
+    own = f"mcp__{claude_part(name)}"
     for one in allowed:
         if one == own:
             yield "*"

@@ -21,6 +21,7 @@ from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome,
 
 if TYPE_CHECKING:
     from treadle.app.exits import Exit
+    from treadle.app.session.remote import RemoteSession
     from treadle.app.structured import StructuredAnswer
     from treadle.headless.records import CommandRecord
 
@@ -126,7 +127,9 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
 class HeadlessConsole:
     """Writes what happens in the chosen format: the answer to standard output only, the rest to standard error."""
 
-    def __init__(self, live: LiveSession, output: OutputFormat, out: TextWriter, err: TextWriter) -> None:
+    def __init__(
+        self, live: "LiveSession | RemoteSession", output: OutputFormat, out: TextWriter, err: TextWriter
+    ) -> None:
         self._live = live
         self._output = output
         self._out = out
@@ -197,7 +200,7 @@ class HeadlessConsole:
 
     def _ended_with_it(self) -> list[str]:
         """Name what would have woken the agent later: a run ends with its turn."""
-        if not (outputs() / self._live.id / "watchers.json").is_file():
+        if self._live.continues or not (outputs() / self._live.id / "watchers.json").is_file():
             return []
         from treadle.app.reports.jobs import armed_lines
 

@@ -1,6 +1,6 @@
 """The records of JSON output that are not notifications."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.app.session.live import LiveSession
 from treadle.protocol.base import Tagged
@@ -8,6 +8,9 @@ from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.tools import FileChange
 from treadle.protocol.usage import Usage
+
+if TYPE_CHECKING:
+    from treadle.app.session.remote import RemoteSession
 
 
 class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):
@@ -53,7 +56,7 @@ class CommandRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag=
     exit_code: int
 
 
-def session_record(live: LiveSession) -> SessionRecord:
+def session_record(live: "LiveSession | RemoteSession") -> SessionRecord:
     """Describe the session."""
     status = live.status
     return SessionRecord(
@@ -66,7 +69,9 @@ def session_record(live: LiveSession) -> SessionRecord:
     )
 
 
-def result_record(live: LiveSession, outcome: TurnOutcome, code: int, value: Any = None) -> ResultRecord:
+def result_record(
+    live: "LiveSession | RemoteSession", outcome: TurnOutcome, code: int, value: Any = None
+) -> ResultRecord:
     """Describe the end of the turn."""
     return ResultRecord(
         session_id=live.id,

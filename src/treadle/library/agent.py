@@ -75,12 +75,13 @@ class TaskRun:
         self._content = content
         self._delivery = delivery
         self._run: PromptRun | None = None
+        self._sending = asyncio.Lock()
 
     def __await__(self) -> Generator[Any, None, TaskResult]:
         return self._finish().__await__()
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
-        run = await self._sent()
+        run = await self._sent(followed=True)
         async with self._withdrawn(run):
             async for notification in run:
                 yield notification
@@ -99,7 +100,7 @@ class TaskRun:
         return self._treadle.conclude(outcome)
 
     async def _finish(self) -> TaskResult:
-        run = await self._sent()
+        run = await self._sent(followed=False)
         async with self._withdrawn(run):
             await run.wait()
         return self.result
@@ -113,10 +114,11 @@ class TaskRun:
             await self._treadle.client.withdraw(run)
             raise
 
-    async def _sent(self) -> PromptRun:
-        if self._run is None:
-            self._run = await self._treadle.client.ask(self._content, self._delivery)
-        return self._run
+    async def _sent(self, *, followed: bool) -> PromptRun:
+        async with self._sending:
+            if self._run is None:
+                self._run = await self._treadle.client.ask(self._content, self._delivery, followed=followed)
+            return self._run
 
 
 class Treadle:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from treadle.app.asking import SessionClient
 from treadle.app.presentation.forms import filled_in
-from treadle.protocol.errors import RefusedError
+from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, Interrupt
 from treadle.protocol.notifications import Notification, QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
@@ -80,7 +80,7 @@ class Approvals:
             return
         try:
             await client.post(said)
-        except RefusedError as refusal:
+        except TreadleError as refusal:
             # Answered elsewhere, or withdrawn; else it would stay open with nobody to answer it.
             if any(other.id == question.id for other in client.session.status.questions):
                 await self._fail(refusal, client)
@@ -109,14 +109,16 @@ def answer_of(question: Question, said: object) -> Answer | Interrupt:
     match said:
         case Answer():
             return replace(said, question_id=question.id)
+        case OptionKind.ALLOW_ONCE if question.form:
+            return _filled_in(question)
+        case OptionKind():
+            return Answer(question_id=question.id, option=said)
         case True if question.kind is QuestionKind.ELICITATION:
             return _filled_in(question)
         case str() if question.kind is QuestionKind.ELICITATION:
             return _filled_in(question, words=said)
         case dict() if question.kind is QuestionKind.ELICITATION:
             return _filled_in(question, values=said)
-        case OptionKind():
-            return Answer(question_id=question.id, option=said)
         case bool() if in_words:
             return _in_words(question, yes=said)
         case bool():

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import httpx2
 import mcp_types as types
+import msgspec
 from msgspec import Struct
 from pydantic import FileUrl, ValidationError
 
@@ -15,6 +16,7 @@ from treadle.mcp.states import Exchange, ServerPlan
 from treadle.workspace.text import visible
 
 _LONGEST = 4_000
+_LARGEST_FORM = 64 * 1024
 _LOUD = frozenset({"info", "notice", "warning", "error", "critical", "alert", "emergency"})
 
 
@@ -46,6 +48,10 @@ class ServerHost(Protocol):
 
     def relisted(self, connection: Any) -> None:
         """Take note that a server has other tools or prompts."""
+        ...
+
+    def updated(self, plan: ServerPlan, uri: str) -> None:
+        """Take note that a resource, which was read, changed."""
         ...
 
     def exchanging(self, exchange: Exchange) -> Exchange:
@@ -83,11 +89,13 @@ class Callbacks:
         form: dict[str, Any] = {}
         url = ""
         if isinstance(params, types.ElicitRequestURLParams):
-            url = visible(params.url)[:_LONGEST]
-            if not url.startswith(("https://", "http://")):
+            url = visible(params.url)
+            if not url.startswith(("https://", "http://")) or len(url) > _LONGEST:
                 return types.ElicitResult(action="cancel")
         else:
             form = dict(params.requested_schema)
+            if len(msgspec.json.encode(form)) > _LARGEST_FORM:
+                return types.ElicitResult(action="cancel")
         asked = Asked(who=self._who, text=visible(params.message)[:_LONGEST], form=form, url=url)
         with self._paused():
             said = await self._host.ask(self._plan, asked)

@@ -2,21 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
 from treadle.mcp.callbacks import Callbacks, ServerHost
-from treadle.mcp.connecting import all_pages, first_of
-from treadle.mcp.declaring import declared_tool
+from treadle.mcp.changes import ServerChanges
+from treadle.mcp.listing import listed_by
 from treadle.mcp.program import ServerProgram, start_program
-from treadle.mcp.states import Declared, DeclaredPrompt, ServerPlan, ServerState
+from treadle.mcp.server_tool import ServerSaidError
+from treadle.mcp.states import Declared, ServerPlan, ServerState
 from treadle.mcp.transports import (
     BoundedTransport,
     Noise,
@@ -40,17 +41,21 @@ _STEADY = 60.0
 
 _LONGEST_SAID = 2_000
 _RECONNECT_PATIENCE = 10.0
-_CLOSED, _INVALID = -32000, -32600
+_RELIST_PAUSE = 0.2
+"""Seconds between two looks at what a server has: some announce each of their tools alone, and some never stop."""
+
+_ENDED = (types.CONNECTION_CLOSED, "Connection closed")
+_FORGOTTEN = (types.INVALID_REQUEST, "Session terminated")
+"""What the SDK says by itself; its codes are also those of servers."""
 
 
-class ServerSaidError(ToolError):
-    """What went wrong, in the words of a server."""
+_WRONG = (RuntimeError, ValueError, LookupError, httpx2.HTTPError, anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
 class ServerConnection:
     """A server, connected or not. Everything here runs in the one loop that its owner runs in."""
 
-    def __init__(self, plan: ServerPlan, host: ServerHost, early: ServerProgram | ToolError | None = None) -> None:
+    def __init__(self, plan: ServerPlan, host: ServerHost, early: ServerProgram | BaseException | None = None) -> None:
         """`early` is the program where it was started already, or why it could not be."""
         self.plan = plan
         self._early = early
@@ -66,12 +71,12 @@ class ServerConnection:
         self.settled = asyncio.Event()
         self._host = host
         self._client: Client | None = None
-        self._changed = asyncio.Event()
+        self._changes = ServerChanges(partial(host.updated, plan), seconds=plan.server.call_seconds)
         self._broken = asyncio.Event()
         self._ending = asyncio.Event()
         self._again = asyncio.Event()
         self._off = asyncio.Event()
-        self._stale = False
+        self._had_connection = False
         self._clocks: set[asyncio.Timeout] = set()
         self._callbacks = Callbacks(plan, host, self.paused)
 
@@ -93,24 +98,19 @@ class ServerConnection:
             if time.monotonic() - began > _STEADY and self.settled.is_set():
                 attempts = iter(_RETRIES)
             pause = next(attempts, None) if self._had_connection or self._may_pass() else None
+            self.settled.set()
             if pause is None:
                 self._set(ServerState.FAILED, why)
-                self.settled.set()
-                await first_of(self._ending, self._again)
-                self._again.clear()
                 attempts = iter(_RETRIES)
-                continue
-            self.restarts += 1
-            self.settled.set()
-            self._set(ServerState.RECONNECTING, why)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), pause)
+            else:
+                self.restarts += 1
+                self._set(ServerState.RECONNECTING, why)
+            await _first_of(self._ending, self._again, seconds=pause)
+            self._again.clear()
         if isinstance(self._early, ServerProgram):
             await self._early.close()
         self._set(ServerState.CLOSED, "")
         self.settled.set()
-
-    _had_connection = False
 
     async def _rest(self) -> None:
         """Have nothing, until somebody wants the server again."""
@@ -120,7 +120,7 @@ class ServerConnection:
         self.settled.set()
         while self._off.is_set() and not self._ending.is_set():
             self._again.clear()
-            await first_of(self._ending, self._again)
+            await _first_of(self._ending, self._again)
 
     def turn(self, *, on: bool) -> None:
         """Turn it on or off; `settled` says when that is done. One that was given up is tried once more."""
@@ -136,7 +136,6 @@ class ServerConnection:
     def end(self) -> None:
         """Let the owner close the connection."""
         self._ending.set()
-        self._changed.set()
         self._break_off()
 
     def _break_off(self) -> None:
@@ -152,15 +151,15 @@ class ServerConnection:
     async def _serve(self, places: asyncio.Semaphore) -> str:
         """Connect once and stay so until that ends; gives why it ended."""
         self._broken.clear()
-        self._changed.clear()
+        self._changes.begin()
         program: ServerProgram | None = None
         why = "the connection ended"
         try:
             async with AsyncExitStack() as stack:
                 async with places:
-                    if self._ending.is_set():
+                    if self._ending.is_set() or self._off.is_set():
                         return ""
-                    if not self._had_connection:
+                    if self.state is not ServerState.RECONNECTING:
                         self._set(ServerState.CONNECTING, "")
                     async with asyncio.timeout(self.plan.server.connect_seconds) as limit:
                         self._connecting = limit
@@ -169,7 +168,7 @@ class ServerConnection:
                             stack.push_async_callback(program.close)
                         client = await stack.enter_async_context(self._new_client(program))
                         self._check_era(client)
-                        await self._learn(client)
+                        self.declared = await listed_by(client)
                         limit.reschedule(None)
                         self._connecting = None
                     self._connected(client)
@@ -189,9 +188,9 @@ class ServerConnection:
         return why
 
     async def _program(self) -> ServerProgram | None:
-        """Give the program, started now if it was not before. Raises `ToolError`."""
+        """Give the program, started now if it was not before. Raises whatever keeps it from starting."""
         early, self._early = self._early, None
-        if isinstance(early, ToolError):
+        if isinstance(early, BaseException):
             raise early
         if early is not None or self.plan.program is None:
             return early
@@ -209,6 +208,7 @@ class ServerConnection:
         self.protocol = client.protocol_version
         info = client.server_info
         self.version = "" if info is None else visible(f"{info.name} {info.version}")
+        self._again.clear()
         self._set(ServerState.CONNECTED, "")
         self.settled.set()
 
@@ -238,7 +238,7 @@ class ServerConnection:
                 timeout = httpx2.Timeout(server.connect_seconds, read=None)
                 self._network = BoundedTransport()
                 client = httpx2.AsyncClient(
-                    headers=server.headers,
+                    headers={"Accept-Encoding": "identity", **server.headers},
                     timeout=timeout,
                     transport=self._network,
                     auth=self._host.sign_in(self.plan),
@@ -249,59 +249,35 @@ class ServerConnection:
                 yield await stack.enter_async_context(network_transport(server.url, client, events=events))
 
     async def _noticed(self, message: Any) -> None:
-        """Take note of a change of what the server has; it is listed again by the owner."""
-        kinds = (types.ToolListChangedNotification, types.PromptListChangedNotification)
-        if isinstance(message, kinds):
-            self._stale = True
-            self._changed.set()
-        elif isinstance(message, Exception):
+        self._changes.noticed(message)
+        if isinstance(message, Exception):
             self._host.log(self.plan, f"trouble: {error_reason(message)}")
 
     async def _until_end(self, client: Client) -> None:
         """Stay connected; list again what changed."""
+        changes = self._changes
         async with asyncio.TaskGroup() as tasks:
-            listening = tasks.create_task(self._listen(client))
+            listening = tasks.create_task(changes.listen(client))
             while not (self._ending.is_set() or self._broken.is_set()):
-                await first_of(self._ending, self._broken, self._changed)
-                self._changed.clear()
-                if self._stale and not self._broken.is_set():
-                    self._stale = False
+                await _first_of(self._ending, self._broken, changes.arrived)
+                changes.arrived.clear()
+                if changes.rewatch:
+                    changes.rewatch = False
+                    listening.cancel()
+                    listening = tasks.create_task(changes.listen(client))
+                if changes.stale and not self._broken.is_set():
+                    changes.stale = False
                     with suppress(MCPError, TimeoutError):
                         async with asyncio.timeout(self.plan.server.connect_seconds):
-                            await self._learn(client)
+                            self.declared = await listed_by(client)
                         self._host.relisted(self)
+                    await _first_of(self._ending, self._broken, seconds=_RELIST_PAUSE)
             listening.cancel()
 
-    async def _listen(self, client: Client) -> None:
-        """Hear of changes where the protocol has no other way."""
-        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
-                async for _ in changes:
-                    self._stale = True
-                    self._changed.set()
-
-    async def _learn(self, client: Client) -> None:
-        """List what the server has."""
-        has = client.server_capabilities
-        tools: Sequence[Any] = ()
-        prompts: Sequence[Any] = ()
-        if has.tools is not None:
-            tools = await all_pages(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
-        if has.prompts is not None:
-            with suppress(MCPError):
-                prompts = await all_pages(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
-        self.declared = Declared(
-            tools=[declared_tool(one.model_dump(by_alias=True, exclude_none=True, mode="json")) for one in tools],
-            prompts=[
-                DeclaredPrompt(
-                    name=one.name,
-                    description=visible(one.description or ""),
-                    arguments=tuple((each.name, bool(each.required)) for each in one.arguments or ()),
-                )
-                for one in prompts
-            ],
-            resources=has.resources is not None,
-        )
+    def watch(self, uri: str) -> None:
+        """Hear from now on when a resource changes, which was just read."""
+        if self._client is not None:
+            self._changes.watch(self._client, uri)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -335,25 +311,26 @@ class ServerConnection:
                     "asked to stop. Continue without it."
                 ) from error
             except MCPError as error:
-                if error.code == _INVALID and error.message == "Session terminated":
+                said = (error.code, error.message)
+                if said == _FORGOTTEN:
                     self._client = None
                     self._broken.set()
                     if not last:
                         continue
-                if error.code == _CLOSED:
+                if said == _ENDED:
                     self._broken.set()
                     raise ToolError(
                         f"{self._name} ended during this call, and its effects are not known. It is being restarted. "
                         "Check what was done before you call it again."
                     ) from error
                 raise self._said("refused", visible(error.message)) from error
-            except (RuntimeError, ValueError, LookupError, httpx2.HTTPError, anyio.ClosedResourceError) as error:
+            except _WRONG as error:
                 raise self._said("gave a wrong answer", error_reason(error)) from error
             finally:
                 self._clocks.discard(clock)
         raise ToolError(f"{self._name} ended the session twice. Continue without it.")
 
-    def _said(self, what: str, text: str) -> "ServerSaidError":
+    def _said(self, what: str, text: str) -> ServerSaidError:
         """Make the error for what a server did, with its words marked as such."""
         marked = mark_untrusted(text[:_LONGEST_SAID], f"MCP server {self.plan.server.name}")
         return ServerSaidError(f"{self._name} {what}:\n{marked}\nCheck the arguments, or continue without it.")
@@ -378,8 +355,18 @@ class ServerConnection:
         return self._network is not None and not self._network.refused
 
     def again(self) -> None:
-        """Try once more to connect where that was given up."""
-        self._again.set()
+        """Connect anew: now where that was given up or is tried later, or after this connection."""
+        (self._broken if self.state is ServerState.CONNECTED else self._again).set()
+
+
+async def _first_of(*events: asyncio.Event, seconds: float | None = None) -> None:
+    """Wait until one of them is set, for so many seconds at most."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=seconds)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def error_reason(error: BaseException) -> str:

@@ -36,6 +36,11 @@ def tool_name(slug: str, tool: str, taken: Mapping[str, Any]) -> str:
     return f"{plain[: _LONGEST_NAME - 7]}_{sha256(tool.encode(errors='replace')).hexdigest()[:6]}"
 
 
+def cut_text(text: str, most: int) -> str:
+    """Give the beginning of a text that is longer than so many characters."""
+    return text if len(text) <= most else f"{text[:most]} [cut]"
+
+
 def declared_tool(declared: Mapping[str, Any]) -> DeclaredTool:
     """Read the declaration of a tool, as its server sent it."""
     hints = declared.get("annotations") or {}
@@ -46,11 +51,9 @@ def declared_tool(declared: Mapping[str, Any]) -> DeclaredTool:
     elif len(msgspec.json.encode(schema)) > _LARGEST_SCHEMA:
         schema, hidden = {}, f"the schema of its arguments has more than {_LARGEST_SCHEMA // 1024} KiB"
     described = visible(str(declared.get("description") or declared.get("title") or "")).strip()
-    if len(described) > _LONGEST_DESCRIPTION:
-        described = f"{described[:_LONGEST_DESCRIPTION]} [cut]"
     return DeclaredTool(
         name=str(declared["name"]),
-        description=described,
+        description=cut_text(described, _LONGEST_DESCRIPTION),
         parameters=_as_object(schema),
         digest=declaration_digest(declared),
         text=_shown(declared),
@@ -65,7 +68,7 @@ def declared_tool(declared: Mapping[str, Any]) -> DeclaredTool:
 def _shown(declared: Mapping[str, Any]) -> str:
     kept = {key: value for key, value in declared.items() if key not in ("icons", "_meta")}
     text = visible(msgspec.json.format(msgspec.json.encode(kept, order="sorted"), indent=2).decode())
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}\n[cut]"
+    return cut_text(text, _LONGEST_TEXT)
 
 
 def harmless_data(data: Any, depth: int = 0) -> Any:

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from treadle.engine.ports import Output, Prepared
 from treadle.mcp.hub import McpHub
-from treadle.mcp.server_tool import ServerTool, parsed_arguments
+from treadle.mcp.server_tool import ServerSaidError, ServerTool, parsed_arguments
 from treadle.mcp.states import PinState, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
@@ -96,8 +97,7 @@ class SearchTools(Struct, frozen=True):
         usable = [one for one in self.hub.tools().values() if is_usable(one)]
         if not query.strip():
             names = [f"{one.spec.name}: {one.declared.description.partition(chr(10))[0][:120]}" for one in usable]
-            more = len(names) - _MOST_NAMES
-            return server_text("tools", "\n".join([*names[:_MOST_NAMES], *([f"{more} more"] if more > 0 else [])]))
+            return server_text("tools", "\n".join(_first_of_many(names, _MOST_NAMES)))
         best = _ranked(query, usable)[:_MOST_FOUND]
         if not best:
             raise ToolError("No tool matches. Try other words, or an empty query for the names of all.")
@@ -199,28 +199,46 @@ class AccessResource(Struct, frozen=True):
             from treadle.mcp.results import resource_result
 
             found = await connection.ask(lambda client: client.read_resource(uri))
+            connection.watch(uri)
             return await asyncio.to_thread(resource_result, found, server, self.read_image)
 
-        return await self.hub.request(server, read)
+        return await _answer(self.hub, server, read)
 
     async def _list(self, server: str, output: Output) -> CallResult:  # noqa: ARG002
         async def listed(connection: "ServerConnection") -> CallResult:
+            from treadle.mcp.listing import all_pages
             from treadle.mcp.results import server_text
 
-            resources = await connection.ask(lambda client: client.list_resources(cache_mode="refresh"))
+            async def resources(client: Any) -> list[Any]:
+                return await all_pages(lambda at: client.list_resources(cursor=at, cache_mode="refresh"), "resources")
+
+            async def templates(client: Any) -> list[Any]:
+                ask = client.list_resource_templates
+                return await all_pages(lambda at: ask(cursor=at, cache_mode="refresh"), "resource_templates")
+
             lines = [
                 f"{one.uri}  {one.name}{f' ({one.description})' if one.description else ''}"
-                for one in resources.resources
+                for one in await connection.ask(resources)
             ]
-            templates = await connection.ask(lambda client: client.list_resource_templates(cache_mode="refresh"))
-            lines += [
-                f"{one.uri_template}  {one.name} (a template: replace what is in braces)"
-                for one in templates.resource_templates
-            ]
-            more = len(lines) - _MOST_RESOURCES
-            return server_text(server, "\n".join([*lines[:_MOST_RESOURCES], *([f"{more} more"] if more > 0 else [])]))
+            with suppress(ServerSaidError):  # many servers know nothing of templates
+                lines += [
+                    f"{one.uri_template}  {one.name} (a template: replace what is in braces)"
+                    for one in await connection.ask(templates)
+                ]
+            return server_text(server, "\n".join(_first_of_many(lines, _MOST_RESOURCES)))
 
-        return await self.hub.request(server, listed)
+        return await _answer(self.hub, server, listed)
+
+
+async def _answer(hub: McpHub, server: str, ask: "Callable[[ServerConnection], Awaitable[CallResult]]") -> CallResult:
+    try:
+        return await hub.request(server, ask)
+    except ServerSaidError as error:
+        return error.result
+
+
+def _first_of_many(lines: list[str], most: int) -> list[str]:
+    return lines if len(lines) <= most else [*lines[:most], f"{len(lines) - most} more"]
 
 
 async def written_prompt(name: str, arguments: dict[str, str], connection: "ServerConnection") -> str:

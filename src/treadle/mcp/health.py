@@ -1,13 +1,14 @@
 """How servers are doing, and the file in which it is kept what they log."""
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import ServerHealth, ServerPlan, ServerState
+from treadle.mcp.tool_table import ToolTable
 from treadle.protocol.servers import ServerTransport
 from treadle.workspace.text import visible
 
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 _LARGEST_LOG = 2 * 1024 * 1024
 
 
-def server_health(
-    plan: ServerPlan, connection: "ServerConnection | None", tools: Mapping[str, ServerTool]
-) -> ServerHealth:
-    """Say how a server is doing; `tools` are those of all servers."""
+def server_health(plan: ServerPlan, connection: "ServerConnection | None", table: ToolTable) -> ServerHealth:
+    """Say how a server is doing; `table` has the tools of all servers."""
     server = plan.server
     known = () if connection is None else connection.declared.prompts
     return ServerHealth(
@@ -32,9 +31,10 @@ def server_health(
         why=plan.problem if connection is None else connection.why,
         protocol="" if connection is None else connection.protocol,
         version="" if connection is None else connection.version,
-        tools={one.declared.name: _word(one) for one in tools.values() if one.plan.slug == plan.slug},
+        tools={one.declared.name: _word(one) for one in table.tools.values() if one.plan.slug == plan.slug},
         prompts=tuple(prompt.name for prompt in known),
         resources=connection is not None and connection.declared.resources,
+        instructions=table.instructions_of(plan)[1],
         restarts=0 if connection is None else connection.restarts,
         garbage=0 if connection is None else connection.noise.count,
     )
@@ -48,15 +48,6 @@ def write_server_log(file: Path, text: str) -> None:
             file.replace(file.with_suffix(".old"))
         with file.open("a", encoding="utf-8", errors="replace") as stream:
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {visible(text)}\n")
-
-
-def changed_words(tool: ServerTool) -> str:
-    """Say that a tool is not what was approved any more."""
-    name = visible(tool.plan.server.name)
-    return (
-        f"The MCP server {name} changed its tool {visible(tool.declared.name)} since you approved it. It is "
-        f"not used. `treadle mcp tools {name}` shows it; /mcp approve {name} accepts it."
-    )
 
 
 def first_state(plan: ServerPlan) -> ServerState:
@@ -74,5 +65,6 @@ def _target(plan: ServerPlan) -> str:
     """Say what a server is, without what may be a secret in its arguments or its address."""
     server = plan.server
     if server.transport in (ServerTransport.HTTP, ServerTransport.SSE):
-        return visible(server.url.partition("?")[0])
+        address = urlsplit(server.url)
+        return visible(f"{address.scheme}://{address.netloc.rpartition('@')[2]}")
     return visible(Path(server.command).name) if server.command else "inside"

@@ -7,27 +7,21 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.ports import Asked, Output, PersonReply, ask_person
-from treadle.mcp.declaring import tool_name
-from treadle.mcp.health import changed_words, first_state, server_health, write_server_log
+from treadle.engine.ports import Asked, AskPerson, Output, PersonReply, ask_person
+from treadle.mcp.health import first_state, server_health, write_server_log
 from treadle.mcp.hub_ports import HubPorts
-from treadle.mcp.program import started_early
-from treadle.mcp.server_tool import RunningCall, ServerTool, pin_state, same_tool, server_tool
-from treadle.mcp.states import (
-    DeclaredPrompt,
-    DeclaredTool,
-    Exchange,
-    PinState,
-    ServerHealth,
-    ServerPlan,
-    ServerState,
-)
+from treadle.mcp.program import ProgramStart, ServerProgram, start_program
+from treadle.mcp.server_tool import ServerSaidError, ServerTool
+from treadle.mcp.states import Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
+from treadle.mcp.tool_table import ToolTable
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import CallResult, Origin, Outcome, result_text
-from treadle.workspace.text import visible
+from treadle.protocol.tools import CallResult
+from treadle.workspace.text import HeadTail, visible
 
 if TYPE_CHECKING:
     import httpx2
@@ -45,30 +39,38 @@ _HEAD_START = 0.15
 
 _LONGEST_CLOSE = 5.0
 _LONGEST_ASKED = 3_000
+_LONGEST_URI = 300
+_OF_URIS = ":/?#[]@!$&'()*+,;=%~"
 _MOST_SHOWN = 200
 """Lines of one call that are shown live."""
+
+
+class _Running(Struct):
+    """A call that runs: where its live lines go, how many there were, and how it asks the person."""
+
+    output: Output
+    ask: AskPerson
+    shown: int = 0
 
 
 class McpHub:
     """The servers of a session. Its methods are called in the session's loop, but for those of `ServerHost`."""
 
     def __init__(self, plans: Sequence[ServerPlan], ports: HubPorts) -> None:
-        self.plans = plans
+        self.plans: Sequence[ServerPlan] = plans
         self.version = ports.version
-        self.changes = 0
+        self.table = ToolTable(plans, ports, self._tell, self.call_tool)
         self.news: deque[str] = deque(maxlen=50)
         self._ports = ports
         self._main: asyncio.AbstractEventLoop | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run_thread, name="mcp", daemon=True)
-        self._connections: dict[str, ServerConnection] = {}
+        self._connections: Mapping[str, ServerConnection] = MappingProxyType({})
         self._owners: list[asyncio.Task[None]] = []
         self._places = asyncio.Semaphore(_AT_ONCE)
-        self._tools: Mapping[str, ServerTool] = MappingProxyType({})
-        self._vouched: dict[str, dict[str, str]] = {}
-        self._running: dict[str, list[RunningCall]] = {}
+        self._running: dict[str, list[_Running]] = {}
         self._ready = threading.Event()
-        self._shown_changed: set[tuple[str, str]] = set()
+        self._told_asking: set[str] = set()
 
     # What the session does
 
@@ -105,19 +107,22 @@ class McpHub:
     def wait(self, seconds: float) -> None:
         """Wait as `settled` does. To be called in a thread."""
         if self.started and self._ready.wait(seconds):
-            with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._settled(), self._loop).result(seconds)
+            settling = asyncio.run_coroutine_threadsafe(self._settled(), self._loop)
+            try:
+                settling.result(seconds)
+            except TimeoutError:
+                settling.cancel()
 
     def tools(self) -> Mapping[str, ServerTool]:
         """Give the tools of all servers by their names, as they are now; the same ones are the same objects."""
-        return self._tools
+        return self.table.tools
 
     def find(self, server: str, tool: str) -> ServerTool | None:
         """Find a tool by the names that its server and it have themselves, or have for the model."""
-        for one in self._tools.values():
+        for one in self.tools().values():
             if server in (one.plan.server.name, one.plan.slug) and tool in (one.declared.name, one.spec.name):
                 return one
-        return self._tools.get(tool)
+        return None
 
     def state_of(self, plan: ServerPlan) -> ServerState:
         """Say how a server is doing."""
@@ -126,7 +131,11 @@ class McpHub:
 
     def health(self) -> tuple[ServerHealth, ...]:
         """Say how each server is doing."""
-        return tuple(server_health(plan, self._connections.get(plan.slug), self._tools) for plan in self.plans)
+        return tuple(map(self._health_of, self.plans))
+
+    def _health_of(self, plan: ServerPlan) -> ServerHealth:
+        found = server_health(plan, self._connections.get(plan.slug), self.table)
+        return replace(found, why=self._ports.redact(found.why)) if found.why else found
 
     def resources_of(self) -> tuple[str, ...]:
         """Name the servers that have resources."""
@@ -141,8 +150,8 @@ class McpHub:
         if tool.pinned is PinState.CHANGED:
             raise ToolError("Not run: its declaration changed since it was approved. Continue without it.")
         if tool.pinned is PinState.NEW:
-            await self._there(lambda: self._pin(tool.plan, (tool.declared,)))
-        running = RunningCall(output, ask_person.get())
+            await self._there(lambda: self.table.approve(tool.plan, Declared(tools=(tool.declared,))))
+        running = _Running(output, ask_person.get())
         calls = self._running.setdefault(tool.plan.slug, [])
         calls.append(running)
         try:
@@ -151,17 +160,18 @@ class McpHub:
             calls.remove(running)
 
     def approve(self, name: str) -> tuple[str, ...]:
-        """Take a person's yes to all tools that a server has now; gives their names. To be called in a thread.
+        """Take a yes to all that a server declares now; gives the names of its tools. To be called in a thread.
 
-        Raises `ToolError`, or `StoreError` when it cannot be kept.
+        Raises `ToolError`.
         """
         connection = self._named(name)
-        tools = connection.declared.tools
-        asyncio.run_coroutine_threadsafe(self._pin(connection.plan, tools, others=False), self._loop).result()
-        return tuple(one.name for one in tools)
+        declared = connection.declared
+        asyncio.run_coroutine_threadsafe(self.table.approve(connection.plan, declared, only=True), self._loop).result()
+        return tuple(one.name for one in declared.tools)
 
     async def request(self, name: str, ask: Callable[["ServerConnection"], Awaitable[_T]]) -> _T:
         """Ask a server something, in the servers' loop. Raises `ToolError`."""
+        await self._until_ready()
         connection = self._named(name)
 
         async def asked() -> _T:
@@ -170,32 +180,39 @@ class McpHub:
         return await self._there(asked)
 
     def reconnect(self, name: str) -> None:
-        """Try once more to connect to a server that was given up. Raises `ToolError`."""
+        """Connect to a server once more, whether it is connected now or was given up. Raises `ToolError`."""
         connection = self._named(name)
         self._loop.call_soon_threadsafe(connection.again)
 
     async def turn(self, name: str, *, on: bool) -> ServerHealth:
         """Turn a server on or off for this session, and wait until that is done. Raises `ToolError`."""
+        await self._until_ready()
         plan = next((plan for plan in self.plans if name in (plan.server.name, plan.slug)), None)
         if plan is None or plan.problem:
             why = "there is none of this name" if plan is None else plan.problem
             raise ToolError(f"The MCP server {visible(name)} is not usable: {why}. Correct that, or use another one.")
 
         async def turned() -> None:
-            connection = self._connections.get(plan.slug) or (self._connect(plan) if on else None)
+            if on and plan.slug not in self._connections:
+                self._connect([plan], {})
+            connection = self._connections.get(plan.slug)
             if connection is not None:
                 connection.turn(on=on)
                 await connection.settled.wait()
 
         await self._there(turned)
-        return server_health(plan, self._connections.get(plan.slug), self._tools)
+        return self._health_of(plan)
 
     def _named(self, name: str) -> "ServerConnection":
         for one in self._connections.values():
             if name in (one.plan.server.name, one.plan.slug):
                 return one
+        for plan in self.plans:
+            if name in (plan.server.name, plan.slug):
+                why = plan.problem or ("it is still starting" if plan.server.enabled else "it is disabled")
+                raise ToolError(f"The MCP server {visible(name)} cannot be used: {visible(why)}. Continue without it.")
         known = ", ".join(visible(plan.server.name) for plan in self.plans)
-        raise ToolError(f"There is no MCP server {visible(name)!r} connected. Use one of: {known}.", invalid=True)
+        raise ToolError(f"There is no MCP server {visible(name)!r}. Use one of: {known}.", invalid=True)
 
     async def _there(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Run something in the servers' loop; a cancel goes along."""
@@ -215,27 +232,36 @@ class McpHub:
         try:
             self._loop.run_forever()
         finally:
+            # What did not end in time is left as it is, and nobody wants to read where it stood.
+            self._loop.set_exception_handler(lambda _loop, _context: None)
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
 
     async def _begin(self) -> None:
         """Start the first programs, and load the SDK while they start."""
         wanted = [plan for plan in self.plans if plan.server.enabled and not plan.problem]
-        started = await asyncio.gather(*(started_early(plan) for plan in wanted[:_AT_ONCE]))
-        early = dict(zip((plan.slug for plan in wanted), started, strict=False))
+        first = {plan.slug: plan.program for plan in wanted[:_AT_ONCE] if plan.program is not None}
+        started = await asyncio.gather(*map(_started, first.values()), return_exceptions=True)
+        early = dict(zip(first, started, strict=True))  # with errors, which their owners take care of
         await asyncio.sleep(_HEAD_START)
-        for plan in wanted:
-            self._connect(plan, early.get(plan.slug))
+        try:
+            self._connect(wanted, early)
+        except ImportError as error:
+            why = f"the extra 'mcp' cannot be loaded: {error}"
+            self.plans = [replace(plan, problem=plan.problem or why) for plan in self.plans]
+            self._tell(f"MCP servers are not used: {why}. Run: pip install 'treadle[mcp]'")
+            await asyncio.gather(*(one.close() for one in early.values() if isinstance(one, ServerProgram)))
 
-    def _connect(self, plan: ServerPlan, early: Any = None) -> "ServerConnection":
+    def _connect(self, plans: Sequence[ServerPlan], early: Mapping[str, ServerProgram | BaseException]) -> None:
         from treadle.mcp.connection import ServerConnection
 
-        connection = self._connections[plan.slug] = ServerConnection(plan, self, early)
-        self._owners.append(self._loop.create_task(connection.own(self._places), name=f"mcp {plan.slug}"))
-        return connection
+        made = {plan.slug: ServerConnection(plan, self, early.get(plan.slug)) for plan in plans}
+        self._connections = MappingProxyType({**self._connections, **made})
+        for slug, one in made.items():
+            self._owners.append(self._loop.create_task(one.own(self._places), name=f"mcp {slug}"))
 
     async def _settled(self) -> None:
-        await asyncio.gather(*(one.settled.wait() for one in list(self._connections.values())))
+        await asyncio.gather(*(one.settled.wait() for one in self._connections.values()))
 
     async def _end(self) -> None:
         for one in self._connections.values():
@@ -243,8 +269,7 @@ class McpHub:
         if self._owners:
             await asyncio.wait(self._owners, timeout=_LONGEST_CLOSE - 0.5)
 
-    async def _call(self, tool: ServerTool, arguments: dict[str, Any], running: RunningCall) -> CallResult:
-        from treadle.mcp.connection import ServerSaidError
+    async def _call(self, tool: ServerTool, arguments: dict[str, Any], running: _Running) -> CallResult:
         from treadle.mcp.results import tool_result
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
@@ -258,56 +283,10 @@ class McpHub:
                 lambda client: client.call_tool(name, arguments, progress_callback=progressed)
             )
         except ServerSaidError as error:
-            return replace(result_text(Outcome.FAILED, error.text), origin=Origin.SERVER)
+            return error.result
         return await asyncio.to_thread(tool_result, result, tool.plan.server.name, self._ports.read_image)
 
-    async def _pin(self, plan: ServerPlan, tools: Sequence[DeclaredTool], *, others: bool = True) -> None:
-        if plan.kept:
-            await asyncio.to_thread(self._ports.pins.pin, plan.server.name, plan.identity, tools, others=others)
-        self._vouched.setdefault(plan.slug, {}).update({one.name: one.digest for one in tools})
-        self._rebuild()
-
-    def _pins_of(self, connection: "ServerConnection") -> Mapping[str, str]:
-        """Read what was approved of a server; who vouches for it has approved what it first has."""
-        plan = connection.plan
-        known = dict((self._ports.pins.read(plan.identity) if plan.kept else None) or {})
-        known |= self._vouched.get(plan.slug, {})
-        new = [one for one in connection.declared.tools if one.name not in known]
-        if plan.vouched and new:
-            digests = {one.name: one.digest for one in new}
-            self._vouched.setdefault(plan.slug, {}).update(digests)
-            known |= digests
-            if plan.kept:
-                self._ports.pins.pin(plan.server.name, plan.identity, new)
-        return known
-
-    def _rebuild(self) -> None:
-        """Put the tools of all servers together; those that are as before stay the same objects."""
-        found: dict[str, ServerTool] = {}
-        for plan in self.plans:
-            connection = self._connections.get(plan.slug)
-            if connection is None:
-                continue
-            with suppress(OSError):
-                self._ports.keep_prompts(plan, connection.declared.prompts)
-            pins = self._pins_of(connection)
-            for declared in connection.declared.tools:
-                name = tool_name(plan.slug, declared.name, {**self._ports.taken, **found})
-                made = server_tool(name, plan, declared, pin_state(pins, declared), call=self.call_tool)
-                before = self._tools.get(name)
-                found[name] = before if before is not None and same_tool(before, made) else made
-                self._tell_changed(made)
-        self._tools = MappingProxyType(found)
-        self.changes += 1
-
-    def _tell_changed(self, tool: ServerTool) -> None:
-        """Say once that a tool is not what was approved any more."""
-        key = (tool.plan.slug, tool.declared.digest)
-        if tool.pinned is PinState.CHANGED and key not in self._shown_changed:
-            self._shown_changed.add(key)
-            self._tell(changed_words(tool))
-
-    def _show(self, running: RunningCall, text: str) -> None:
+    def _show(self, running: _Running, text: str) -> None:
         if self._main is not None and running.shown < _MOST_SHOWN:
             running.shown += 1
             with suppress(RuntimeError):
@@ -316,13 +295,13 @@ class McpHub:
     def _tell(self, text: str) -> None:
         if self._main is not None:
             with suppress(RuntimeError):
-                self._main.call_soon_threadsafe(self._ports.tell, text)
+                self._main.call_soon_threadsafe(self._ports.tell, self._ports.redact(text))
 
     # What connections tell, in the thread
 
     def log(self, plan: ServerPlan, text: str) -> None:
         """Write a line into the server's log, which is bounded."""
-        write_server_log(plan.log, text)
+        write_server_log(plan.log, self._ports.redact(text))
 
     def live(self, plan: ServerPlan, text: str) -> None:
         """Show a line in the calls of a server that run."""
@@ -338,20 +317,29 @@ class McpHub:
                 self.news.append(f"{connection.plan.slug} is not connected")
                 self._tell(f"The MCP server {name} is not connected: {why}")
             case ServerState.RECONNECTING:
-                self._tell(f"The MCP server {name} ended ({why}). It is connected again.")
+                what = "ended" if before is ServerState.CONNECTED else "is not connected"
+                self._tell(f"The MCP server {name} {what} ({why}). Connecting again.")
             case ServerState.DISABLED:
                 self.news.append(f"{connection.plan.slug} is turned off")
-                self._rebuild()
+                self.table.forget(connection.plan)
             case ServerState.CONNECTED:
                 self.news.append(f"{connection.plan.slug} is connected")
-                self._rebuild()
+                self.table.learn(connection.plan, connection.declared)
+                if before is ServerState.RECONNECTING:
+                    self._tell(f"The MCP server {name} is connected again.")
             case _:
                 pass
 
     def relisted(self, connection: "ServerConnection") -> None:
         """Take note that a server has other tools or prompts."""
         self.log(connection.plan, "its tools or prompts changed")
-        self._rebuild()
+        self.table.learn(connection.plan, connection.declared)
+
+    def updated(self, plan: ServerPlan, uri: str) -> None:
+        """Take note that a resource, which the model read, changed."""
+        self.news.append(
+            f"the resource {quote(uri[:_LONGEST_URI], safe=_OF_URIS)} of {plan.slug} changed since it was read"
+        )
 
     def exchanging(self, exchange: Exchange) -> Exchange:
         """Give the exchange as it can be called in the servers' loop."""
@@ -367,9 +355,11 @@ class McpHub:
 
     async def ask(self, plan: ServerPlan, asked: Asked) -> PersonReply:
         """Ask the person, by way of the call of this server that runs; without one nobody is asked."""
-        calls = self._running.get(plan.slug)
+        calls = tuple(self._running.get(plan.slug, ()))
         if not calls:
-            self._tell(f"{asked.who} asked something while none of its tools ran: {asked.text}")
+            if plan.slug not in self._told_asking:
+                self._told_asking.add(plan.slug)
+                self._tell(f"{asked.who} asked something while none of its tools ran: {asked.text}")
             return PersonReply()
         return await self._back(calls[-1].ask(asked))
 
@@ -377,8 +367,10 @@ class McpHub:
         """Ask the model, if the person agrees."""
         if self._ports.sample is None:
             return None
-        shown = "\n".join(text for _, text in asked.texts)[-_LONGEST_ASKED:]
-        question = f"It wants an answer of the model, which costs money. It asks:\n{visible(shown)}"
+        whole = visible("\n".join(filter(None, (asked.system, *(text for _, text in asked.texts)))))
+        shown = HeadTail(_LONGEST_ASKED)
+        shown.add(whole)
+        question = f"It wants an answer of the model, which costs money. It asks:\n{shown.take()}"
         said = await self.ask(plan, Asked(who=asked.who, text=question))
         return await self._back(self._ports.sample(asked)) if said.accepted else None
 
@@ -395,3 +387,7 @@ class McpHub:
     def roots(self) -> tuple[str, ...]:
         """Name the folders of the workspace."""
         return tuple(self._ports.roots)
+
+
+async def _started(program: Callable[[], ProgramStart]) -> ServerProgram:
+    return await start_program(program())

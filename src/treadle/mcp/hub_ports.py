@@ -22,6 +22,8 @@ AskServerModel = Callable[["SampleAsked"], Awaitable[tuple[str, str] | None]]
 class HubPorts(Struct, frozen=True, kw_only=True):
     """What the hub needs of a session. `tell` shows the person a sentence; `roots` are the folders of the workspace.
 
+    `redact` hides secrets in what is told and logged, from any thread.
+
     `taken` are names of tools that are in use. `sample` asks the model for a server, to which the person said yes.
     `sign_in` gives what signs requests to a server in, `keep_prompts` notes which prompts one has.
     """
@@ -30,6 +32,7 @@ class HubPorts(Struct, frozen=True, kw_only=True):
     version: str
     tell: Callable[[str], object]
     read_image: "ReadImage"
+    redact: Callable[[str], str] = str
     roots: Sequence[str] = ()
     taken: Mapping[str, Any] = MappingProxyType({})
     sample: AskServerModel | None = None

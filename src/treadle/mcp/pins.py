@@ -1,7 +1,7 @@
 """What a person said yes to: which servers, and which tools of each, exactly as they were then."""
 
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from os import fstat, getuid
 from pathlib import Path
@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
-from treadle.mcp.states import DeclaredTool
+from treadle.mcp.states import Declared
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError
 from treadle.protocol.servers import McpServer, ServerTransport
@@ -36,11 +37,37 @@ def declaration_digest(declared: Mapping[str, Any]) -> str:
     return sha256(msgspec.json.encode(kept, order="deterministic")).hexdigest()
 
 
+class Approved(Struct, frozen=True, kw_only=True):
+    """What a person said yes to: digests and texts of tools by their names, and what a server says about its use."""
+
+    tools: Mapping[str, str] = {}
+    texts: Mapping[str, str] = {}
+    instructions: str = ""
+
+    def with_those(self, other: "Approved") -> "Approved":
+        """Add what was said yes to later."""
+        return Approved(
+            tools={**self.tools, **other.tools},
+            texts={**self.texts, **other.texts},
+            instructions=other.instructions or self.instructions,
+        )
+
+
+def approved_by(declared: Declared) -> Approved:
+    """Say what a yes to a declaration approves."""
+    return Approved(
+        tools={one.name: one.digest for one in declared.tools},
+        texts={one.name: one.text for one in declared.tools},
+        instructions=declared.instructions,
+    )
+
+
 class _Pinned(Record, frozen=True, kw_only=True):
     name: str
     identity: str
     tools: dict[str, str]
     texts: dict[str, str] = {}  # noqa: RUF012
+    instructions: str = ""
 
 
 class PinBook:
@@ -49,36 +76,30 @@ class PinBook:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, identity: str) -> Mapping[str, str] | None:
-        """Give the digests of a server's tools by their names; None for a server that nobody said yes to."""
-        found = self._read(identity)
-        return None if found is None else found.tools
-
-    def texts(self, identity: str) -> Mapping[str, str]:
-        """Give the declarations of a server's tools as they were approved, by their names."""
-        found = self._read(identity)
-        return {} if found is None else found.texts
-
-    def _read(self, identity: str) -> _Pinned | None:
-        file = self._file(identity)
+    def read(self, identity: str) -> Approved:
+        """Give what was approved of a server; nothing of one that nobody said yes to."""
         try:
-            with file.open("rb") as stream:
+            with self._file(identity).open("rb") as stream:
                 facts = fstat(stream.fileno())
                 if facts.st_uid != getuid() or stat.S_IMODE(facts.st_mode) & 0o077:
-                    return None
+                    return Approved()
                 found = msgspec.json.decode(stream.read(), type=_Pinned)
         except (OSError, msgspec.MsgspecError):
-            return None
-        return found if found.identity == identity else None
+            return Approved()
+        if found.identity != identity:
+            return Approved()
+        return Approved(tools=found.tools, texts=found.texts, instructions=found.instructions)
 
-    def pin(self, name: str, identity: str, tools: Iterable[DeclaredTool], *, others: bool = True) -> None:
-        """Keep the yes to a server and these tools; with `others` those pinned before stay. Raises `StoreError`."""
-        before = self._read(identity) if others else None
-        digests = {} if before is None else before.tools
-        texts = {} if before is None else before.texts
-        for tool in tools:
-            digests[tool.name], texts[tool.name] = tool.digest, tool.text
-        record = _Pinned(name=name, identity=identity, tools=digests, texts=texts)
+    def pin(self, name: str, identity: str, declared: Declared, *, only: bool = False) -> None:
+        """Keep the yes to what a server declares; with `only` nothing else stays approved. Raises `StoreError`."""
+        kept = (Approved() if only else self.read(identity)).with_those(approved_by(declared))
+        record = _Pinned(
+            name=name,
+            identity=identity,
+            tools=dict(kept.tools),
+            texts=dict(kept.texts),
+            instructions=kept.instructions,
+        )
         try:
             write_private(self._file(identity), msgspec.json.encode(record), follow=False)
         except (OSError, UnicodeEncodeError) as error:

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,9 +15,6 @@ from treadle.workspace.confinement import Setup
 from treadle.workspace.hiding import Hide, as_it_is
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import Bounds, CommandProcess
-
-if TYPE_CHECKING:
-    from treadle.mcp.states import ServerPlan
 
 _LEAST_DESCRIPTOR = 20  # above those that a sandbox is given
 _READ_AHEAD = 1024 * 1024
@@ -122,7 +118,7 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 async def start_program(start: ProgramStart) -> ServerProgram:
-    """Start a program; needs a running event loop. Raises `ToolError`."""
+    """Start a program; needs a running event loop. Raises `ToolError`, `OSError`, or `ValueError` for a NUL in it."""
     line = f"cd {shlex.quote(start.directory)} && exec {shlex.join(start.argv)}"
     setup = start.set_up(line)
     _keep_newest(start.spool)
@@ -150,21 +146,14 @@ async def start_program(start: ProgramStart) -> ServerProgram:
     return ServerProgram(command, launcher, reader, (ours[0], listening))
 
 
-async def started_early(plan: "ServerPlan") -> "ServerProgram | ToolError | None":
-    """Start the program of a server, if it has one; gives the error where that fails."""
-    try:
-        return None if plan.program is None else await start_program(plan.program())
-    except ToolError as error:
-        return error
-
-
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
     """Make the two pipes: our ends, to write and to read, and the program's, to read and to write."""
     made: list[int] = []
     try:
         for _ in range(2):
             made += os.pipe()
-        made[0], made[3] = _moved(made[0]), _moved(made[3])
+        made[0] = _moved(made[0])
+        made[3] = _moved(made[3])
     except OSError as error:
         for each in made:
             os.close(each)

@@ -7,15 +7,36 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle.engine.ports import AskPerson, Output, Prepared
+from treadle.engine.ports import Output, Prepared
 from treadle.mcp.states import DeclaredTool, PinState, ServerPlan
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerTransport
-from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
+from treadle.protocol.tools import (
+    CallResult,
+    Origin,
+    Outcome,
+    Preview,
+    Risk,
+    ToolEffect,
+    ToolKind,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
 from treadle.workspace.text import visible
 
 RunServerTool = Callable[["ServerTool", dict[str, Any], Output], Awaitable[CallResult]]
+
+
+class ServerSaidError(ToolError):
+    """What went wrong, in the words of a server."""
+
+    @property
+    def result(self) -> CallResult:
+        """The result of the call, which is from outside as every word of a server."""
+        return replace(result_text(Outcome.FAILED, self.text), origin=Origin.SERVER)
 
 
 class ServerTool(Struct, frozen=True, kw_only=True):
@@ -37,14 +58,6 @@ class ServerTool(Struct, frozen=True, kw_only=True):
         shown = msgspec.json.format(msgspec.json.encode(given), indent=2).decode()
         title = f"MCP server {visible(self.plan.server.name)}: {visible(self.declared.name)}"
         return Prepared(accesses=(), preview=Preview(title=title, text=visible(shown)), run=run)
-
-
-class RunningCall(Struct):
-    """A call that runs: where its live lines go, how many there were, and how it asks the person."""
-
-    output: Output
-    ask: AskPerson
-    shown: int = 0
 
 
 def server_tool(
@@ -103,16 +116,3 @@ def parsed_arguments(text: object) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ToolError("`arguments` is something else. Write one JSON object.", invalid=True)
     return found
-
-
-def pin_state(pins: Mapping[str, str], declared: DeclaredTool) -> PinState:
-    """Say how a tool stands to what was approved of its server."""
-    pinned = pins.get(declared.name)
-    if pinned is None:
-        return PinState.NEW
-    return PinState.APPROVED if pinned == declared.digest else PinState.CHANGED
-
-
-def same_tool(one: ServerTool, other: ServerTool) -> bool:
-    """Whether two tools are the same, and stand as they did."""
-    return (one.spec, one.declared, one.pinned) == (other.spec, other.declared, other.pinned)

@@ -83,15 +83,19 @@ class DeclaredPrompt(Struct, frozen=True, kw_only=True):
 
 
 class Declared(Struct, frozen=True, kw_only=True):
-    """What a server has, as it was last listed."""
+    """What a server has, as it was last listed; `instructions` is what it says about its use, harmless to show."""
 
     tools: Sequence[DeclaredTool] = ()
     prompts: Sequence[DeclaredPrompt] = ()
     resources: bool = False
+    instructions: str = ""
 
 
 class ServerHealth(Record, frozen=True, kw_only=True):
-    """How a server is doing, for people and programs; `tools` pairs the names of its tools with how they stand."""
+    """How a server is doing, for people and programs; `tools` pairs the names of its tools with how they stand.
+
+    `instructions` says how those stand that it gives the model; empty where it gives none.
+    """
 
     name: str
     origin: str
@@ -104,5 +108,6 @@ class ServerHealth(Record, frozen=True, kw_only=True):
     tools: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
     prompts: tuple[str, ...] = ()
     resources: bool = False
+    instructions: str = ""
     restarts: int = 0
     garbage: int = 0

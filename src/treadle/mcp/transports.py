@@ -27,6 +27,7 @@ MOST_GARBAGE = 200
 _MOST_NOTED = 20
 _MOST_BLOCKS = 1_000
 
+_LONGEST_FAREWELL = 1.0
 _SSE_QUIET = 24 * 3600.0
 
 
@@ -135,16 +136,23 @@ def network_transport(url: str, client: httpx2.AsyncClient, *, events: bool) -> 
 class BoundedTransport(httpx2.AsyncHTTPTransport):
     """Reads answers that are no stream of events only up to the bound. Raises `httpx2.ReadError` beyond it.
 
+    An answer that is packed is refused: how large it is shows only when it is unpacked.
+
     `refused` is the status of an answer that wanted somebody to sign in; 0 for none.
     """
 
     refused = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request."""
+        """Send a request; the one that ends a session is not waited for long."""
+        if request.method == "DELETE":
+            request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": _LONGEST_FAREWELL}
         response = await super().handle_async_request(request)
         if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
             self.refused = response.status_code
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise httpx2.ReadError("the answer is packed, which was not asked for", request=request)
         if "text/event-stream" not in response.headers.get("content-type", ""):
             response.stream = _Bounded(response.stream, request)
         return response

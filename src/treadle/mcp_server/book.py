@@ -1,7 +1,8 @@
 """The tasks of one server: in which folders they may be, and who opened them."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -131,7 +132,8 @@ class TaskBook:
         opening = Opening(
             workspace=trust.workspace, settings=settings, user_present=True, given=frozenset(flags), trust=trust
         )
-        task = await self._enter(await open_session(opening), client)
+        with self._room():
+            task = await self._enter(await open_session(opening), client)
         try:
             await task.ask((Text(text=wanted.task),), client)
         except BaseException:
@@ -139,30 +141,45 @@ class TaskBook:
             raise
         return task
 
-    async def join(self, session_id: str, client: str) -> ServedTask:
+    def trust_to_join(self, session_id: str) -> SessionTrust | None:
+        """Find out how the folder of a session stands that ended; None for one that is open: it has its own word.
+
+        Raises `ConfigError` for a folder outside, `SessionError`.
+        """
+        with session_log(session_id) as (row, store):
+            if row.id in store.leased():
+                return None
+        return self._trust(session_workspace(row.id))
+
+    async def join(self, session_id: str, trust: SessionTrust | None, client: str) -> ServedTask:
         """Join a session: one that is open in a terminal, or one that ended. Raises `TreadleError`."""
         async with self._joining:
-            return await self._join(session_id, client)
+            return await self._join(session_id, trust, client)
 
-    async def _join(self, session_id: str, client: str) -> ServedTask:
-        trust = self._trust(session_workspace(session_id))
-        found = [row for row in list_sessions(trust.workspace) if row.id.startswith(session_id)]
-        if len(found) == 1 and found[0].id in self._tasks:
-            return self._tasks[found[0].id]
+    async def _join(self, session_id: str, trust: SessionTrust | None, client: str) -> ServedTask:
+        now = self._trust(session_workspace(session_id))
+        found = [row for row in list_sessions(now.workspace) if row.id.startswith(session_id)]
+        task = self._tasks.get(found[0].id) if len(found) == 1 else None
+        if task is not None:
+            if not task.over:
+                return task
+            await self.close(task)
         session: LiveSession | RemoteSession
-        try:
-            settings = load_settings(self._flags)
-            session = await attach_session(session_id, trust.workspace, settings, kind="mcp", name=client)
-        except SessionError as error:
-            if error.code != "session-not-live":
-                raise
-            session = await self._resumed(session_id, trust)
-        return await self._enter(session, client)
+        with self._room():
+            try:
+                settings = load_settings(self._flags)
+                session = await attach_session(session_id, now.workspace, settings, kind="mcp", name=client)
+            except SessionError as error:
+                if error.code != "session-not-live":
+                    raise
+                session = await self._resumed(session_id, trust if trust is not None else now)
+            return await self._enter(session, client)
 
     async def close(self, task: ServedTask) -> None:
         """Close a task: its session can be continued later, and one of a terminal continues there."""
-        self._tasks.pop(task.id, None)
         await task.close()
+        if self._tasks.get(task.id) is task:
+            del self._tasks[task.id]
 
     def diff(self, task: ServedTask) -> tuple[list[str], str]:
         """Compare the files with those at the beginning of a task's session: paths, and a diff without secrets.
@@ -180,7 +197,7 @@ class TaskBook:
 
     def others(self) -> list[tuple[str, str, str]]:
         """List sessions of the folders that are not open here, the newest first: id, folder, title."""
-        rows = [row for row in list_sessions(None) if row.title and row.id not in self._tasks]
+        rows = [row for row in list_sessions(None) if row.title and not row.archived and row.id not in self._tasks]
         within = [row for row in rows if any(Path(row.workspace).is_relative_to(folder) for folder in self._folders)]
         return [(row.id, row.workspace, row.title) for row in within[:_MOST_LISTED]]
 
@@ -199,18 +216,23 @@ class TaskBook:
         )
         return await open_session(opening)
 
-    async def _enter(self, session: LiveSession | RemoteSession, client: str) -> ServedTask:
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Take up the room of a task while its session is opened; raises `ConfigError` where there is none."""
         if len(self._tasks) + self._opening >= _MOST_TASKS:
             raise ConfigError(
                 "mcp-tasks", f"{_MOST_TASKS} tasks are open here, which is the most.", fix="Close one with close_task."
             )
-        task = ServedTask()
-        task.client = SessionClient(session, Source(kind="mcp", id=client), task.hear)
         self._opening += 1
         try:
-            await task.client.__aenter__()
+            yield
         finally:
             self._opening -= 1
+
+    async def _enter(self, session: LiveSession | RemoteSession, client: str) -> ServedTask:
+        task = ServedTask()
+        task.client = SessionClient(session, Source(kind="mcp", id=client), task.hear)
+        await task.client.__aenter__()
         self._tasks[task.id] = task
         return task
 

@@ -5,6 +5,7 @@ from pydantic import BaseModel, Field
 from treadle.app.report import facts_of
 from treadle.mcp_server.task import ServedTask, TaskState
 from treadle.mcp_server.wording import decisions, question_words
+from treadle.protocol.errors import TreadleError
 
 _NEXT = {
     TaskState.WORKING: "Call task_result to wait for it.",
@@ -79,11 +80,15 @@ class DiffReport(BaseModel):
     diff: str
 
 
+def error_words(error: TreadleError) -> str:
+    """Say what happened, why, and what to do about it, for a client's model."""
+    return " ".join(filter(None, (error.what, error.why, error.fix)))
+
+
 def task_report(task: ServedTask) -> TaskReport:
     """Describe a task."""
     session, outcome, state = task.client.session, task.outcome, task.state
     status = session.status
-    failed = "" if outcome is None or outcome.error is None else facts_of(outcome.error)
     return TaskReport(
         task_id=task.id,
         state=state.value,
@@ -103,7 +108,7 @@ def task_report(task: ServedTask) -> TaskReport:
         ],
         queued=len(status.queue),
         answer="" if outcome is None else outcome.text,
-        error=failed if outcome is None else failed or outcome.why,
+        error=_why(task),
         denied=0 if outcome is None else outcome.denied,
         steps=0 if outcome is None else outcome.steps,
         cost=0.0 if outcome is None else -1.0 if outcome.cost is None else outcome.cost,
@@ -114,3 +119,12 @@ def task_report(task: ServedTask) -> TaskReport:
         notices=list(session.notices),
         next=_NEXT[state],
     )
+
+
+def _why(task: ServedTask) -> str:
+    """Say why a task stopped before its end, or never comes to one; empty where it does."""
+    if task.error is not None:
+        return error_words(task.error)
+    if task.outcome is None:
+        return ""
+    return task.outcome.why if task.outcome.error is None else facts_of(task.outcome.error)

@@ -7,33 +7,29 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import AcceptedElicitation, DeclinedElicitation, Elicit, ElicitationResult, Resolve
-from mcp_types import ToolAnnotations
-from pydantic import BaseModel, Field
+from mcp.server.mcpserver.resolve import AcceptedElicitation, Elicit, ElicitationResult, Resolve
+from mcp_types import InputRequiredResult, ToolAnnotations
+from pydantic import Field
 
 from treadle import __version__
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.mcp_server.book import TaskBook, TaskRequest
-from treadle.mcp_server.reports import DiffReport, SessionLine, TaskList, TaskReport, task_report
-from treadle.mcp_server.task import ServedTask
+from treadle.mcp_server.elicit import ask_clients_user, can_ask
+from treadle.mcp_server.reports import DiffReport, SessionLine, TaskList, TaskReport, error_words, task_report
 from treadle.mcp_server.wording import (
     APPROVALS,
     TrustForm,
     can_be_approved,
-    decisions,
-    form_answer,
     given_answer,
-    question_form,
-    question_words,
     too_long,
     trust_words,
 )
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, Interrupt
 from treadle.protocol.messages import Text
-from treadle.protocol.permissions import OptionKind, Question
+from treadle.protocol.permissions import OptionKind
 
 INSTRUCTIONS = """Treadle is a coding agent. start_task gives it a task in a folder and returns immediately; task_result
 waits for the answer and reports progress. What needs approval waits until a person answers: task_result asks them where
@@ -68,12 +64,20 @@ def _add_starting(server: MCPServer[Any], book: TaskBook) -> None:
     async def folder_trust(folder: str) -> SessionTrust:
         with _as_tool_errors():
             trust = await asyncio.to_thread(book.trust, folder)
-        return await asyncio.to_thread(_with_nested, trust) if trust.asks else trust
+            return await asyncio.to_thread(_whole, trust)
 
-    async def folder_answer(
-        ctx: Context[Any], trust: Annotated[SessionTrust, Resolve(folder_trust)]
-    ) -> TrustForm | Elicit[TrustForm] | None:
-        return Elicit(trust_words(trust), TrustForm) if trust.asks and _can_ask(ctx) else None
+    async def folder_answer(ctx: Context[Any], trust: Annotated[SessionTrust, Resolve(folder_trust)]) -> _TrustAsked:
+        return _asked(ctx, trust)
+
+    async def joined_trust(session_id: str) -> SessionTrust | None:
+        with _as_tool_errors():
+            trust = await asyncio.to_thread(book.trust_to_join, session_id)
+            return None if trust is None else await asyncio.to_thread(_whole, trust)
+
+    async def joined_answer(
+        ctx: Context[Any], trust: Annotated[SessionTrust | None, Resolve(joined_trust)]
+    ) -> _TrustAsked:
+        return None if trust is None else _asked(ctx, trust)
 
     @server.tool(title="Start a task", annotations=ToolAnnotations(destructive_hint=True, open_world_hint=True))
     async def start_task(
@@ -88,81 +92,66 @@ def _add_starting(server: MCPServer[Any], book: TaskBook) -> None:
     ) -> TaskReport:
         """Start a coding task in a folder and return immediately; call task_result to wait for it."""
         with _as_tool_errors():
-            if isinstance(said, AcceptedElicitation) and said.data is not None:
-                trust = await asyncio.to_thread(_decided, trust, said.data)
+            trust = await asyncio.to_thread(_decided, trust, said)
             wanted = TaskRequest(task=task, mode=mode, model=model)
             return task_report(await book.whole(book.start(wanted, trust, _client(ctx))))
 
     @server.tool(title="Join a session", annotations=ToolAnnotations(destructive_hint=False))
     async def join_task(
         ctx: Context[Any],
+        *,
         session_id: Annotated[str, Field(description="The session, as list_tasks shows it.", min_length=1)],
+        trust: Annotated[SessionTrust | None, Resolve(joined_trust)],
+        said: Annotated[ElicitationResult[TrustForm], Resolve(joined_answer)],
     ) -> TaskReport:
         """Join a session that is open in a terminal, or open one that ended, to go on with it."""
         with _as_tool_errors():
-            return task_report(await book.whole(book.join(session_id, _client(ctx))))
+            trust = None if trust is None else await asyncio.to_thread(_decided, trust, said)
+            return task_report(await book.whole(book.join(session_id, trust, _client(ctx))))
 
 
-def _with_nested(trust: SessionTrust) -> SessionTrust:
-    """Look for rules in the folders below, too: the word is about these as well."""
-    return SessionTrust(trust=whole_trust(trust.workspace))
+_TrustAsked = TrustForm | Elicit[TrustForm] | None
 
 
-def _decided(trust: SessionTrust, form: TrustForm) -> SessionTrust:
+def _asked(ctx: Context[Any], trust: SessionTrust) -> Elicit[TrustForm] | None:
+    return Elicit(trust_words(trust), TrustForm) if trust.asks and can_ask(ctx) else None
+
+
+def _whole(trust: SessionTrust) -> SessionTrust:
+    """Look for rules in the folders below, too, where the user is asked: their word is about these as well."""
+    return SessionTrust(trust=whole_trust(trust.workspace)) if trust.asks else trust
+
+
+def _decided(trust: SessionTrust, said: Any) -> SessionTrust:
     """Keep what the user said of a folder: about exactly what they were shown, whatever became of it since."""
-    match form.decision:
-        case "trust":
+    match said:
+        case AcceptedElicitation(data=TrustForm(decision="trust")):
             trust_store().grant(trust.trust)
-        case "never":
+        case AcceptedElicitation(data=TrustForm(decision="never")):
             trust_store().refuse(trust.trust)
-        case "not_now":
+        case _:
             return trust
     return session_trust(trust.workspace)
 
 
-class Pending(BaseModel):
-    """The question that was open when the wait ended; none: it ended by itself, or not yet."""
-
-    question_id: str = ""
-
-
 def _add_waiting(server: MCPServer[Any], book: TaskBook) -> None:
-    async def pending(ctx: Context[Any], task_id: str, wait_seconds: float) -> Pending:
-        with _as_tool_errors():
-            task = book.find(task_id)
-        await task.wait(wait_seconds, _teller(ctx))
-        return Pending(question_id=task.questions[0].id if task.questions else "")
-
-    async def person(
-        ctx: Context[Any], task_id: str, waited: Annotated[Pending, Resolve(pending)]
-    ) -> Elicit[BaseModel] | None:
-        task = book.find(task_id)
-        question = _open(task, waited.question_id)
-        if question is None or not _can_ask(ctx):
-            return None
-        return Elicit(question_words(task, question), question_form(question, decisions(task, question)))
-
     @server.tool(title="Wait for a task", annotations=ToolAnnotations(destructive_hint=False))
     async def task_result(
-        ctx: Context[Any],
-        *,
-        task_id: _TaskId,
-        waited: Annotated[Pending, Resolve(pending)],
-        said: Annotated[ElicitationResult[BaseModel], Resolve(person)],
-        wait_seconds: _Seconds = _WAIT,
-    ) -> TaskReport:
+        ctx: Context[Any], *, task_id: _TaskId, wait_seconds: _Seconds = _WAIT
+    ) -> TaskReport | InputRequiredResult:
         """Wait until a task has its answer, or a person has to decide something; progress comes meanwhile.
 
         Where the client can ask its user, they are asked here, and the task goes on with what they say.
         """
         with _as_tool_errors():
             task = book.find(task_id)
-            question = _open(task, waited.question_id)
-            op = None if question is None else _answer_of(question, said)
-            if op is not None:
-                await book.whole(task.client.post(op, name=_client(ctx)))
+
+            async def go_on(answer: Answer | None) -> None:
+                if answer is not None:
+                    await book.whole(task.answer(answer, _client(ctx)))
                 await task.wait(wait_seconds, _teller(ctx))
-            return task_report(task)
+
+            return await ask_clients_user(ctx, task, go_on) or task_report(task)
 
     @server.tool(title="Send a message", annotations=ToolAnnotations(destructive_hint=True, open_world_hint=True))
     async def send_message(
@@ -194,28 +183,13 @@ def _add_waiting(server: MCPServer[Any], book: TaskBook) -> None:
         with _as_tool_errors():
             task = book.find(task_id)
             question = task.question(question_id)
-            if decision in APPROVALS and _can_ask(ctx):
+            if decision in APPROVALS and can_ask(ctx):
                 raise ToolError("This client can ask its user. Call task_result, which asks them.")
             if decision in APPROVALS and not can_be_approved(task, question):
                 raise ToolError(too_long(task))
             answer = given_answer(question, OptionKind(decision), text)
-            await book.whole(task.client.post(answer, name=_client(ctx)))
+            await book.whole(task.answer(answer, _client(ctx)))
             return task_report(task)
-
-
-def _answer_of(question: Question, said: Any) -> Answer | None:
-    """Give the answer of a form; a form that was declined is a no, one that was dismissed leaves the question open."""
-    match said:
-        case AcceptedElicitation(data=BaseModel() as form):
-            return form_answer(question, form)
-        case DeclinedElicitation() if OptionKind.REJECT_ONCE in question.options:
-            return Answer(question_id=question.id, option=OptionKind.REJECT_ONCE)
-        case _:
-            return None
-
-
-def _open(task: ServedTask, question_id: str) -> Question | None:
-    return next((one for one in task.questions if one.id == question_id), None)
 
 
 def _add_rest(server: MCPServer[Any], book: TaskBook) -> None:
@@ -256,10 +230,10 @@ def _add_rest(server: MCPServer[Any], book: TaskBook) -> None:
         """List the open tasks, and sessions of these folders that can be joined."""
         with _as_tool_errors():
             others = await asyncio.to_thread(book.others)
-        return TaskList(
-            tasks=[task_report(task) for task in book.tasks],
-            sessions=[SessionLine(session_id=name, folder=folder, title=title) for name, folder, title in others],
-        )
+            return TaskList(
+                tasks=[task_report(task) for task in book.tasks],
+                sessions=[SessionLine(session_id=name, folder=folder, title=title) for name, folder, title in others],
+            )
 
 
 def _teller(ctx: Context[Any]) -> Callable[[int, str], Awaitable[None]]:
@@ -267,13 +241,6 @@ def _teller(ctx: Context[Any]) -> Callable[[int, str], Awaitable[None]]:
         await ctx.report_progress(number, None, line)
 
     return tell
-
-
-def _can_ask(ctx: Context[Any]) -> bool:
-    """Whether the client can show its user a form."""
-    capabilities = ctx.client_capabilities
-    found = None if capabilities is None else capabilities.elicitation
-    return found is not None and (found.form is not None or found.url is None)
 
 
 def _client(ctx: Context[Any]) -> str:
@@ -291,4 +258,4 @@ def _as_tool_errors() -> Iterator[None]:
     except RefusedError as error:
         raise ToolError(f"{error.what}: {error.why}. Call task_status to see where the task is.") from error
     except TreadleError as error:
-        raise ToolError(" ".join(filter(None, (error.what, error.why, error.fix)))) from error
+        raise ToolError(error_words(error)) from error

@@ -1,14 +1,15 @@
 """One task of the server: its session, what was asked in it, and what happens, for whoever waits."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from enum import StrEnum
 
 from treadle.app.asking import PromptRun, SessionClient
 from treadle.app.presentation.words import clip_text, describe_call
-from treadle.protocol.errors import SessionError
-from treadle.protocol.events import Delivery
+from treadle.protocol.errors import SessionError, TreadleError
+from treadle.protocol.events import Answer, Delivery
 from treadle.protocol.messages import UserContent, text_of
 from treadle.protocol.notifications import (
     CallChanged,
@@ -49,8 +50,10 @@ class ServedTask:
     client: SessionClient
 
     def __init__(self) -> None:
-        self.runs: list[PromptRun] = []
-        self._lines: list[str] = []
+        self._run: PromptRun | None = None
+        self._answered: set[str] = set()
+        self._closing: asyncio.Future[None] | None = None
+        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
         self._happened = 0
         self._changed = asyncio.Event()
 
@@ -61,8 +64,8 @@ class ServedTask:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What waits for a person's answer."""
-        return self.client.session.status.questions
+        """What waits for a person's answer; of a session elsewhere one may be listed for a moment after its answer."""
+        return tuple(one for one in self.client.session.status.questions if one.id not in self._answered)
 
     @property
     def doing(self) -> str:
@@ -72,32 +75,47 @@ class ServedTask:
     @property
     def outcome(self) -> TurnOutcome | None:
         """The end of the turn of the last message; None where it has none yet, or nothing was asked here."""
-        return self.runs[-1].outcome if self.runs else None
+        return None if self._run is None else self._run.outcome
+
+    @property
+    def error(self) -> TreadleError | None:
+        """Why the last message never comes to an end."""
+        return None if self._run is None else self._run.error
+
+    @property
+    def over(self) -> bool:
+        """Whether its session is closed, or being closed."""
+        return self._closing is not None or self.client.session.closed
 
     @property
     def state(self) -> TaskState:
         """Where it is; of a session that is shared, what was asked here decides once it ended."""
-        session = self.client.session
-        if session.status.questions and not session.closed:
+        session, run = self.client.session, self._run
+        if self.questions and not session.closed:
             return TaskState.NEEDS_ANSWER
-        run = self.runs[-1] if self.runs else None
         if run is not None and run.outcome is not None:
             return _ended(run.outcome)
-        if session.closed or (run is not None and run.ended):
+        if session.closed:
             return TaskState.CLOSED
-        return TaskState.WORKING if run is not None or session.status.turn_active else TaskState.IDLE
+        waits = run is not None and not run.ended
+        return TaskState.WORKING if waits or session.status.turn_active else TaskState.IDLE
 
     async def ask(self, content: tuple[UserContent, ...], client: str, *, steer: bool = False) -> None:
         """Send a message as this client. Raises `TreadleError`."""
         delivery = Delivery.STEER if steer else Delivery.QUEUE
-        self.runs.append(await self.client.ask(content, delivery, name=client))
+        self._run = await self.client.ask(content, delivery, name=client)
+
+    async def answer(self, answer: Answer, client: str) -> None:
+        """Answer a question as this client. Raises `TreadleError`."""
+        await self.client.post(answer, name=client)
+        self._answered.add(answer.question_id)
 
     def hear(self, notification: Notification) -> None:
         """Take what happened."""
         line = _line(notification)
         if line:
             self._happened += 1
-            self._lines = [*self._lines[-_MOST_LINES:], line]
+            self._lines.append(line)
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -110,17 +128,22 @@ class ServedTask:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(left, _TICK)):
                     await changed.wait()
-            new = self._lines[-(self._happened - seen) :] if self._happened > seen else []
-            seen = self._happened
+            count, seen = self._happened - seen, self._happened
+            new = list(self._lines)[-count:] if count else []
             if not new and clock.time() - told >= _TICK:
-                new = self._lines[-1:] or ["working"]
+                new = [self.doing or "working"]
             for line in new:
                 sent, told = sent + 1, clock.time()
                 await tell(sent, line)
 
     async def close(self) -> None:
-        """Leave the session: its own is closed and can be continued, that of a terminal continues there."""
-        await self.client.__aexit__(None, None, None)
+        """Leave the session: its own is closed and can be continued, that of a terminal continues there.
+
+        Once it has begun it is done to its end, whoever is cancelled that waits for it.
+        """
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self.client.__aexit__(None, None, None))
+        await asyncio.shield(self._closing)
 
     def question(self, question_id: str) -> Question:
         """Find an open question, by its id or as the only one; raises `SessionError`."""

@@ -74,6 +74,15 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
     op: Op
 
 
+class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
+    """To the session: end what goes on and drop what is queued.
+
+    One that runs in the background closes, which `Closed` says; any other stays open, and says `Taken`.
+    """
+
+    number: int
+
+
 class Attached(Tagged, frozen=True, kw_only=True, tag="attached"):
     """To the client: it is attached as `source`. Without a `snapshot` all that it missed follows by itself."""
 
@@ -96,7 +105,7 @@ class Notified(Tagged, frozen=True, kw_only=True, tag="notified"):
 
 
 class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
-    """To the client: its op is in the log."""
+    """To the client: its op is in the log, or what it wants stopped is."""
 
     number: int
 
@@ -120,5 +129,5 @@ class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
     """To the client: the session is closed."""
 
 
-ToSession: TypeAlias = Attach | Post
+ToSession: TypeAlias = Attach | Post | StopSession
 ToClient: TypeAlias = Attached | Notified | Taken | Refused | Behind | Closed

@@ -33,7 +33,7 @@ API = "anthropic_messages"
 LONG = ":1m"
 """What a model's name ends with where its longer window is asked for."""
 
-_LONG_BETA = "context-1m-2025-08-07"
+LONG_BETA = "context-1m-2025-08-07"
 _API_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
@@ -103,7 +103,7 @@ class AnthropicMessages:
         parts.append(b',"messages":[')
         headers = {"anthropic-version": _API_VERSION, **self._endpoint.key_headers("x-api-key")}
         if _is_long(request.model):
-            headers["anthropic-beta"] = _LONG_BETA
+            headers["anthropic-beta"] = LONG_BETA
         for number, text in enumerate((*self._begun.texts, *_join(encoded))):
             parts += [b",", text] if number else [text]
         parts.append(b"]}")

@@ -24,7 +24,7 @@ from treadle.protocol.messages import (
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
-from treadle.providers.anthropic_messages import MARKED_MESSAGES, MIN_THINKING, thinks_adaptively
+from treadle.providers.anthropic_messages import LONG, LONG_BETA, MARKED_MESSAGES, MIN_THINKING, thinks_adaptively
 from treadle.providers.bedrock_reader import API, EVENT_STREAM, BedrockReader
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
@@ -88,9 +88,12 @@ class BedrockConverse:
         if tools := self._tools.encode(request.tools):
             parts += [b',"toolConfig":', tools]
         fields = _thinking(request, encoded)
+        model = request.model
+        if "anthropic.claude" in model and model.endswith(LONG):
+            model, fields = model.removesuffix(LONG), {**fields, "anthropic_beta": [LONG_BETA]}
         if fields:
             parts += [b',"additionalModelRequestFields":', dump(fields)]
-        url = self._endpoint.url(f"/model/{quote(request.model, safe='')}/converse-stream")
+        url = self._endpoint.url(f"/model/{quote(model, safe='')}/converse-stream")
         return HttpCall(url=url, headers=self._endpoint.key_headers("authorization"), body=b"".join((*parts, b"}")))
 
     def reader(self) -> BedrockReader:

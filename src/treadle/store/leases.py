@@ -13,8 +13,8 @@ LEASE_SECONDS = 30.0
 
 
 def new_owner() -> str:
-    """Name this process, and this opening of the log, as the owner of leases."""
-    return f"{socket.gethostname()}:{os.getpid()}:{time.monotonic_ns()}"
+    """Name this process, when it was started, and this opening of the log, as the owner of leases."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_status(os.getpid())[1]}-{time.monotonic_ns()}"
 
 
 def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
@@ -25,7 +25,7 @@ def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None
             "session-busy",
             f"Session {session_id} is busy.",
             why=f"It is open in another process ({process_of(row[0])}).",
-            fix=f"Join it with `treadle --attach {session_id}`, or close it there.",
+            fix=f"Join it with `treadle --attach {session_id}`, or stop it with `treadle stop {session_id}`.",
         )
     connection.execute(
         "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
@@ -39,9 +39,18 @@ def process_of(owner: str) -> str:
     return owner.rsplit(":", 1)[0]
 
 
-def is_alive(owner: str, beat: float) -> bool:
-    """Whether the owner of a lease still lives; one on another computer does as long as its last beat is recent."""
+def number_here(owner: str) -> int | None:
+    """Give the number of an owner's process; None where that is on another computer."""
     host, pid, _ = owner.rsplit(":", 2)
+    return int(pid) if host == socket.gethostname() else None
+
+
+def is_alive(owner: str, beat: float) -> bool:
+    """Whether the owner of a lease still lives; one on another computer does as long as its last beat is recent.
+
+    A process that was started at another time has only its number. Owners of older versions do not say when.
+    """
+    host, pid, opening = owner.rsplit(":", 2)
     if host != socket.gethostname():
         return _is_recent(beat)
     try:
@@ -50,7 +59,9 @@ def is_alive(owner: str, beat: float) -> bool:
         return False
     except PermissionError:
         return True
-    if _waits_to_be_reaped(pid):
+    ended, started = _status(int(pid))
+    began = opening.partition("-")[0] if "-" in opening else ""
+    if ended or (began and started and began != started):
         return False
     return int(pid) != os.getpid() or _is_recent(beat)
 
@@ -65,10 +76,13 @@ def _is_recent(beat: float) -> bool:
     return abs(time.time() - beat) < LEASE_SECONDS
 
 
-def _waits_to_be_reaped(pid: str) -> bool:
-    """Whether a process has ended and only its number is still taken; where there is no /proc nobody can tell."""
+def _status(pid: int) -> tuple[bool, str]:
+    """Say whether a process has ended and only its number is still taken, and when it was started, in ticks since boot.
+
+    Where there is no /proc nobody can tell.
+    """
     try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return fields[0] == b"Z", fields[19].decode()
     except (OSError, IndexError):
-        return False
-    return state == b"Z"
+        return False, ""

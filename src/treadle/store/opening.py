@@ -3,10 +3,13 @@
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
+from weakref import WeakSet
 
 from msgspec import Struct
 
@@ -18,6 +21,9 @@ SCHEMA = 8
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
+_WAITS = 10.0
+"""Seconds that others have to let the file go."""
+
 _CHECKED_AT_MOST = 64 * 1024 * 1024
 """Bytes up to which a file is looked through after a crash: about a quarter of a second."""
 
@@ -58,12 +64,16 @@ def find_trouble(path: Path) -> str:
     """Say what is wrong with a file, empty for nothing.
 
     Its header tells at once when it was cut. It is looked through only when it was not closed properly, or when
-    reading it failed before.
+    reading it failed before. One that this process has open was judged when that was opened.
     """
     if not path.exists():
         return ""
-    unclosed = _side(path, "-wal").exists() and _side(path, "-wal").stat().st_size > 0
-    trouble = _judge_header(path, unclosed=unclosed)
+    unclosed = _has_journal(path)
+    with _LOOKING:
+        if _is_open_here(path):
+            unclosed, trouble = False, ""
+        else:
+            trouble = _judge_header(path, unclosed=unclosed)
     if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
         return trouble
     trouble = _look_through(path)
@@ -89,7 +99,7 @@ def _judge_header(path: Path, *, unclosed: bool) -> str:
 
 def _look_through(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(path, timeout=10.0)) as connection:
+        with closing(sqlite3.connect(path, timeout=_WAITS)) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except UnicodeDecodeError as error:
         return str(unreadable_message(error))
@@ -137,7 +147,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
             require_current(connection, path)
             return connection
         path.chmod(0o600)
-        connection.execute("PRAGMA journal_mode=WAL")
+        _keep_journal(connection)
         connection.execute("PRAGMA foreign_keys=ON")
         if not is_current(connection, path):
             if (size := path.stat().st_size) > _LONG_TO_CONVERT:
@@ -155,20 +165,66 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
     return connection
 
 
+def _keep_journal(connection: sqlite3.Connection) -> None:
+    """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it."""
+    end = time.monotonic() + _WAITS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 def is_read_only(path: Path) -> bool:
     """Whether a database can be read here and not written: then it is read as it is, without a journal beside it."""
     if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return False
-    journal = _side(path, "-wal")
-    return not (journal.exists() and journal.stat().st_size > 0)
+    return not _has_journal(path)
 
 
 def connected_database(path: Path) -> sqlite3.Connection:
     """Connect to a database; raises `sqlite3.Error`."""
+    place, more = str(path), {}
     if is_read_only(path):
-        place = f"{path.absolute().as_uri()}?immutable=1"
-        return sqlite3.connect(place, isolation_level=None, check_same_thread=False, timeout=10.0, uri=True)
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+        place, more = f"{path.absolute().as_uri()}?immutable=1", {"uri": True}
+    with _LOOKING:
+        connection = sqlite3.connect(
+            place, isolation_level=None, check_same_thread=False, timeout=_WAITS, factory=_Connection, **more
+        )
+        status = path.stat()
+        connection.file = (status.st_dev, status.st_ino)
+        _OPEN.add(connection)
+    return connection
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that this process knows of as long as it is open.
+
+    Whoever opens and closes the file beside it takes its locks away, since they belong to the process: another process
+    that closes the file then takes it for nobody's, and removes the journal.
+    """
+
+    file: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        with _LOOKING:
+            _OPEN.discard(self)
+
+
+_OPEN: WeakSet[_Connection] = WeakSet()
+_LOOKING = Lock()
+"""Held while the file is opened: by a connection, or to look at it before there is one."""
+
+
+def _is_open_here(path: Path) -> bool:
+    status = path.stat()
+    return any(one.file == (status.st_dev, status.st_ino) for one in _OPEN)
 
 
 def require_current(connection: sqlite3.Connection, path: Path) -> None:
@@ -205,6 +261,14 @@ def newer_schema(path: Path, version: int) -> StoreError:
 
 def no_notice(_: str) -> None:
     """Take what nobody has to know."""
+
+
+def _has_journal(path: Path) -> bool:
+    """Whether a journal that holds something is beside a file; whoever closes the file last takes it away."""
+    try:
+        return _side(path, "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _side(path: Path, ending: str) -> Path:

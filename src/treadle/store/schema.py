@@ -205,7 +205,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA foreign_keys=OFF")  # rows that lost their session are carried over too
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        _refuse_at_work(connection, path)
+        if not is_current(connection, path):  # another may have been faster
+            _refuse_at_work(connection, path)
         for step in STEPS[version_of(connection) :]:
             for work in step:
                 if isinstance(work, str):

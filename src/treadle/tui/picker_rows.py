@@ -7,7 +7,7 @@ from treadle.app.checkpoints.points import PastTurn
 from treadle.app.models.offered import OfferedModel
 from treadle.app.presentation.escape import exact_line
 from treadle.app.presentation.words import age, counted, money, tokens
-from treadle.app.reports.session_list import ListedSession
+from treadle.app.reports.session_list import ListedSession, SessionState
 from treadle.tui.greeting import short_path
 from treadle.tui.picker import Picker, PickerRow, Shape
 
@@ -20,11 +20,12 @@ MODELS = Picker(
 
 SESSIONS = Picker(
     title="Resume",
-    shape=Shape(wide=1, right=frozenset({2, 4}), dropped=(3, 2, 4)),
+    shape=Shape(wide=1, right=frozenset({3, 5}), dropped=(4, 3, 5, 2)),
     empty="No other session in this folder yet. Ctrl-A shows all folders.",
     keys=("↑↓ enter resume", "ctrl-a all folders", "esc close"),
 )
 
+_GOING_ON = (SessionState.WORKING, SessionState.WAITING)
 
 TURNS = {
     "rewind": Picker(
@@ -101,19 +102,25 @@ def session_rows(
             columns=(
                 age(now - session.updated_at / 1000),
                 title,
+                _state(session),
                 "" if session.steps is None else counted(session.steps, "step"),
                 f"+{session.added} -{session.removed}" if session.added or session.removed else "",
                 "" if session.cost is None else money(session.cost),
             ),
-            search=f"{title} {first} {session.id} {where if folders else ''}".casefold(),
+            search=f"{title} {first} {session.id} {_state(session)} {where if folders else ''}".casefold(),
             below=" · ".join(below),
             flaw=_flaw(session),
         )
 
 
-def _flaw(session: ListedSession) -> str:
+def _state(session: ListedSession) -> str:
+    """Say how a session is that is not just done; one that is open is joined when it is chosen."""
     if session.open:
-        return "This session is open in another program."
+        return session.state if session.state in _GOING_ON else "open"
+    return session.state if session.state is SessionState.STOPPED and session.steps is not None else ""
+
+
+def _flaw(session: ListedSession) -> str:
     if not Path(session.workspace).is_dir():
         return f"Its folder is gone: {exact_line(short_path(session.workspace))}"
     return ""

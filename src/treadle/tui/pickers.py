@@ -125,7 +125,7 @@ class Pickers:
 
     def _go_to(self, sessions: SessionPicker, session: str) -> None:
         view = self._view()
-        if view.busy or self._switch is None:
+        if (view.busy and not self._live.continues) or self._switch is None:
             sessions.picker = replace(sessions.picker, hint=_WAITS if view.questions else _BUSY)
             return
         self.close()

@@ -3,8 +3,8 @@
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from treadle.app.presentation.prose import Growing
 from treadle.protocol.notifications import CallDelta
-from treadle.tui.prose import Growing
 
 _KEPT_THOUGHT = 600
 _KEPT_ARGUMENT = 120

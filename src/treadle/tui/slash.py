@@ -152,7 +152,7 @@ class SlashCommands:
             self._requests.say(answer.send)
 
     def _start_session(self) -> None:
-        if self._switch is None:
+        if self._switch is None or self._live.continues:
             self._show(NoticeItem(_ELSEWHERE, Tone.WARNING))
         elif self._view().busy:
             self._show(NoticeItem(_BUSY, Tone.WARNING))

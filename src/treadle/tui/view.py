@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.grants import grants_of
+from treadle.app.presentation.prose import Growing, grow
 from treadle.app.presentation.words import (
     ANSWERS,
     advice,
@@ -67,7 +68,6 @@ from treadle.tui.items import (
     Tone,
     TurnDone,
 )
-from treadle.tui.prose import Growing, grow
 from treadle.tui.reply import LiveThinking, Reply, came, think, write
 
 

@@ -17,7 +17,8 @@ DAYS = 30
 MOST_BYTES = 1024**3
 """What all outputs may have together; above it those of the sessions go first whose last output is oldest."""
 
-_DAY = 24 * 3600
+_HOUR = 3600
+_DAY = 24 * _HOUR
 _STAMP = ".tidied"
 
 
@@ -68,6 +69,17 @@ def remove_old_outputs(place: Path, running: Collection[str], *, now: float) -> 
     return freed
 
 
+def remove_left(place: Path, pattern: str, running: Collection[str], *, now: float) -> None:
+    """Remove files of a pattern from folders of sessions that do not run: those that were killed left them.
+
+    What is younger than an hour stays: its session may have begun since `running` was asked for.
+    """
+    for file in place.glob(f"*/{pattern}"):
+        if file.relative_to(place).parts[0] not in running and _age(file, now) > _HOUR:
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
 def _age(stamp: Path, now: float) -> float:
     try:
         return abs(now - stamp.stat().st_mtime)
@@ -80,5 +92,7 @@ def _runs(folder: Path) -> bool:
 
 
 def remove_old_outputs_now(place: Path, running: Collection[str]) -> int:
-    """Do it by the clock of this machine."""
-    return remove_old_outputs(place, running, now=time.time())
+    """Do it by the clock of this machine, and remove what hooks of killed sessions were given."""
+    now = time.time()
+    remove_left(place, "hooks/hook-*", running, now=now)
+    return remove_old_outputs(place, running, now=now)

@@ -140,6 +140,12 @@ class Watchers:
             *(timer.armed for timer in self._timers.values()),
         )
 
+    @property
+    def waits(self) -> bool:
+        """Whether something will wake the session, or has and was not read yet."""
+        self._listed()
+        return self._held or bool(self._up or self.armed())
+
     def monitor(self, number: int, command: CommandProcess, expression: str) -> None:
         """Wake when a command prints a line that matches, and when it ends. Raises `ToolError`."""
         pattern = line_pattern(expression)
@@ -246,6 +252,8 @@ class Watchers:
 
     def _say(self) -> None:
         self._flush = None
+        if self._held:
+            return
         listed = self._listed()
         said = [one for one in self._ready() if one.id in listed]
         if said:

@@ -120,6 +120,10 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
         if "watchers" in self.__dict__ and self.watchers is not None:
             self.watchers.disarm(number)
 
+    def wakes(self) -> bool:
+        """Whether something will wake the session, or has and was not read yet."""
+        return "watchers" in self.__dict__ and self.watchers is not None and self.watchers.waits
+
     async def close(self) -> None:
         """End everything that runs."""
         if "watchers" in self.__dict__ and self.watchers is not None:

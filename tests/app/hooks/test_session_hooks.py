@@ -198,6 +198,24 @@ async def test_the_start_of_a_session_speaks_with_the_first_prompt_only() -> Non
     assert [one["prompt"] for one in prompt.given] == ["Hi.", "More."]
 
 
+async def test_a_first_prompt_that_a_hook_keeps_back_does_not_lose_what_the_start_said() -> None:
+    start, once = said(additionalContext="From the start."), Recorded({"decision": "block"})
+    made = hooks(row(start, HookEvent.SESSION_START), row(once, HookEvent.USER_PROMPT_SUBMIT, once=True))
+    made.begin(resumed=False, model="a/b")
+    assert (await made.on_prompt("Hi.")).decision is HookDecision.DENY
+    assert await made.on_prompt("Hello.") == HookWord(context="From the start.")
+
+
+async def test_many_detached_hooks_hold_up_none_that_somebody_waits_for() -> None:
+    slow = [row(forever, HookEvent.POST_TOOL_USE, detached=True) for _ in range(20)]
+    told = Recorded({"decision": "block", "reason": "Go on."})
+    made = hooks(*slow, row(told, HookEvent.STOP, timeout=1), row(told, HookEvent.SESSION_END))
+    await made.after_call(LIST, result_text(Outcome.OK, "out"))
+    assert (await made.before_end("Done.", again=False)).reason == "Go on."
+    await made.end()
+    assert [one["hook_event_name"] for one in told.given] == ["Stop", "SessionEnd"]
+
+
 async def test_once_is_once_and_nobody_waits_for_what_is_detached_but_where_it_decides() -> None:
     once, slow = Recorded(), row(forever, HookEvent.POST_TOOL_USE, detached=True)
     made = hooks(row(once, once=True), slow, row(broken, detached=True, matcher="Read"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
@@ -17,9 +18,12 @@ from treadle.engine.core.sealing import written
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.tools import WritePath
+from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 from treadle.workspace.checkpoints.comparing import TreeChange
-from treadle.workspace.checkpoints.planning import Interval, RestorePlan
+from treadle.workspace.checkpoints.planning import Interval, RestoreConflict, RestorePlan
+from treadle.workspace.checkpoints.revising import Revisions
 from treadle.workspace.checkpoints.store import CheckpointStore, open_checkpoints
 from treadle.workspace.names import logged_path, shown_name
 from treadle.workspace.temporary_files import TemporaryFiles
@@ -91,17 +95,76 @@ class FileCheckpoints:
         pairs = zip(self._roots, old, new, strict=True)
         return "".join(root.kept.diff(before, after) for root, before, after in pairs if before != after)
 
+    @property
+    def roots(self) -> Sequence[KeptRoot]:
+        """The folders of the workspace, in the order of the trees."""
+        return self._roots
+
     async def restore(self, checkpoint: int, /) -> Restored:
-        """Bring files back that the session changed since; what others changed since stays."""
+        """Bring files back that the session changed since; what others changed since stays.
+
+        Where the session's last wish to restore is about a part of the changes, that part is brought back alone.
+        """
+        if part := self._wanted_part():
+            return await asyncio.to_thread(self._restore_part, checkpoint, part)
         since = self._since(checkpoint)
         return await asyncio.to_thread(self._restore, since, self._written(since))
 
     def _restore(self, since: Sequence[CheckpointTaken], own: frozenset[str]) -> Restored:
+        return self._carried_out(since[0].n, self._plans(since, since[-1].trees, own))
+
+    def keep_part(self, trees: Sequence[str], revisions: Sequence[Revisions]) -> tuple[Restore, tuple[str, ...]]:
+        """Keep what a part of the files is to become; `trees` is what that was seen to be, one of each root.
+
+        Gives the wish to post, and the paths for which something that stays is in the way. Raises `StoreError`, and
+        `SessionError` where the session has no checkpoint.
+        """
+        number = time.time_ns() // 1000
+        blocked: list[str] = []
+        for root, tree, wanted in zip(self._roots, trees, revisions, strict=True):
+            if wanted:
+                root.kept.keep(self._part(number, "from"), tree)
+                revised = root.kept.revise(self._part(number, "to"), tree, wanted)
+                blocked += map(root.shown, map(os.fsdecode, revised.blocked))
+        # With a `to` below 0 it is about the part of that number. The checkpoint is the last one, so that `/undo` still
+        # finds what the last turn did.
+        return Restore(checkpoint=Points(self._store, self._id).last().n, to=-number), tuple(blocked)
+
+    def _part(self, number: int, side: str) -> str:
+        return f"{self._id}/part-{number}/{side}"
+
+    def _wanted_part(self) -> int:
+        """Give the number of the part that is to be brought back; 0 where it is all."""
+        wishes = self._store.of_types(self._id, (tag_of(Restore),))
+        wanted = event_data(*wishes[-1][2:]) if wishes else None
+        return -wanted.to if isinstance(wanted, Restore) and wanted.to < 0 else 0
+
+    def _restore_part(self, checkpoint: int, number: int) -> Restored:
+        now = Points(self._store, self._id).last().trees
+        plans: list[tuple[KeptRoot, RestorePlan]] = []
+        for root, tree in zip(self._roots, now, strict=True):
+            seen, wanted = (root.kept.tree_of(self._part(number, side)) for side in ("from", "to"))
+            if seen is None or wanted is None:
+                continue
+            plan = root.kept.plan_restore(wanted, tree, [Interval(before=wanted, after=seen, by_session=True)])
+            meant = root.kept.paths(wanted, seen)
+            # What a restore of everything would leave out in silence was asked for here.
+            left = [RestoreConflict(path=one.path, why=one.why) for one in plan.kept if one.path in meant]
+            plans.append((root, replace(plan, conflicts=(*plan.conflicts, *left))))
+        if not plans:
+            error = "What was to be changed is not known any more. Nothing was changed."
+            return Restored(checkpoint=checkpoint, error=error)
+        done = self._carried_out(checkpoint, plans)
+        for root, _ in plans:
+            root.kept.forget(f"{self._id}/part-{number}/")
+        return done
+
+    def _carried_out(self, checkpoint: int, plans: Sequence[tuple[KeptRoot, RestorePlan]]) -> Restored:
         written_: list[str] = []
         removed: list[str] = []
         conflicts: list[UnrestoredPath] = []
         troubles: list[str] = []
-        for root, plan in self._plans(since, since[-1].trees, own):
+        for root, plan in plans:
             done = root.kept.apply(plan, temporary_files=TemporaryFiles(str(data_directory() / "saving")))
             written_ += map(root.shown, done.written)
             removed += map(root.shown, done.removed)
@@ -110,7 +173,7 @@ class FileCheckpoints:
             troubles += [f"{root.shown(one.path)}: {one.why}" for one in done.failed]
         error = "Not restored: " + "; ".join(troubles) if troubles else ""
         return Restored(
-            checkpoint=since[0].n,
+            checkpoint=checkpoint,
             written=tuple(written_),
             removed=tuple(removed),
             conflicts=tuple(conflicts),
@@ -178,6 +241,11 @@ class FileCheckpoints:
         """Keep the checkpoints up to that number for another session, too."""
         for root in self._roots:
             root.kept.copy_refs(f"{self._id}/", f"{other}/", lambda name: name.isdecimal() and int(name) <= last)
+
+    def close(self) -> None:
+        """Close the files of the checkpoints; they are opened again when they are needed."""
+        for root in self._roots:
+            root.kept.close()
 
     def tidy(self, most_bytes: int) -> None:
         """Prune where the checkpoints take more than this, and close their files."""

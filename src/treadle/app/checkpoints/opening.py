@@ -20,6 +20,17 @@ def checkpoint_folder() -> Path:
     return data_directory() / "checkpoints"
 
 
+def review_file(session_id: str) -> Path:
+    """The file that holds what a person decided of a session's changes."""
+    return data_directory() / "reviews" / f"{session_id}.json"
+
+
+def forget_review(session_id: str) -> None:
+    """Remove that file."""
+    with suppress(OSError):
+        review_file(session_id).unlink(missing_ok=True)
+
+
 def forget_checkpoints(session_id: str) -> None:
     """Let go of the checkpoints of a session, whatever folder it worked in; what cannot be opened stays."""
     for folder in checkpoint_folder().glob("*/checkpoints.db"):

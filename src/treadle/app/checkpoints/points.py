@@ -57,6 +57,17 @@ class Points:
         """Find a checkpoint by its number; raises `SessionError`."""
         return self._taken(n).data
 
+    def last(self) -> CheckpointTaken:
+        """Give the newest checkpoint; raises `SessionError` where there is none."""
+        if self.checkpoints:
+            return self.checkpoints[-1].data
+        raise SessionError(
+            "checkpoint-unknown",
+            "This session has no checkpoints.",
+            why="Nothing in it has changed files yet.",
+            fix="`treadle checkpoint list` lists them.",
+        )
+
     def _taken(self, n: int) -> TakenAt:
         if found := [one for one in self.checkpoints if one.data.n == n]:
             return found[-1]

@@ -11,7 +11,7 @@ from msgspec import Struct
 from treadle.app.compose import session_log, tool_specs
 from treadle.app.config.settings import Settings, load_settings
 from treadle.app.history.replaying import conditions_now, session_tape
-from treadle.app.history.session_export import hidden_in, known_to, write_export
+from treadle.app.history.session_export import known_to, with_each_text, write_export
 from treadle.app.session.own_tools import own_tools
 from treadle.engine.ports import TextRedactor
 from treadle.engine.replay.difference import DiffersError
@@ -103,7 +103,7 @@ def hidden_rows(rows: Sequence[StoredEvent], redactor: TextRedactor) -> list[Sto
     found = []
     for row in rows:
         before = msgspec.json.decode(row.data)
-        after = hidden_in(before, redactor.redact)
+        after = with_each_text(before, redactor.redact)
         data = row.data if before == after else _own_order(msgspec.json.encode(after), row.version)
         found.append(msgspec.structs.replace(row, data=data))
     return found

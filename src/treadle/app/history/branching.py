@@ -89,11 +89,13 @@ def _before_step(store: Store, row: SessionRow, step: int) -> int:
 def _files_at(store: Store, row: SessionRow, step: int) -> tuple[tuple[str, ...], bool]:
     """Give the trees of the files at the beginning of a step, as far as a checkpoint knows them."""
     taken = [one.data for one in Points(store, row.id).checkpoints]
-    later = (one for one in taken if one.step >= step and one.moment is Moment.BEFORE)
-    earlier = [one for one in taken if one.step < step and one.moment is not Moment.BEFORE]
-    if (found := next(later, None)) is not None and not (earlier and earlier[-1].n > found.n):
-        return found.trees, True
-    return (earlier[-1].trees, True) if earlier else ((), False)
+    since = next((index for index, one in enumerate(taken) if one.step >= step), len(taken))
+    # One before changes is kept only where the files are not those of the checkpoint before it.
+    if since < len(taken) and taken[since].moment in (Moment.BEFORE, Moment.RESTORING):
+        return taken[since].trees, True
+    if since == 0 or taken[since - 1].moment in (Moment.BEFORE, Moment.RESTORING):
+        return (), False
+    return taken[since - 1].trees, True
 
 
 def _moved(state: State, old: str, new: str) -> State:

@@ -14,7 +14,7 @@ from treadle.app.session.parts import clock
 from treadle.engine.core import texts
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
-from treadle.engine.core.state import Idle, State, with_note
+from treadle.engine.core.state import Guard, Idle, State, with_note
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import FORKED, SCHEMA_VERSION
@@ -35,6 +35,16 @@ def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[
     to = _end(store, row, at)
     new, state = copy_session(store, row, to, partial(_settled, earlier=to < row.events))
     return new, state.files.taken
+
+
+def fork_at_checkpoint(store: Store, row: SessionRow, n: int) -> tuple[str, int]:
+    """Copy a session with the conversation that it had at a checkpoint; gives what `fork_session` does.
+
+    Raises `SessionError` where there is no such checkpoint, `StoreError`.
+    """
+    to = Points(store, row.id).conversation_at(n)
+    new, state = copy_session(store, row, to, _cut_short)
+    return new, max(n, state.files.taken)
 
 
 def copy_session(
@@ -90,6 +100,12 @@ def _end(store: Store, row: SessionRow, at: int | None) -> int:
         )
     index = places[at] + 1
     return turns[index].after if index < len(turns) else row.events
+
+
+def _cut_short(past: State) -> State:
+    """Give the state with which a copy begins that ends within a turn: its open calls have a result then."""
+    unread = (*past.unread, *(call.call.id for call in past.calls))
+    return replace(_settled(past, earlier=True), reply=None, hint="", unread=unread, guard=Guard())
 
 
 def _settled(past: State, *, earlier: bool) -> State:

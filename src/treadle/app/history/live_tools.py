@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -11,11 +12,12 @@ from msgspec import Struct
 from treadle.app.asking import SessionClient
 from treadle.app.compose import Opening, open_session, session_log
 from treadle.app.history.branching import copied_files
+from treadle.app.history.session_export import with_each_text
 from treadle.app.models.choosing import OwnModel
 from treadle.app.presentation.words import clip_text, counted
 from treadle.protocol.base import Record
-from treadle.protocol.events import CallFinished, CallProposed, Event, Prompt, ReplyFinished, Source
-from treadle.protocol.messages import Text
+from treadle.protocol.events import CallFinished, CallProposed, Event, ReplyFinished, Source
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import (
     ModelRequest,
     ModelSpec,
@@ -34,6 +36,9 @@ from treadle.protocol.usage import Usage
 
 RECORDED = ModelSpec(provider="scripted", name="recorded")
 _REPLAY = Source(kind="replay", id="main")
+_PROMPT = (Text(text="Run the recorded calls again."),)
+"""What was asked then could enclose files, or run commands."""
+
 _RAN = (Outcome.OK, Outcome.FAILED)
 _LONGEST = 160
 
@@ -46,49 +51,48 @@ class RecordedCall(Struct):
     result: CallResult | None = None
 
 
+class DriftOutcome(StrEnum):
+    """What came of a call that was run again."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    NOT_RUN = "not_run"
+
+
 class Drift(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What came of one call now: `same`, `differs`, or `not_run` with the reason as `now`. Texts are first lines."""
+    """What came of one call now; for one that was not run `now` is the reason. Texts are first lines."""
 
     step: int
     tool: str
-    outcome: str
+    outcome: DriftOutcome
     recorded: str
     now: str
 
 
-class RecordedTurn(Struct):
-    """A turn: what was asked, and the calls of each of its replies."""
-
-    prompt: tuple[Any, ...]
-    replies: list[list[RecordedCall]]
+RecordedTurn = list[list[RecordedCall]]
+"""The calls of each reply of a turn."""
 
 
 def recorded_turns(events: Iterable[Event]) -> list[RecordedTurn]:
     """Read what a session called, turn by turn, but for calls that only mean something to the loop, or never ran."""
-    turns: list[RecordedTurn] = []
-    prompt: tuple[Any, ...] = (Text(text="Go on."),)
-    replies: list[list[RecordedCall]] = []
+    turns: list[RecordedTurn] = [[]]
     open_calls: dict[str, RecordedCall] = {}
     for event in events:
         match event.data:
-            case Prompt(content=content):
-                prompt = content
             case CallProposed(call=call, traits=traits, step=step) if traits.flow is Flow.RUN and not call.problem:
                 open_calls[call.id] = RecordedCall(step, call)
             case ReplyFinished(step=step):
-                replies.append([one for one in open_calls.values() if one.step == step])
+                turns[-1].append([one for one in open_calls.values() if one.step == step])
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 if call_id in open_calls:
                     open_calls[call_id].result = result
             case TurnSettled():
-                turns.append(RecordedTurn(prompt, replies))
-                replies = []
+                turns.append([])
+                open_calls.clear()
             case _:
                 pass
-    turns.append(RecordedTurn(prompt, replies))  # one that was not ended
-    for turn in turns:
-        turn.replies = [ran for reply in turn.replies if (ran := [one for one in reply if _ran(one)])]
-    return [turn for turn in turns if turn.replies]
+    ran = ([[one for one in reply if _ran(one)] for reply in turn] for turn in turns)
+    return [turn for replies in ran if (turn := [reply for reply in replies if reply])]
 
 
 def _ran(one: RecordedCall) -> bool:
@@ -98,8 +102,8 @@ def _ran(one: RecordedCall) -> bool:
 class RecordedReplies:
     """A model that makes the recorded calls again, with the paths of the copy."""
 
-    def __init__(self, old: str, new: str) -> None:
-        self._old, self._new = old, new
+    def __init__(self, moved: Callable[[str], str]) -> None:
+        self._moved = moved
         self.waiting: deque[list[RecordedCall]] = deque()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:  # noqa: ARG002 - the port's shape
@@ -109,7 +113,7 @@ class RecordedReplies:
             yield StreamStop(reason=ReplyStop.END_TURN, usage=Usage())
             return
         for index, one in enumerate(self.waiting.popleft()):
-            arguments = msgspec.json.encode(_moved(one.call.arguments, self._old, self._new)).decode()
+            arguments = msgspec.json.encode(with_each_text(one.call.arguments, self._moved)).decode()
             yield StreamCallStart(index=index, name=one.call.name, wire_id=f"again-{index}")
             yield StreamCallArguments(index=index, text=arguments)
             yield StreamCallDone(index=index)
@@ -117,19 +121,6 @@ class RecordedReplies:
 
     async def close(self) -> None:
         """Nothing is held."""
-
-
-def _moved(value: Any, old: str, new: str) -> Any:
-    """Name the other folder in every text of what JSON can hold."""
-    match value:
-        case str():
-            return value.replace(old, new)
-        case dict():
-            return {key: _moved(one, old, new) for key, one in value.items()}
-        case list():
-            return [_moved(one, old, new) for one in value]
-        case _:
-            return value
 
 
 async def run_tools_again(prefix: str, folder: Path, opening: Callable[[], Opening]) -> list[Drift]:
@@ -143,7 +134,7 @@ async def run_tools_again(prefix: str, folder: Path, opening: Callable[[], Openi
         if log.damage is not None:
             raise log.damage.error()
         copied_files(store, row, 1, folder)
-    replies = RecordedReplies(row.workspace, str(folder))
+    replies = RecordedReplies(lambda text: text.replace(row.workspace, str(folder)))
     model = OwnModel(spec=RECORDED, provider=replies)
     wanted = opening()
     settings = msgspec.structs.replace(wanted.settings, model=RECORDED.ref)
@@ -151,10 +142,10 @@ async def run_tools_again(prefix: str, folder: Path, opening: Callable[[], Openi
     found: list[Drift] = []
     async with SessionClient(await open_session(wanted), _REPLAY) as client:
         for turn in turns:
-            replies.waiting = deque(turn.replies)
-            run = await client.ask(turn.prompt)
+            replies.waiting = deque(turn)
+            run = await client.ask(_PROMPT, followed=True)
             notifications = [one async for one in run]
-            recorded = [one for reply in turn.replies for one in reply]
+            recorded = [one for reply in turn for one in reply]
             found += _compared(recorded, _results(notifications), row.workspace, str(folder))
     return found
 
@@ -174,28 +165,21 @@ def _compared(
     recorded: Sequence[RecordedCall], results: Sequence[CallResult | None], old: str, new: str
 ) -> Iterator[Drift]:
     for one, now in zip(recorded, [*results, *[None] * len(recorded)], strict=False):
-        before, after = _text(one.result), _text(now).replace(new, old)
+        before = "" if one.result is None else text_of(one.result.content)
+        after = "" if now is None else text_of(now.content).replace(new, old)
         was, seen = "", ""
         if now is None or now.outcome not in _RAN:
-            outcome, seen = "not_run", clip_text(after, _LONGEST)
+            outcome, seen = DriftOutcome.NOT_RUN, clip_text(after, _LONGEST)
         elif one.result is not None and (one.result.outcome, before) == (now.outcome, after):
-            outcome = "same"
+            outcome = DriftOutcome.SAME
         else:
-            outcome = "differs"
+            outcome = DriftOutcome.DIFFERS
             was, seen = _first_difference(before, after)
         yield Drift(step=one.step, tool=one.call.name, outcome=outcome, recorded=was, now=seen)
 
 
-def _text(result: CallResult | None) -> str:
-    if result is None:
-        return ""
-    return "\n".join(block.text for block in result.content if isinstance(block, Text))
-
-
 def _first_difference(before: str, after: str) -> tuple[str, str]:
-    one, other = before.splitlines(), after.splitlines()
-    length = max(len(one), len(other))
-    pairs = zip([*one, *[""] * (length - len(one))], [*other, *[""] * (length - len(other))], strict=True)
+    pairs = zip_longest(before.splitlines(), after.splitlines(), fillvalue="")
     was, now = next(((was, now) for was, now in pairs if was != now), ("", ""))
     return clip_text(was, _LONGEST), clip_text(now, _LONGEST)
 
@@ -204,16 +188,15 @@ def drift_lines(drifts: Sequence[Drift], folder: Path) -> Iterator[str]:
     """Put what came out differently into words."""
     for one in drifts:
         match one.outcome:
-            case "differs":
+            case DriftOutcome.DIFFERS:
                 yield f"step {one.step}, {one.tool}: differs"
                 yield f"  recorded: {one.recorded}"
                 yield f"  now:      {one.now}"
-            case "not_run":
+            case DriftOutcome.NOT_RUN:
                 yield f"step {one.step}, {one.tool}: not run: {one.now or 'the run ended before it'}"
-            case _:
+            case DriftOutcome.SAME:
                 pass
-    counts = {kind: sum(one.outcome == kind for one in drifts) for kind in ("same", "differs", "not_run")}
+    same, differ, left = (sum(one.outcome is kind for one in drifts) for kind in DriftOutcome)
     yield (
-        f"{counted(len(drifts), 'call')}: {counts['same']} the same, {counts['differs']} different, "
-        f"{counts['not_run']} not run. The copy is in {folder}."
+        f"{counted(len(drifts), 'call')}: {same} the same, {differ} different, {left} not run. The copy is in {folder}."
     )

@@ -107,7 +107,7 @@ def _json(store: Store, row: SessionRow, hide: Redact | None) -> Iterator[bytes]
         chain=chains[-1].hex() if chains and hide is None else "",
         redacted=hide is not None,
     )
-    yield encode(header if hide is None else hidden_in(msgspec.to_builtins(header), hide)) + b"\n"
+    yield encode(header if hide is None else with_each_text(msgspec.to_builtins(header), hide)) + b"\n"
     for seq, at, source, data, version in store.rows(row.id):
         parts = [_part("source", source, hide), _part("data", data, hide)]
         yield b'{"seq":%d,"at":%d,%b,"version":%d,%b}\n' % (seq, at, parts[0], version, parts[1])
@@ -122,19 +122,19 @@ def _part(name: str, raw: bytes, hide: Redact | None) -> bytes:
     else:
         whole = b"\n" not in raw
     if hide is not None:
-        return b'"%b":%b' % (name.encode(), encode(hidden_in(value, hide)))
+        return b'"%b":%b' % (name.encode(), encode(with_each_text(value, hide)))
     return b'"%b":%b' % (name.encode(), raw) if whole else b'"%b64":"%b"' % (name.encode(), b64encode(raw))
 
 
-def hidden_in(value: Any, hide: Redact) -> Any:
-    """Hide secrets in every text of what JSON can hold."""
+def with_each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """Change every text of what JSON can hold, but for the names of fields."""
     match value:
         case str():
-            return hide(value)
+            return change(value)
         case dict():
-            return {key: hidden_in(one, hide) for key, one in value.items()}
+            return {key: with_each_text(one, change) for key, one in value.items()}
         case list():
-            return [hidden_in(one, hide) for one in value]
+            return [with_each_text(one, change) for one in value]
         case _:
             return value
 

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from treadle.app.checkpoints.opening import forget_checkpoints
+from treadle.app.checkpoints.opening import forget_checkpoints, forget_review
 from treadle.app.compose import open_store
 from treadle.app.places import outputs
 from treadle.app.session.checklist_file import remove_checklist
@@ -76,6 +76,7 @@ KEPT_BESIDE: tuple[Callable[[str], None], ...] = (
     remove_checklist,
     _remove_socket,
     forget_checkpoints,
+    forget_review,
 )
 """What forgets a session, given its id, wherever something of it is kept beside the log. None of them raises."""
 

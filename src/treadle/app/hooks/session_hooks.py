@@ -20,7 +20,7 @@ from treadle.app.hooks.hook_words import (
     word_of,
 )
 from treadle.app.hooks.matching_hooks import condition_holds, matches_any
-from treadle.engine.ports import HookWord
+from treadle.engine.ports import HookDecision, HookWord
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Decision, Mode
@@ -32,6 +32,18 @@ if TYPE_CHECKING:
 _AT_ONCE = 8
 _LAST_SECONDS = 3.0
 _NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED, Outcome.INVALID})
+_LOOKING_ON = frozenset(
+    {
+        HookEvent.PERMISSION_DENIED,
+        HookEvent.STOP_FAILURE,
+        HookEvent.PRE_COMPACT,
+        HookEvent.POST_COMPACT,
+        HookEvent.POST_MODEL_SWITCH,
+        HookEvent.NOTIFICATION,
+    }
+)
+"""Moments that do not wait for their hooks."""
+
 _MODES = {Mode.ASK: "default", Mode.EDITS: "acceptEdits", Mode.FULL: "bypassPermissions"}
 """What Claude Code calls modes that it has under another name."""
 
@@ -113,6 +125,8 @@ class SessionHooks:
         begun, self._begun = self._begun, None
         context = "" if begun is None else await begun
         word = await self._ask(list(self._about(HookEvent.USER_PROMPT_SUBMIT, "", {"prompt": text})))
+        if word.decision is HookDecision.DENY or word.stop is not None:
+            self._begun = begun  # it goes along with the first one that is sent
         return with_context(word, context)
 
     def begin(self, *, resumed: bool, model: str) -> None:
@@ -208,8 +222,9 @@ class SessionHooks:
     async def _one(self, run: _Run) -> HookWord:
         """Run one hook; what goes wrong with it becomes its word, and is said."""
         row = run.row
-        # What only looks on, perhaps for long, holds up nothing that decides.
-        room = self._room if row.event in POLICY_EVENTS else self._room_beside
+        # What nobody waits for, perhaps for long, holds up nothing else.
+        beside = row.event in _LOOKING_ON or (row.detached and row.event not in POLICY_EVENTS)
+        room = self._room_beside if beside else self._room
         try:
             async with room, asyncio.timeout(row.seconds):
                 answer = await row.handler(run.given)

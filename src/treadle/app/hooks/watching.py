@@ -62,6 +62,7 @@ async def watched_by_hooks(hooks: SessionHooks, live: HookedSession) -> AsyncIte
     try:
         yield
     finally:
+        await asyncio.sleep(0)  # it takes what happened last
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
         await watch.close()

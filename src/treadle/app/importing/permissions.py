@@ -3,13 +3,15 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from treadle.app.importing.reading import hides_something
+from treadle.app.importing.server_permissions import approved_tools, tool_globs
 from treadle.policy.allowances import decide_and_offer, rule_of
 from treadle.policy.context import PolicyContext
-from treadle.policy.decide import decide
+from treadle.policy.decide import SERVER_TOOLS, decide
 from treadle.policy.operations import PathOp
 from treadle.policy.rules import Rule, Scope
 from treadle.policy.ruletext import render_rule, with_examples
@@ -17,7 +19,11 @@ from treadle.policy.suggest import rule_id
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, ToolSpec, WritePath
 
+if TYPE_CHECKING:
+    from treadle.app.servers.approved import ApprovedServer
+
 _ENTRY = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
+_SERVER_ENTRY = re.compile(r"(mcp__[\w*-]+)()", re.ASCII)
 _LONGEST = 500
 _WILD = re.compile(r"[*?\[\]]")
 _SHELL_SIGNS = re.compile(r"[;&|<>`$(){}\n]")
@@ -39,11 +45,15 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class ImportContext:
-    """Where entries are read: `context` is that of the folder they are about, `own` the folder of their file."""
+    """Where entries are read: `context` is that of the folder they are about, `own` the folder of their file.
+
+    `servers` are those that are configured there.
+    """
 
     context: PolicyContext
     own: str
     specs: Mapping[str, ToolSpec] = field(default_factory=dict)
+    servers: Sequence["ApprovedServer"] = ()
 
     @property
     def root(self) -> str:
@@ -62,14 +72,21 @@ def permission_of(entry: object, verdict: Verdict, where: ImportContext) -> Perm
     try:
         if len(entry) > _LONGEST or hides_something(entry):
             raise _LeftOutError("it is too long, or has characters that cannot be seen")
-        found = _ENTRY.fullmatch(entry.strip())
-        if found is None or entry.startswith("mcp__"):
-            raise _LeftOutError("there are no rules for tools of MCP servers yet" if found else "it is not understood")
+        found = (_SERVER_ENTRY if entry.strip().startswith(SERVER_TOOLS) else _ENTRY).fullmatch(entry.strip())
+        if found is None:
+            raise _LeftOutError("it is not understood")
         tool, about = found[1], (found[2] or "").strip()
-        if verdict is Verdict.ALLOW:
+        if tool.startswith(SERVER_TOOLS):
+            if verdict is Verdict.ALLOW:
+                rules, note = _allowed_tools(tool, where)
+            else:
+                rules = tuple(Rule(id="", verdict=verdict, tool=one) for one in tool_globs(tool, where.servers))
+                note = ""
+        elif verdict is Verdict.ALLOW:
             rules, note = _allowed(tool, about, where)
         else:
             rules, note = _denied(tool, about, verdict, where)
+        if verdict is not Verdict.ALLOW:
             rules = tuple(replace(one, id=f"{_NAMES[verdict]}-{rule_id(one)}") for one in rules)
     except _LeftOutError as error:
         return Permission(entry=entry[:_LONGEST], verdict=verdict, note=str(error))
@@ -93,7 +110,7 @@ def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, .
             if not command or _WILD.search(command):
                 raise _LeftOutError("it would allow any command")
             access: Access = RunCommand(command=command, cwd=where.root)
-            rule = _offered(access, "execute_command", where)
+            rule = _offered(access, where.specs["execute_command"], where)
             if not is_prefix or rule.exact:
                 rule = _exactly(rule, command, access, where)
                 note = "only with exactly these words" if is_prefix else ""
@@ -105,7 +122,7 @@ def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, .
             host = _host(about)
             if host.startswith("."):
                 raise _LeftOutError("it would allow more than one host")
-            rule = _offered(FetchUrl(url=f"https://{host}/"), "web_fetch", where)
+            rule = _offered(FetchUrl(url=f"https://{host}/"), where.specs["web_fetch"], where)
         case _ if tool in (*_READS, *_EDITS):
             if re.match(r"/(?!/)", about):
                 raise _LeftOutError("what `/` stands for differs between versions; // is the root of the disk")
@@ -115,7 +132,7 @@ def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, .
             reads = tool in _READS
             rule = _offered(
                 ReadPath(path=path) if reads else WritePath(path=path),
-                "read_file" if reads else "write_to_file",
+                where.specs["read_file" if reads else "write_to_file"],
                 where,
             )
         case _:
@@ -124,8 +141,31 @@ def _allowed(tool: str, about: str, where: ImportContext) -> tuple[tuple[Rule, .
     return (replace(rule, id=rule_id(rule)),), note
 
 
-def _offered(access: Access, tool: str, where: ImportContext) -> Rule:
-    decision = decide_and_offer(where.specs[tool], {}, (access,), where.context)
+def _allowed_tools(entry: str, where: ImportContext) -> tuple[tuple[Rule, ...], str]:
+    """Take the tools of servers that are approved here, each exactly as it was approved."""
+    if "*" in entry.removesuffix("__*"):
+        raise _LeftOutError("it names tools by a pattern")
+    specs = approved_tools(entry, where.servers)
+    if not specs:
+        raise _LeftOutError(
+            "no such tool is approved here, or its declaration is too long: see `treadle mcp tools NAME --approve`"
+        )
+    rules: list[Rule] = []
+    for spec in specs:
+        try:
+            rule = replace(_offered(None, spec, where), reason="")
+        except _LeftOutError:
+            if len(specs) == 1:
+                raise
+            continue
+        rules.append(replace(rule, id=rule_id(rule)))
+    if not rules:
+        raise _LeftOutError("Treadle offers no `always` for any of them, or they run without asking already")
+    return tuple(rules), f"as approved now: {', '.join(rule.tool for rule in rules)}"
+
+
+def _offered(access: Access | None, spec: ToolSpec, where: ImportContext) -> Rule:
+    decision = decide_and_offer(spec, {}, () if access is None else (access,), where.context)
     if decision.verdict is Verdict.ALLOW:
         raise _LeftOutError("it runs without asking already")
     if len(decision.offers) != 1:

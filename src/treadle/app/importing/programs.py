@@ -23,6 +23,8 @@ from treadle.app.importing.plan import (
 )
 from treadle.app.importing.reading import MOST_SETTINGS, UnreadableError, bounded_text, settings_table, table_in
 from treadle.app.places import data_directory
+from treadle.app.security.trusting import session_trust
+from treadle.app.servers.approved import approved_servers
 from treadle.app.session.judging import policy_context
 from treadle.policy.rules import Rule, Ruleset
 from treadle.protocol.permissions import Mode, Standing, Verdict
@@ -82,7 +84,8 @@ def _permissions(plan: ImportPlan, file: Path, found: Mapping[str, Any], folder:
     present = {(_meaning(rule), rule.verdict) for rule in context.rules.rules}
     # The same entry gives the same rule, whatever rules there are; what denies or asks goes before it anyway.
     context = replace(context, rules=Ruleset())
-    where = ImportContext(context, str(file.parent), {spec.name: spec for spec in tool_specs()})
+    specs = {spec.name: spec for spec in tool_specs()}
+    where = ImportContext(context, str(file.parent), specs, approved_servers(session_trust(folder)))
     size = len(bounded_text(imported_rules_file(), MOST_SETTINGS).encode())
     size += sum(bytes_of_rule(rule, source) for rule, source in plan.rules)
     for name, verdict in _LISTS:
@@ -116,7 +119,7 @@ def _permissions(plan: ImportPlan, file: Path, found: Mapping[str, Any], folder:
 
 
 def _meaning(rule: Rule) -> tuple[object, ...]:
-    return (rule.tool, rule.argv, rule.exact, rule.path, rule.op, rule.host, rule.workspace)
+    return (rule.tool, rule.tool_digest, rule.argv, rule.exact, rule.path, rule.op, rule.host, rule.workspace)
 
 
 def _cline(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001 - the others need it

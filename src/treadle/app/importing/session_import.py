@@ -16,9 +16,8 @@ from treadle.app.importing.cline_task import CONVERSATION, SCREEN, read_task
 from treadle.app.importing.foreign_blocks import numbered_lines, parsed
 from treadle.app.importing.imported_log import ForeignSession, foreign_id, imported_log
 from treadle.app.importing.own_export import ExportedLog, read_logs
-from treadle.app.session.parts import clock
 from treadle.protocol.codec import encode
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.errors import ConfigError, StoreError, TreadleError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Prompt, SessionStarted
 from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow, beginning, link
@@ -30,6 +29,9 @@ _MOST_FILES = 20_000
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
 _OF_AGENTS = "agent-"
 """How files of Claude Code begin that are no conversation with a person."""
+
+_DAY = 24 * 3600 * 1000
+"""Milliseconds; what a transcript says is later than its file by more than that is wrong."""
 
 _GZIP = b"\x1f\x8b"
 
@@ -123,13 +125,24 @@ def _import_foreign(store: Store, place: Path, session: ForeignSession) -> Itera
     if not session.messages:
         yield ImportReport(text=f"{place}: no conversation was found in it.", problem=True, failed=True)
         return
-    now = clock()
-    messages = [one if one.at <= now else replace(one, at=now) for one in session.messages]
-    begun = next((one.at for one in messages if one.at), 0) or _changed(place)
+    # Not the time of now: the same conversation is to come out the same, whatever the clock says.
+    changed = _changed(place)
+    messages = [one if one.at <= changed + _DAY else replace(one, at=changed) for one in session.messages]
+    begun = next((one.at for one in messages if one.at), 0) or changed
     messages[0] = replace(messages[0], at=begun)
     session = replace(session, messages=messages, workspace=session.workspace or str(Path.home()))
     name = foreign_id(session, begun)
-    yield _kept(store, place, name, lambda chosen: imported_log(session, chosen), title=session.title)
+    yield _again(lambda: _kept(store, place, name, lambda chosen: imported_log(session, chosen), title=session.title))
+
+
+def _again(work: Callable[[], ImportReport]) -> ImportReport:
+    """Do it once more where another process has written a session of the same id meanwhile."""
+    try:
+        return work()
+    except StoreError as error:
+        if error.code != "log-conflict":
+            raise
+        return work()
 
 
 def _changed(place: Path) -> int:
@@ -141,21 +154,25 @@ def _import_own(store: Store, place: Path, log: ExportedLog) -> Iterator[ImportR
         yield ImportReport(text=f"{place}: {log.name}: {problem}", problem=True, failed=not log.rows)
     if not log.rows:
         return
-    row = log.header.session
-    known = _known(store, row.id, len(log.rows), log.chain)
-    if known == "same":
-        yield ImportReport(text=f"{row.id} is here already, with the same log: skipped.")
-        return
-    chosen = row.id if known == "free" and log.named_well else new_session_id(row.created_at)
     try:
-        rows = log.rows_for(chosen)
-        yield _written(store, chosen, rows, log.events, title=row.title, note=f" (was {row.id})" * (chosen != row.id))
+        yield _again(lambda: _kept_own(store, log))
     except (TreadleError, AssertionError, LookupError, StopIteration, TypeError, ValueError) as error:
         if isinstance(error, TreadleError) and error.code == "log-unwritable":
             raise
         why = getattr(error, "why", "") or str(error)
         text = f"{place}: {log.name}: it cannot be followed to its end: {why}"
         yield ImportReport(text=text, problem=True, failed=True)
+
+
+def _kept_own(store: Store, log: ExportedLog) -> ImportReport:
+    """Write a log that was exported, unless it is here already."""
+    row = log.header.session
+    known = _known(store, row.id, len(log.rows), log.chain)
+    if known == "same":
+        return ImportReport(text=f"{row.id} is here already, with the same log: skipped.")
+    chosen = row.id if known == "free" and log.named_well else new_session_id(row.created_at)
+    note = f" (was {row.id})" * (chosen != row.id)
+    return _written(store, chosen, log.rows_for(chosen), log.events, title=row.title, note=note)
 
 
 def _known(store: Store, session_id: str, events: int, chain: bytes) -> str:

@@ -48,6 +48,8 @@ def elsewhere(by: str) -> str:
             return f"by {printable(name)} over MCP"
         case "acp":
             return "in the editor"
+        case "web":
+            return f"on the web page, in {printable(name)}"
         case _:
             return f"in {kind}"
 

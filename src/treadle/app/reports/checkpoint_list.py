@@ -1,16 +1,20 @@
 """The checkpoints of a session as they are listed, and what changed since one."""
 
+import os
+
 from msgspec import Struct
 
-from treadle.app.checkpoints.files import FileCheckpoints
+from treadle.app.checkpoints.files import FileCheckpoints, KeptRoot
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Moment, Restore
 from treadle.store.sqlite import SessionRow, Store
-from treadle.workspace.checkpoints.comparing import TreeChange
+from treadle.workspace.checkpoints.comparing import TreeChange, bytes_diff
+from treadle.workspace.checkpoints.planning import PlannedWrite
+from treadle.workspace.checkpoints.trees import TreeKind
 
-_WHY = {
+WHY_TAKEN = {
     Moment.BEFORE: "before changes",
     Moment.AFTER: "after changes",
     Moment.RESTORING: "before files were restored",
@@ -58,7 +62,7 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
             n=one.data.n,
             step=one.data.step,
             at=one.at,
-            why=_WHY[one.data.moment],
+            why=WHY_TAKEN[one.data.moment],
             files=one.data.files,
             added=one.data.added,
             removed=one.data.removed,
@@ -84,21 +88,65 @@ def _change(one: TreeChange) -> str:
     return "added" if one.before is None else "deleted" if one.after is None else "changed"
 
 
-def preview_lines(store: Store, row: SessionRow, kept: FileCheckpoints, wanted: Restore) -> list[str]:
-    """Say what restoring would do."""
-    lines: list[str] = []
+class PreviewedPath(Struct, frozen=True, kw_only=True):
+    """A path and what restoring would do to it: `write`, `delete`, `keep` or `conflict`, and why.
+
+    `diff` shows what would change in it where that was asked for.
+    """
+
+    what: str
+    path: str
+    why: str = ""
+    diff: str = ""
+
+
+class RestorePreview(Struct, frozen=True, kw_only=True):
+    """What restoring would do: where the conversation would be, how many of its turns leave it, and each path."""
+
+    to: int = 0
+    leaving: int = 0
+    turns: int = 0
+    paths: tuple[PreviewedPath, ...] = ()
+
+
+def restore_preview(
+    store: Store, row: SessionRow, kept: FileCheckpoints, wanted: Restore, *, diffs: int = 0
+) -> RestorePreview:
+    """Find out what restoring would do; with the diffs of so many files. Raises `TreadleError`."""
+    to = leaving = turns = 0
     if wanted.conversation:
         points = Points(store, row.id)
         to = wanted.to or points.conversation_at(wanted.checkpoint)
-        gone = [turn for turn in points.turns() if turn.after >= to]
-        lines.append(f"conversation: back to event {to}; {len(gone)} of {len(points.turns())} turns leave it")
-    if wanted.files:
-        now = kept.look()
-        for root, plan in kept.plans(wanted.checkpoint, now):
-            lines += [f"write     {root.shown(one.path)}" for one in plan.writes]
-            lines += [f"delete    {root.shown(one.path)}" for one in plan.removals]
-            lines += [f"keep      {root.shown(one.path)}: {one.why}" for one in plan.kept]
-            lines += [f"CONFLICT  {root.shown(one.path)}: {one.why}" for one in plan.conflicts]
-        if not any(line.startswith(("write", "delete", "CONFLICT")) for line in lines):
-            lines.append("files: nothing to restore")
+        turns = len(points.turns())
+        leaving = sum(turn.after >= to for turn in points.turns())
+    paths: list[PreviewedPath] = []
+    for root, plan in kept.plans(wanted.checkpoint, kept.look()) if wanted.files else ():
+        for one in plan.writes:
+            shown = diffs > len(paths) and one.entry.kind is TreeKind.FILE
+            diff = _diff_of(root, one) if shown else ""
+            paths.append(PreviewedPath(what="write", path=root.shown(one.path), diff=diff))
+        paths += [PreviewedPath(what="delete", path=root.shown(one.path)) for one in plan.removals]
+        paths += [PreviewedPath(what="keep", path=root.shown(one.path), why=one.why) for one in plan.kept]
+        paths += [PreviewedPath(what="conflict", path=root.shown(one.path), why=one.why) for one in plan.conflicts]
+    return RestorePreview(to=to, leaving=leaving, turns=turns, paths=tuple(paths))
+
+
+def _diff_of(root: KeptRoot, write: PlannedWrite) -> str:
+    now = write.now
+    old = root.kept.read(now.what) if now is not None and now.kind is not TreeKind.NOT_COVERED else b""
+    new = root.kept.read(write.entry.what) if write.content is None else write.content
+    return bytes_diff(os.fsdecode(write.path), old, new)
+
+
+def preview_lines(store: Store, row: SessionRow, kept: FileCheckpoints, wanted: Restore) -> list[str]:
+    """Say what restoring would do."""
+    found = restore_preview(store, row, kept, wanted)
+    lines: list[str] = []
+    if wanted.conversation:
+        lines.append(f"conversation: back to event {found.to}; {found.leaving} of {found.turns} turns leave it")
+    for one in found.paths:
+        what = one.what.upper() if one.what == "conflict" else one.what
+        lines.append(f"{what:<9} {one.path}" + (f": {one.why}" if one.why else ""))
+    if wanted.files and all(one.what == "keep" for one in found.paths):
+        lines.append("files: nothing to restore")
     return lines

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from treadle.protocol.patterns import regex
 
 _REQUIREMENT = regex(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z-]+)['\"]")
-_OTHER_NAMES = MappingProxyType({"docx": "python-docx", "google": "google-auth"})
+_OTHER_NAMES = MappingProxyType({"docx": "python-docx", "google": "google-auth", "markdown_it": "markdown-it-py"})
 """Modules whose package has another name."""
 _NOT_FOR_USERS = ("all", "dev", "peers")
 

@@ -1,9 +1,10 @@
 """Looks at servers outside of a session: connects to them, says how they are, and takes the person's yes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ from treadle.app.servers.configured import (
     server_secrets,
     write_server,
 )
-from treadle.app.servers.identity import identity_of
-from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub, pin_book
+from treadle.app.servers.identity import forget_tokens, identity_of, pin_book
+from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub
 from treadle.mcp.hub import McpHub
-from treadle.mcp.states import PinState, ServerHealth, ServerState
+from treadle.mcp.server_tool import ServerTool
+from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.text import visible
 
@@ -46,6 +48,7 @@ async def connected(
     """
     settings = load_settings({}, workspace=trust.workspace, trusted=trust.trusted)
 
+    @cache
     def redactor() -> Any:
         from treadle.app.session.known_values import session_redactor
 
@@ -111,7 +114,7 @@ async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *
     """
     origin = ServerOrigin.FOLDER if project else ServerOrigin.USER
     one = _read(name, entry, origin)
-    health, tools = await _looked_at(one, trust)
+    health, declared = await _looked_at(one, trust)
     if health.state is not ServerState.CONNECTED:
         raise ConfigError(
             "mcp-connect",
@@ -122,7 +125,7 @@ async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *
     file = trust.workspace / FOLDER_FILE if project else servers_file()
     keeps_trust = project and (trust.trusted or not trust.matters)
     write_server(file, name, entry)
-    pin_book().pin(name, identity_of(one.server, origin, trust.workspace), tools, others=False)
+    pin_book().pin(name, identity_of(one.server, origin, trust.workspace), declared, only=True)
     if keeps_trust and not trust.once:
         _trust_again(trust)
     return health
@@ -139,10 +142,10 @@ def _read(name: str, entry: Mapping[str, Any], origin: ServerOrigin) -> Configur
     return one
 
 
-async def _looked_at(one: ConfiguredServer, trust: SessionTrust) -> tuple[ServerHealth, Sequence[Any]]:
+async def _looked_at(one: ConfiguredServer, trust: SessionTrust) -> tuple[ServerHealth, Declared]:
     async with connected(Configured(servers=(one,)), trust) as hub:
         await asyncio.sleep(_SETTLING)
-        return hub.health()[0], tuple(tool.declared for tool in hub.tools().values())
+        return hub.health()[0], hub.table.declared_by(hub.plans[0])
 
 
 def _trust_again(trust: SessionTrust) -> None:
@@ -154,11 +157,9 @@ def _trust_again(trust: SessionTrust) -> None:
 
 
 def remove_server(name: str, trust: SessionTrust, *, project: bool) -> None:
-    """Take a server out of the file, and the yes to it back. Raises `ConfigError`."""
+    """Take a server out of the file, and the yes to it back; nobody stays signed in. Raises `ConfigError`."""
     origin = ServerOrigin.FOLDER if project else ServerOrigin.USER
-    for one in configured_servers(trust).servers:
-        if one.server.name == name and one.origin is origin:
-            pin_book().forget(identity_of(one.server, origin, trust.workspace))
+    found = [one for one in configured_servers(trust).servers if one.server.name == name and one.origin is origin]
     keeps_trust = project and trust.trusted and not trust.once
     if not write_server(trust.workspace / FOLDER_FILE if project else servers_file(), name, None):
         where = FOLDER_FILE if project else str(servers_file())
@@ -169,6 +170,10 @@ def remove_server(name: str, trust: SessionTrust, *, project: bool) -> None:
         )
     if keeps_trust:
         _trust_again(trust)
+    for one in found:
+        pin_book().forget(identity_of(one.server, origin, trust.workspace))
+        if one.server.url:
+            forget_tokens(one.server)
 
 
 async def sign_in_to(
@@ -194,38 +199,51 @@ async def sign_in_to(
     return health
 
 
-async def approve_server(name: str, trust: SessionTrust) -> tuple[str, ...]:
-    """Approve the tools of a server as they are now; gives their names. Raises `ConfigError` or `StoreError`."""
+async def shown_tools(name: str, trust: SessionTrust, *, approve: bool) -> tuple[str, ...]:
+    """Describe the tools of a server, with what changed since they were approved; exactly those can be approved.
+
+    Raises `ConfigError` or `StoreError`.
+    """
     async with connected(named_server(configured_servers(trust), name), trust) as hub:
-        health = hub.health()[0]
-        if health.state is not ServerState.CONNECTED:
-            raise ConfigError(
-                "mcp-connect",
-                f"The MCP server {visible(name)} cannot be connected to.",
-                why=health.why or str(health.state),
-                fix=f"treadle mcp logs {visible(name)}",
-            )
-        return await asyncio.to_thread(hub.approve, name)
+        health, tools, plan = hub.health()[0], tuple(hub.tools().values()), hub.plans[0]
+        declared = hub.table.declared_by(plan)
+    if health.state is not ServerState.CONNECTED:
+        raise ConfigError(
+            "mcp-connect",
+            f"The MCP server {visible(name)} cannot be connected to.",
+            why=health.why or str(health.state),
+            fix=f"treadle mcp logs {visible(name)}",
+        )
+    book = pin_book()
+    approved = book.read(plan.identity)
+    lines = (
+        *_tool_lines(tools, approved.texts),
+        *_instruction_lines(declared, health, approved.instructions),
+    )
+    if not approve:
+        return lines
+    book.pin(name, plan.identity, declared, only=True)
+    return (*lines, f"Approved {len(tools)} tools as they are now.")
 
 
-async def tool_lines(name: str, trust: SessionTrust) -> tuple[str, ...]:
-    """Describe the tools of a server, with what changed of those that did since they were approved."""
-    async with connected(named_server(configured_servers(trust), name), trust) as hub:
-        health = hub.health()[0]
-        if health.state is not ServerState.CONNECTED:
-            return (f"{visible(name)} is not connected: {health.why or health.state}",)
-        texts = pin_book().texts(hub.plans[0].identity)
-        return tuple(_tool_lines(hub, texts))
+def _instruction_lines(declared: Declared, health: ServerHealth, approved: str) -> Iterator[str]:
+    if declared.instructions:
+        yield f"Instructions for the model  [{health.instructions}]"
+        yield from (f"  {line}" for line in declared.instructions.splitlines())
+    if health.instructions == PinState.CHANGED:
+        lines = unified_diff(approved.splitlines(), declared.instructions.splitlines(), "approved", "now", n=1)
+        yield from (f"    {line}" for line in lines)
 
 
-def _tool_lines(hub: McpHub, texts: Mapping[str, str]) -> Iterable[str]:
-    for tool in hub.tools().values():
+def _tool_lines(tools: Iterable[ServerTool], texts: Mapping[str, str]) -> Iterator[str]:
+    for tool in tools:
         one = tool.declared
         hints = {"reads only": one.read_only, "destructive": one.destructive, "reaches out": one.open_world}
         said = ", ".join(word for word, hint in hints.items() if hint)
         state = f"not used: {one.hidden}" if one.hidden else tool.pinned
         yield f"{tool.spec.name}  [{state}{f'; says of itself: {said}' if said else ''}]"
-        yield f"  {one.description.partition(chr(10))[0]}"
+        described = one.description.splitlines()
+        yield from (f"  {line}" for line in (described if tool.pinned is PinState.NEW else described[:1]))
         if tool.pinned is PinState.CHANGED:
             before = texts.get(one.name, "").splitlines()
             yield from (f"    {line}" for line in unified_diff(before, one.text.splitlines(), "approved", "now", n=1))

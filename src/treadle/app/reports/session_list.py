@@ -1,6 +1,6 @@
 """The sessions as they are listed: their state, cost, and why they stopped."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from treadle.app.compose import open_store
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
+from treadle.app.session.wire import background_sessions
 from treadle.engine.core.history import last_state
 from treadle.engine.core.state import TurnState
 from treadle.protocol.base import Record
@@ -45,9 +46,9 @@ DAMAGED = "damaged"
 class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One session. `cost` is in US dollars, None where it is unknown; `ended` is why it stopped, None if it did not.
 
-    `open` says that a program has it open now. `steps` is None where its log was not read; `added` and `removed` count
-    lines of files, `first` is the beginning of the first prompt. `mode` is empty where its log was not
-    read. Times are milliseconds since 1970, UTC.
+    `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
+    its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
+    `mode` is empty where its log was not read. Times are milliseconds since 1970, UTC.
     """
 
     id: str
@@ -67,6 +68,7 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     first: str
     mode: str = ""
     archived: bool = False
+    background: bool = False
 
 
 class _Digest(Record, frozen=True, kw_only=True):
@@ -102,10 +104,21 @@ def listed_sessions(workspace: Path | None, *, read: bool = True, archived: bool
         all_rows = store.sessions(None if workspace is None else str(workspace))
         rows = [row for row in all_rows if row.title and row.archived is archived]
         digests = _digests(store, rows, read=read)
-        leased = store.leased()
-        return [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
+        return _with_standing(store, rows, digests)
     finally:
         store.close()
+
+
+def listed_in(store: Store, rows: Sequence[SessionRow]) -> list[ListedSession]:
+    """List these sessions of a log that is open."""
+    return _with_standing(store, rows, _digests(store, rows, read=True))
+
+
+def _with_standing(store: Store, rows: Sequence[SessionRow], digests: Mapping[str, _Digest]) -> list[ListedSession]:
+    leased = store.leased()
+    background = background_sessions() & leased
+    listed = [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
+    return [replace(one, background=True) if one.id in background else one for one in listed]
 
 
 def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[str, _Digest]:

@@ -10,7 +10,9 @@ from treadle.store.activation import ActiveKind
 from treadle.store.trust import Trust, read_item
 from treadle.workspace.text import visible_name
 
-_MOST = 50
+_MOST = 200
+"""With more, none of them is used."""
+
 _LONGEST = 500
 
 
@@ -24,14 +26,31 @@ def server_lines(trust: Trust) -> Iterator[str]:
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
         return
     for name, said in list(servers.items())[:_MOST]:
-        line = visible_name(f"{name}: {_what(said)}") if isinstance(said, dict) else visible_name(str(name))
-        verb = "starts" if isinstance(said, dict) and said.get("command") else "connects to"
-        yield f"  {verb} {line if len(line) <= _LONGEST else f'{line[:_LONGEST]}…'}"
+        for verb, what in _uses(said if isinstance(said, dict) else {}):
+            line = visible_name(f"{name}: {what}" if what else str(name))
+            more = len(line) - _LONGEST
+            yield f"  {verb} {line if more <= 0 else f'{line[:_LONGEST]}… ({more} more characters, see .mcp.json)'}"
+    if len(servers) > _MOST:
+        yield f"  There are {len(servers) - _MOST} more. None is used where there are more than {_MOST}."
 
 
-def _what(said: dict[str, Any]) -> str:
-    arguments = said.get("args")
-    words = [str(said.get("command", "")), *map(str, arguments if isinstance(arguments, list) else ())]
-    what = shlex.join(words) if said.get("command") else str(said.get("url", ""))
-    given = [f"{key}={value}" for kind in ("env", "headers") for key, value in dict(said.get(kind) or {}).items()]
-    return f"{what}  with {', '.join(given)}" if given else what
+def _uses(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Say what an entry starts, and what it connects to: of one that names both, which it is depends on its type."""
+    arguments = said.get("args") or []
+    words = [str(said.get("command")), *map(str, arguments if isinstance(arguments, list) else ())]
+    given: list[str] = [] if isinstance(arguments, list) else [_pair("args", arguments)]
+    for kind in ("cwd", "env", "headers"):
+        value = said.get(kind)
+        if value and kind != "cwd" and isinstance(value, dict):
+            given += [f"{key}={one}" for key, one in value.items()]
+        elif value:
+            given.append(_pair(kind, value))
+    around = f"  with {', '.join(given)}" if given else ""
+    if said.get("command"):
+        yield "starts", f"{shlex.join(words)}{around}"
+    if said.get("url") or not said.get("command"):
+        yield "connects to", f"{said.get('url') or ''}{around}"
+
+
+def _pair(name: str, value: Any) -> str:
+    return f"{name}={msgspec.json.encode(value).decode()}"

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.places import servers_file
 from treadle.app.security.trusting import SessionTrust
@@ -21,6 +23,7 @@ from treadle.workspace.text import visible_name
 FOLDER_FILE = ".mcp.json"
 _LARGEST = 1024 * 1024
 _MOST = 200
+_LONGEST_TIME = 86_400
 _TYPES = {
     "stdio": ServerTransport.STDIO,
     "http": ServerTransport.HTTP,
@@ -60,9 +63,7 @@ def configured_servers(trust: SessionTrust, given: Sequence[McpServer] = (), *, 
 
     Without `others` only what the client gives.
     """
-    found: dict[str, ConfiguredServer] = {
-        one.name: ConfiguredServer(server=one, origin=ServerOrigin.CLIENT) for one in given
-    }
+    found = {one.name: _checked(one, ServerOrigin.CLIENT) for one in given}
     notices: list[str] = []
     files: tuple[tuple[ServerOrigin, str, Callable[[], bytes]], ...] = (
         (ServerOrigin.USER, str(servers_file()), _read_own),
@@ -130,9 +131,8 @@ def _servers(content: bytes, origin: ServerOrigin) -> Iterator[ConfiguredServer]
 
 
 def _server(name: str, said: Any, origin: ServerOrigin) -> ConfiguredServer:
-    bare = McpServer(name=name)
     if not isinstance(said, dict):
-        return ConfiguredServer(server=bare, origin=origin, problem="its entry is not a table")
+        return ConfiguredServer(server=McpServer(name=name), origin=origin, problem="its entry is not a table")
     missing: list[str] = []
     names: list[str] = []
 
@@ -142,9 +142,27 @@ def _server(name: str, said: Any, origin: ServerOrigin) -> ConfiguredServer:
     try:
         server = msgspec.convert(_fields(name, said, filled, own=origin is ServerOrigin.USER), McpServer, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        return ConfiguredServer(server=bare, origin=origin, problem=f"its entry has a mistake: {error}")
-    problem = f"the variable {missing[0]} is not set" if missing else _incomplete(server)
-    return ConfiguredServer(server=server, origin=origin, problem=problem, names=tuple(dict.fromkeys(names)))
+        return _mistaken(name, origin, error)
+    checked = _checked(server, origin)
+    problem = f"the variable {missing[0]} is not set" if missing else checked.problem
+    return replace(checked, problem=problem, names=tuple(dict.fromkeys(names)))
+
+
+def _checked(server: McpServer, origin: ServerOrigin) -> ConfiguredServer:
+    """Say whether a server can be used as it is named; nobody is given an address that cannot be read."""
+    try:
+        _ = urlsplit(server.url).port
+        if not all(0 < seconds <= _LONGEST_TIME for seconds in (server.call_seconds, server.connect_seconds)):
+            raise ValueError(f"a time limit is between 0 and {_LONGEST_TIME:,} s")
+    except ValueError as error:
+        return _mistaken(server.name, origin, error)
+    return ConfiguredServer(server=server, origin=origin, problem=_incomplete(server))
+
+
+def _mistaken(name: str, origin: ServerOrigin, error: Exception) -> ConfiguredServer:
+    return ConfiguredServer(
+        server=McpServer(name=name), origin=origin, problem=f"its entry has a mistake: {visible_name(str(error))}"
+    )
 
 
 def _fields(name: str, said: Mapping[str, Any], filled: Any, *, own: bool) -> dict[str, Any]:
@@ -160,12 +178,12 @@ def _fields(name: str, said: Mapping[str, Any], filled: Any, *, own: bool) -> di
     for key, field in (("timeout", "call_seconds"), ("connectTimeout", "connect_seconds"), ("era", "era")):
         if said.get(key):
             fields[field] = said[key]
-    fields["enabled"] = not said.get("disabled", False)
+    fields["enabled"] = not msgspec.convert(said.get("disabled") or False, bool, strict=False)
     if own:
-        fields["allowed"] = tuple(said.get("alwaysAllow") or said.get("autoApprove") or ())
-        fields["sampling"] = bool(said.get("sampling", False))
-        fields["trusted"] = bool(said.get("trusted", False))
-        fields["confined"] = bool(said.get("sandbox", True))
+        fields["allowed"] = msgspec.convert(said.get("alwaysAllow") or said.get("autoApprove") or (), tuple[str, ...])
+        for key, field in (("sampling", "sampling"), ("trusted", "trusted"), ("sandbox", "confined")):
+            if said.get(key) is not None:
+                fields[field] = said[key]
     return fields
 
 
@@ -208,8 +226,6 @@ _PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent", "accept-lang
 
 def server_secrets(servers: Iterable[McpServer]) -> Iterator[tuple[str, str]]:
     """Pair what servers are given that must not be shown with its name: headers, variables, parts of an address."""
-    from urllib.parse import parse_qsl, urlsplit
-
     for server in servers:
         for name, value in server.headers.items():
             if name.lower() not in _PLAIN_HEADERS:
@@ -218,8 +234,11 @@ def server_secrets(servers: Iterable[McpServer]) -> Iterator[tuple[str, str]]:
         for name, value in server.env.items():
             if _SECRET_NAME.fullmatch(name):
                 yield value, name
-        for name, value in parse_qsl(urlsplit(server.url).query):
+        address = urlsplit(server.url)
+        for name, value in parse_qsl(address.query):
             yield value, name
+        if address.password:
+            yield from ((said, "password") for said in (address.password, unquote(address.password)))
 
 
 def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool:
@@ -242,7 +261,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool
             shown = msgspec.json.format(msgspec.json.encode(table), indent=2)
             mode = 0o600 if file == servers_file() else 0o644
             write_private(file, shown + b"\n", mode=mode)
-    except (OSError, msgspec.DecodeError, AttributeError, TypeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError, AttributeError, TypeError) as error:
         raise ConfigError(
             "mcp-file",
             f"The MCP servers in {visible_name(str(file))} cannot be changed.",

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from treadle.app.models.keys import find_key, forget_key
+from treadle.app.places import data_directory
 from treadle.app.servers.configured import ServerOrigin
-from treadle.mcp.pins import server_identity
+from treadle.mcp.pins import PinBook, server_identity
 from treadle.protocol.base import Record
 from treadle.protocol.servers import McpServer
 
@@ -16,6 +17,11 @@ from treadle.protocol.servers import McpServer
 def identity_of(server: McpServer, origin: ServerOrigin, workspace: Path) -> str:
     """Name a server as it is approved: one of a folder in that folder only."""
     return server_identity(server, str(workspace) if origin is ServerOrigin.FOLDER else "")
+
+
+def pin_book() -> PinBook:
+    """Give what was approved of servers."""
+    return PinBook(data_directory() / "mcp" / "pins")
 
 
 class KeptSignIn(Record, frozen=True, kw_only=True):

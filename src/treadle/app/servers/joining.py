@@ -59,6 +59,7 @@ def join_servers(wanted: ServersWanted) -> Mapping[str, Any]:
         "known": {**wanted.tools, **servers.fixed},
         "left_out": servers.left_out,
         "before_step": (servers.before_step,),
+        "prompt_parts": servers.prompt_parts,
         "notices": configured.notices,
         "secrets": (*server_secrets(one.server for one in configured.servers), *_tokens(configured)),
     }

@@ -13,12 +13,11 @@ from treadle import __version__
 from treadle.app.places import data_directory
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.servers.configured import Configured, ConfiguredServer, ServerOrigin
-from treadle.app.servers.identity import identity_of
+from treadle.app.servers.identity import identity_of, pin_book
 from treadle.app.servers.prompts import keep_prompts
 from treadle.mcp.declaring import slug_of
 from treadle.mcp.hub import McpHub
 from treadle.mcp.hub_ports import AskServerModel, HubPorts
-from treadle.mcp.pins import PinBook
 from treadle.mcp.program import ProgramStart
 from treadle.mcp.states import Exchange, ServerPlan
 from treadle.protocol.errors import ConfigError
@@ -52,11 +51,6 @@ class ServersSurface(Struct, frozen=True, kw_only=True):
     sign_in: "Callable[[ServerPlan], httpx2.Auth | None] | None" = None
 
 
-def pin_book() -> PinBook:
-    """Give what was approved of servers."""
-    return PinBook(data_directory() / "mcp" / "pins")
-
-
 def log_folder(name: str) -> Path:
     """Say where what a server says and logs is kept."""
     return data_directory() / "mcp" / "logs" / slug_of(name, {})
@@ -86,6 +80,7 @@ def open_hub(
         version=__version__,
         tell=surface.tell,
         read_image=image_of,
+        redact=lambda text: place.redactor().redact(text),
         roots=(str(place.trust.workspace), *place.roots),
         taken=surface.taken,
         sample=surface.sample,
@@ -122,7 +117,8 @@ def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
     server, own = one.server, one.origin is not ServerOrigin.FOLDER
     workspace, trusted = str(place.trust.workspace), place.trust.lets_code_run
     variables = {**child_variables(os.environ, place.pass_on), **server.env}
-    directory = str(Path(server.cwd).expanduser()) if server.cwd else workspace if trusted else "/"
+    home = os.path.expanduser  # which takes a user that there is not as it is written
+    directory = home(server.cwd) if server.cwd else workspace if trusted else "/"
     if not trusted:
         variables["PATH"] = path_outside(variables.get("PATH", os.defpath), workspace, *place.roots)
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -132,10 +128,7 @@ def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
         return confined_server(line, server, folders, trusted=trusted, own=own)
 
     return ProgramStart(
-        argv=(
-            str(Path(server.command).expanduser()) if server.command.startswith("~") else server.command,
-            *server.args,
-        ),
+        argv=(home(server.command), *server.args),
         variables=variables,
         directory=directory,
         shell=shutil.which("bash", path=path_outside(os.environ.get("PATH", os.defpath), workspace)) or "/bin/sh",

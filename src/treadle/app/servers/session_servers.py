@@ -1,6 +1,6 @@
 """The servers as one session has them: which tools are offered, how calls are judged, and what is said of servers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from functools import partial
 from typing import Any
 
@@ -24,20 +24,24 @@ from treadle.mcp.fixed_tools import (
     written_prompt,
 )
 from treadle.mcp.hub import McpHub
-from treadle.mcp.server_tool import ServerTool, parsed_arguments
+from treadle.mcp.server_tool import parsed_arguments
 from treadle.mcp.states import PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
 from treadle.protocol.permissions import Allowance
-from treadle.protocol.sealed import Passage, PassageKind
+from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ToolSpec
 from treadle.tools.images import image_of
 from treadle.workspace.text import visible
+from treadle.workspace.untrusted import mark_untrusted
 
 FIRST_WAIT = 10.0
 """Seconds that the first request waits for servers at most."""
 
 _MOST_TOKENS = 15_000
+_MOST_INSTRUCTIONS = 20_000
+"""Characters of what all servers say about their use."""
+
 _WINDOW = 200_000
 _CHARACTERS_PER_TOKEN = 3.6
 
@@ -51,7 +55,6 @@ class SessionServers:
         self._native = native
         self._window = window
         self._waited = False
-        self._missing: frozenset[str] = frozenset()
         self._key: tuple[Any, ...] = ()
         self._left: Mapping[str, str] = {}
         self._sizes: tuple[int, int] = (-1, 0)
@@ -69,7 +72,7 @@ class SessionServers:
     def left_out(self) -> Mapping[str, str]:
         """Give the tools that the model is not told of now, each with the reason."""
         states = tuple(self.hub.state_of(plan) for plan in self.hub.plans)
-        key = (self.hub.changes, len(self.found), self._native(), self._window(), states)
+        key = (self.hub.table.changes, len(self.found), self._native(), self._window(), states)
         if key != self._key:
             self._key, self._left = key, dict(self._reasons(native=self._native()))
         return self._left
@@ -93,10 +96,10 @@ class SessionServers:
 
     def _size(self) -> int:
         """Count the characters of all schemas."""
-        if self._sizes[0] != self.hub.changes:
+        if self._sizes[0] != self.hub.table.changes:
             specs = (tool.spec for tool in self.hub.tools().values())
             total = sum(len(one.description) + len(msgspec.json.encode(one.parameters)) for one in specs)
-            self._sizes = (self.hub.changes, total)
+            self._sizes = (self.hub.table.changes, total)
         return self._sizes[1]
 
     def _bound(self) -> float:
@@ -135,10 +138,24 @@ class SessionServers:
             if not missing:
                 return None
             lines = [f"{slug_of(one.name, {})} ({_reason(one)})" for one in missing]
-            self._missing = frozenset(one.name for one in missing)
             return _note(f"MCP servers that are not connected, so that their tools are missing: {', '.join(lines)}.")
         news = [self.hub.news.popleft() for _ in range(len(self.hub.news))]
         return _note(f"MCP servers: {'; '.join(news)}.") if news else None
+
+    def prompt_parts(self) -> tuple[PromptPart, ...]:
+        """Give what approved servers say about their use, for the system prompt, up to a bound."""
+        parts: list[PromptPart] = []
+        room = _MOST_INSTRUCTIONS
+        for plan in self.hub.plans:
+            text, state = self.hub.table.instructions_of(plan)
+            gone = self.hub.state_of(plan) in (ServerState.FAILED, ServerState.CLOSED)
+            if state != PinState.APPROVED or gone or len(text) > room:
+                continue
+            room -= len(text)
+            who = f"MCP server {visible(plan.server.name)}"
+            heading = f"# {who}\n\nWhat the server says about the use of its tools and resources:\n\n"
+            parts.append(PromptPart(name=f"server {plan.slug}", text=heading + mark_untrusted(text, who), origin=who))
+        return tuple(parts)
 
     async def prompt(self, server: str, name: str, said: str) -> str:
         """Have a server write a prompt out, with what the person said after its name. Raises `ToolError`."""
@@ -175,12 +192,14 @@ def health_lines(servers: Sequence[ServerHealth]) -> Iterator[str]:
         about = f"  {', '.join(facts)}" if facts else ""
         yield visible(f"{one.name}  {one.state}  ({one.transport}, {one.target}, of the {one.origin}){about}")
         if one.why:
-            yield f"  {one.why}"
+            yield visible(f"  {one.why}")
         for state in (PinState.NEW, PinState.CHANGED):
             names = [name for name, said in one.tools.items() if said == state]
             if names:
                 how = "asks at its first use" if state is PinState.NEW else "not used until you approve it"
                 yield visible(f"  {state} ({how}): {', '.join(names)}")
+        if one.instructions in (PinState.NEW, PinState.CHANGED):
+            yield visible(f"  its instructions for the model are {one.instructions}: not used until you approve it")
         for name, said in one.tools.items():
             if said.startswith("not used"):
                 yield visible(f"  {name}: {said}")
@@ -193,15 +212,20 @@ class _LiveTools(Mapping[str, Tool]):
         self._own = own
         self._hub = hub
 
-    def _all(self) -> Mapping[str, ServerTool]:
-        return self._hub.tools()
-
     def __getitem__(self, name: str) -> Tool:
         own = self._own.get(name)
-        return own if own is not None else self._all()[name]
+        return own if own is not None else self._hub.tools()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._own, *self._all()))
+        return iter((*self._own, *self._hub.tools()))
 
     def __len__(self) -> int:
-        return len(self._own) + len(self._all())
+        return len(self._own) + len(self._hub.tools())
+
+    # Tools come and go at any time: who looks at all of them sees those of one moment.
+
+    def items(self) -> ItemsView[str, Tool]:
+        return {**self._own, **self._hub.tools()}.items()
+
+    def values(self) -> ValuesView[Tool]:
+        return {**self._own, **self._hub.tools()}.values()

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -73,18 +74,13 @@ def signed_in(server: McpServer) -> httpx2.Auth | None:
     tokens = KeptTokens(server)
     if not tokens.kept.tokens:
         return None
-    provider = _provider(server, tokens, "http://127.0.0.1/callback", _not_now, wait=_nothing)
+
+    async def refuse(*_: object) -> Any:
+        raise OAuthFlowError(f"you have to sign in again: treadle mcp login {server.name}")
+
+    provider = _provider(server, tokens, "http://127.0.0.1/callback", refuse, wait=refuse)
     provider.context.token_expiry_time = tokens.kept.until or None
     return provider
-
-
-async def _not_now(url: str) -> None:
-    del url
-    raise OAuthFlowError("you have to sign in again: treadle mcp login NAME")
-
-
-async def _nothing() -> AuthorizationCodeResult:
-    raise OAuthFlowError("you have to sign in again: treadle mcp login NAME")
 
 
 def _provider(
@@ -136,9 +132,11 @@ def browser_sign_in(
 
 async def _visited(came: asyncio.Future[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Take the request of the browser that comes back."""
-    line = (await reader.readline())[:_LONGEST].split()
-    writer.write(_DONE)
-    await writer.drain()
+    line: list[bytes] = []
+    with suppress(OSError, ValueError):  # it is gone again, or sends a line without end
+        line = (await reader.readline())[:_LONGEST].split()
+        writer.write(_DONE)
+        await writer.drain()
     writer.close()
     target = line[1].decode(errors="replace") if len(line) > 1 else ""
     if ("code=" in target or "error=" in target) and not came.done():

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import cached_property, partial
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
+    from treadle.app.session.sharing import Attendance
 
 
 _LEAST_COSTLY = 20_000
@@ -59,11 +59,13 @@ class LiveSession:
 
     `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
     are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
-    What is `beside` it is entered when it has begun, and left before it ends.
+    What is `beside` it is entered when it has begun, and left before it ends. `wakes` says whether something will wake
+    it. One that runs in the background has an `attendance`, set before it is entered.
     """
 
     source = Source(kind="tui", id="main")
     continues = False
+    attendance: "Attendance | None" = None
 
     def __init__(  # noqa: PLR0913 - what a session is made of
         self,
@@ -83,6 +85,7 @@ class LiveSession:
         clean_up: Callable[[], Awaitable[None]],
         beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
         servers: "SessionServers | None" = None,
+        wakes: Callable[[], bool] = lambda: False,
     ) -> None:
         self.id = session_id
         self.workspace = trust.workspace
@@ -102,6 +105,7 @@ class LiveSession:
         self._beside = beside
         self._company = AsyncExitStack()
         self.servers = servers
+        self.wakes = wakes
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []
         self._told_costly: set[str] = set()
@@ -216,7 +220,10 @@ class LiveSession:
         With the mode the model changes where the settings give the mode one of its own; raises `ConfigError` when that
         cannot be called, and then the mode stays.
         """
+        await self._post(op, source)
         self._untouched = False
+
+    async def _post(self, op: Op, source: Source) -> None:
         if not isinstance(op, SetMode):
             if question := asked_aside(op):
                 self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
@@ -304,7 +311,13 @@ class LiveSession:
             raise
 
     async def __aenter__(self) -> Self:
-        await self._store.acquire(self.id)
+        try:
+            await self._store.acquire(self.id)
+        except BaseException:
+            with suppress(TreadleError):
+                await self._store.release(self.id)
+            self._store.close()
+            raise
         if self.servers is not None:
             self.servers.hub.start()
         self._tasks = [
@@ -366,22 +379,12 @@ class LiveSession:
             raise _first(known) from group
 
     async def _share(self) -> None:
-        """Let other terminals attach, once the first work is under way; where no socket can be had, none can."""
-        await asyncio.sleep(_SHARED_AFTER)
-        from treadle.app.session.sharing import Shared, share
+        """Let other terminals attach, once the first work is under way."""
+        if self.attendance is None:
+            await asyncio.sleep(_SHARED_AFTER)
+        from treadle.app.session.sharing import share_session
 
-        session = Shared(
-            session_id=self.id,
-            workspace=str(self.workspace),
-            roots=self.roots,
-            run=uuid.uuid4().hex,
-            status=lambda: self.status,
-            attach=self._engine.attach,
-            leave=lambda attachment: self._engine.unfollow(attachment.feed),
-            post=self.post,
-        )
-        with suppress(OSError):
-            await share(session)
+        await share_session(self, self._engine)
 
     async def _beat(self) -> None:
         while True:
@@ -390,7 +393,5 @@ class LiveSession:
 
 
 def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:
-    error: TreadleError | BaseExceptionGroup[TreadleError] = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -5,15 +5,18 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from treadle.app.places import data_directory, servers_file
 from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
 from treadle.engine.ports import BeforeStep, Tool
-from treadle.protocol.models import ModelChoice, ModelSpec, ToolProtocol
+from treadle.engine.runtime.session import Session
+from treadle.protocol.models import ModelSpec, ToolProtocol
+from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Mode, Situation
+from treadle.protocol.sealed import PromptPart
 from treadle.store.activation import ActiveKind
 from treadle.store.sqlite import Store
 
@@ -76,7 +79,7 @@ def also_left_out(base: LeftOut, now: Callable[[], Mapping[str, str]]) -> LeftOu
     return lambda model, situation: {**base(model, situation), **now()}
 
 
-class JoinedServers(Struct, kw_only=True):
+class JoinedServers(Struct, frozen=True, kw_only=True):
     """The MCP servers of a session, if any: what they add to it. `known` are the tools that a prompt may describe."""
 
     offered: Mapping[str, Tool]
@@ -84,10 +87,9 @@ class JoinedServers(Struct, kw_only=True):
     servers: "SessionServers | None" = None
     left_out: Callable[[], Mapping[str, str]] = dict
     before_step: tuple[BeforeStep, ...] = ()
+    prompt_parts: Callable[[], tuple[PromptPart, ...]] = tuple
     notices: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
-    tell: Callable[[str], object] = str
-    aside: Any = None
 
     async def close(self) -> None:
         """End the servers."""
@@ -96,33 +98,31 @@ class JoinedServers(Struct, kw_only=True):
 
 
 def joined_servers(
-    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", choice: Callable[[], ModelChoice]
+    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", engine: Callable[[], Session]
 ) -> JoinedServers:
-    """Find the MCP servers of a session put together from `parts`, whose model is the `choice` now.
+    """Find the MCP servers of a session put together from `parts`; the `engine` is there once they run.
 
     What they take is loaded only where some are configured.
     """
-    joined = JoinedServers(offered=tools, known=tools)
     of_folder = parts.trust.trusted and any(item.kind is ActiveKind.SERVERS for item in parts.trust.items)
     others = not parts.brought.only_servers and (of_folder or os.path.lexists(servers_file()))
-    if parts.brought.servers or others:
-        from treadle.app.servers.joining import ServersWanted, join_servers
+    if not (parts.brought.servers or others):
+        return JoinedServers(offered=tools, known=tools)
+    from treadle.app.servers.joining import ServersWanted, join_servers
 
-        wanted = ServersWanted(
-            trust=parts.trust,
-            roots=parts.roots.folders,
-            private=data_directory() / "mcp" / "run",
-            redactor=redactor,
-            pass_on=parts.settings.pass_variables,
-            given=parts.brought.servers,
-            others=others,
-            exchanges=parts.brought.exchanges,
-            native=lambda: choice().tool_protocol is ToolProtocol.NATIVE,
-            window=lambda: parts.models.spec(choice().model).context_window,
-            tell=lambda text: joined.tell(text),  # noqa: PLW0108 - it is set later
-            aside=lambda: joined.aside,
-            tools=tools,
-        )
-        for name, value in join_servers(wanted).items():
-            setattr(joined, name, value)
-    return joined
+    wanted = ServersWanted(
+        trust=parts.trust,
+        roots=parts.roots.folders,
+        private=data_directory() / "mcp" / "run",
+        redactor=redactor,
+        pass_on=parts.settings.pass_variables,
+        given=parts.brought.servers,
+        others=others,
+        exchanges=parts.brought.exchanges,
+        native=lambda: engine().state.choice.tool_protocol is ToolProtocol.NATIVE,
+        window=lambda: parts.models.spec(engine().state.choice.model).context_window,
+        tell=lambda text: engine().publish(Notice(text=text)),
+        aside=lambda: engine().aside,
+        tools=tools,
+    )
+    return JoinedServers(**{"offered": tools, "known": tools, **join_servers(wanted)})

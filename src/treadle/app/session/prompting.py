@@ -67,19 +67,27 @@ class OwnTexts(Struct, frozen=True, kw_only=True):
 
 
 class Prompting(Struct, frozen=True, kw_only=True):
-    """What the prompt of a session is made of. `specs` are the tools by name, `window` gives a model's tokens."""
+    """What the prompt of a session is made of. `specs` are the tools by name, `window` gives a model's tokens.
+
+    `of_servers` gives the parts of MCP servers.
+    """
 
     settings: Settings
     rules: RuleBook
     skills: "SkillBook | None"
     specs: Mapping[str, ToolSpec]
     window: Callable[[str], int | None]
+    of_servers: Callable[[], tuple[PromptPart, ...]] = tuple
 
-    def parts(self, model: str, protocol: ToolProtocol, tools: Sequence[str]) -> tuple[PromptPart, ...]:
+    def parts(
+        self, model: str, protocol: ToolProtocol, tools: Sequence[str], of_servers: Sequence[PromptPart] = ()
+    ) -> tuple[PromptPart, ...]:
         """Give the parts for a model (`provider/name`) that is told of these tools."""
-        return tuple(self._parts(model, protocol, tools))
+        return tuple(self._parts(model, protocol, tools, of_servers))
 
-    def _parts(self, model: str, protocol: ToolProtocol, tools: Sequence[str]) -> Iterator[PromptPart]:
+    def _parts(
+        self, model: str, protocol: ToolProtocol, tools: Sequence[str], of_servers: Sequence[PromptPart]
+    ) -> Iterator[PromptPart]:
         family = self.settings.models.get(model, ModelSettings()).family or family_of(model)
         own = OwnTexts(
             folder=config_file().parent / "prompts",
@@ -90,6 +98,7 @@ class Prompting(Struct, frozen=True, kw_only=True):
         if protocol is ToolProtocol.XML:
             for name in tools:
                 yield PromptPart(name=f"tool {name}", text=describe_tool(self.specs[name]))
+        yield from of_servers
         yield from self.rules.parts()
         if self.skills is not None and "use_skill" in tools:
             most = int((self.window(model) or _WINDOW) / 100 * _CHARACTERS_PER_TOKEN)
@@ -106,14 +115,16 @@ def session_prompt(
         model: str,
         protocol: ToolProtocol,
         names: tuple[str, ...],
+        of_servers: tuple[PromptPart, ...],
+        *,
         off: frozenset[str],  # noqa: ARG001 - a key
     ) -> tuple[PromptPart, ...]:
-        return prompting.parts(model, protocol, names)
+        return prompting.parts(model, protocol, names, of_servers)
 
     def system(model: str, protocol: ToolProtocol, situation: Situation) -> tuple[PromptPart, ...]:
         gone = left_out(model, situation)
         names = tuple(name for name in prompting.specs if name not in gone)
-        return built(model, protocol, names, prompting.rules.switches.off())
+        return built(model, protocol, names, prompting.of_servers(), off=prompting.rules.switches.off())
 
     return system
 

@@ -30,6 +30,7 @@ from treadle.protocol.attach import (
     Refused,
     SessionStatus,
     Snapshot,
+    StopSession,
     Taken,
     ToClient,
 )
@@ -112,7 +113,7 @@ class SessionConnection:
             return await receive(self._reader, _decoder)
         return None
 
-    async def say(self, message: Post) -> None:
+    async def say(self, message: Post | StopSession) -> None:
         """Send a message; raises `OSError`."""
         if self._writer is None:
             raise OSError("not connected")
@@ -128,7 +129,11 @@ class SessionConnection:
 
 
 class RemoteSession:
-    """An async context manager: attached while it is entered. The session goes on when it is left."""
+    """An async context manager: attached while it is entered. The session goes on when it is left.
+
+    Where too much was missed for the session to remember it, surfaces are brought to where it stands now. One that
+    shows everything that was does not want that: with `anew` this ends then, is `behind`, and is to be made anew.
+    """
 
     continues = True
 
@@ -141,6 +146,7 @@ class RemoteSession:
         store: Store,
         models: ModelFinder,
         shell: OwnShell,
+        anew: bool = False,
     ) -> None:
         self.id = attached.session_id
         self.workspace = Path(attached.workspace)
@@ -150,6 +156,8 @@ class RemoteSession:
         self.notices: Sequence[str] = (f"Attached as {attached.source.id}. The session continues when you leave.",)
         self.own_shell = shell
         self.checklist_file = checklist_file(attached.session_id)
+        self.behind = False
+        self._anew = anew
         self._line = line
         self._attached = attached
         self._status = attached.status
@@ -167,7 +175,7 @@ class RemoteSession:
         self._delivered: set[str] = set()
 
     async def __aenter__(self) -> Self:
-        self._past = self._read_past(self._attached.snapshot)
+        self._past = await asyncio.to_thread(self._read_past, self._attached.snapshot)
         self._task = asyncio.create_task(self._listen(), name="attached")
         return self
 
@@ -343,6 +351,9 @@ class RemoteSession:
                 await asyncio.sleep(_PAUSE)
                 continue
             self._failure = None
+            if self._anew and attached.snapshot is not None:
+                self.behind = True
+                return False
             self._take_up(attached)
             return True
         return False

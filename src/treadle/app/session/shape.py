@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle.app.foreign_tools import claude_calls
 from treadle.engine.ports import Judge, Ports
-from treadle.policy.rules import Rule, Ruleset
+from treadle.policy.rules import Rule, Ruleset, fits_glob
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Reason, Situation, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
@@ -28,7 +28,7 @@ class SessionShape(Struct, frozen=True, kw_only=True):
     """What a caller wants. `system` stands in place of Treadle's own words on how to work, `append` after everything.
 
     `only` names the built-in tools that are offered, ours; None is all. `removed` are tools that are not offered: ours,
-    those of servers (`mcp__SERVER__TOOL`, `mcp__SERVER`), and Claude Code's names of what a call would do.
+    those of servers (as globs), and Claude Code's names of what a call would do.
     `allowances` are what runs without asking, `denied` what never runs.
     """
 
@@ -64,9 +64,7 @@ class SessionShape(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(ports, left_out=left_out, system=system, judge=self._judge(ports.judge))
 
     def _is_removed(self, name: str) -> bool:
-        if name in self.removed:
-            return True
-        return name.startswith("mcp__") and "__".join(name.split("__")[:2]) in self.removed
+        return name in self.removed or any("*" in one and fits_glob(one, name) for one in self.removed)
 
     def _shaped(self, parts: tuple[PromptPart, ...]) -> tuple[PromptPart, ...]:
         if self.system is not None:

@@ -1,9 +1,11 @@
 """A live session that further surfaces attach to, through a socket of the user's own."""
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -11,7 +13,7 @@ from msgspec import Struct
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
 from treadle.app.session.wire import MOST_MESSAGE_BYTES, WIRE_VERSION, Address, receive, same_key, send_message
-from treadle.engine.runtime.session import Attachment
+from treadle.engine.runtime.session import Attachment, Session
 from treadle.protocol.attach import (
     Attach,
     Attached,
@@ -21,17 +23,21 @@ from treadle.protocol.attach import (
     Post,
     Refused,
     SessionStatus,
+    StopSession,
     Taken,
     ToSession,
 )
 from treadle.protocol.errors import RefusedError, TreadleError
-from treadle.protocol.events import Op, Source
+from treadle.protocol.events import EditQueued, Interrupt, Op, Source
 from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
+
+if TYPE_CHECKING:
+    from treadle.app.session.live import LiveSession
 
 _HELLO = 10.0
 """Seconds that a client has to say who it is."""
 
-_KINDS = frozenset({"tui", "mcp", "library"})
+_KINDS = frozenset({"tui", "mcp", "library", "headless", "web"})
 """The surfaces that attach from another process."""
 
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
@@ -40,8 +46,34 @@ _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
 _decoder: msgspec.json.Decoder[ToSession] = msgspec.json.Decoder(ToSession)
 
 
+class Attendance:
+    """Who is attached to a session in the background, and whether it is to be stopped; `changed` is set by either.
+
+    `listening` says that surfaces can attach, or raises the `OSError` for which they cannot. Needs an event loop.
+    """
+
+    def __init__(self) -> None:
+        self.listening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.changed = asyncio.Event()
+        self.surfaces = 0
+        self.stopped = False
+
+    def count(self, change: int) -> None:
+        """A surface has come, or gone."""
+        self.surfaces += change
+        self.changed.set()
+
+    def stop(self) -> None:
+        """Somebody wants the session to be closed."""
+        self.stopped = True
+        self.changed.set()
+
+
 class Shared(Struct, frozen=True, kw_only=True):
-    """What further surfaces need of a session. `run` names this process's numbering of notifications."""
+    """What further surfaces need of a session. `run` names this process's numbering of notifications.
+
+    `attendance` is that of a session in the background.
+    """
 
     session_id: str
     workspace: str
@@ -51,12 +83,35 @@ class Shared(Struct, frozen=True, kw_only=True):
     attach: Callable[[int | None], Attachment]
     leave: Callable[[Attachment], None]
     post: Callable[[Op, Source], Awaitable[None]]
+    attendance: Attendance | None = None
+
+
+async def share_session(live: "LiveSession", engine: Session) -> None:
+    """Let surfaces attach to a session until this is cancelled; where no socket can be had, none can."""
+    attendance = live.attendance
+    session = Shared(
+        session_id=live.id,
+        workspace=str(live.workspace),
+        roots=live.roots,
+        run=uuid.uuid4().hex,
+        status=lambda: live.status,
+        attach=engine.attach,
+        leave=lambda attachment: engine.unfollow(attachment.feed),
+        post=live.post,
+        attendance=attendance,
+    )
+    try:
+        await share(session)
+    except OSError as error:
+        if attendance is not None and not attendance.listening.done():
+            attendance.listening.set_exception(error)
 
 
 async def share(session: Shared) -> None:
     """Let surfaces attach until this is cancelled. Raises `OSError` where no socket can be had."""
     address = Address(session.session_id)
-    listening, key = address.listen()
+    attendance = session.attendance
+    listening, key = address.listen(background=attendance is not None)
     numbers = count(2)
     clients: set[asyncio.Task[None]] = set()
 
@@ -77,6 +132,8 @@ async def share(session: Shared) -> None:
     try:
         server = await asyncio.start_unix_server(welcome, sock=listening, limit=MOST_MESSAGE_BYTES)
         try:
+            if attendance is not None:
+                attendance.listening.set_result(None)
             await server.serve_forever()
         finally:
             server.close()
@@ -119,6 +176,10 @@ class _Client:
         cursor = hello.cursor
         after = cursor.number if cursor is not None and cursor.run == self._session.run else None
         attachment = self._session.attach(after)
+        # The page shows every session, whether or not somebody looks.
+        attendance = None if hello.kind == "web" else self._session.attendance
+        if attendance is not None:
+            attendance.count(1)
         try:
             await self._send(
                 Attached(
@@ -135,6 +196,8 @@ class _Client:
             await self._talk(attachment, source)
         finally:
             self._session.leave(attachment)
+            if attendance is not None:
+                attendance.count(-1)
 
     async def _talk(self, attachment: Attachment, source: Source) -> None:
         delivering = asyncio.create_task(self._deliver(attachment))
@@ -157,22 +220,45 @@ class _Client:
 
     async def _take(self, source: Source) -> None:
         while (message := await receive(self._reader, _decoder)) is not None:
-            if isinstance(message, Post):
-                await self._send(await self._post(message, source))
+            match message:
+                case Post():
+                    await self._send(await self._post(message, source))
+                case StopSession():
+                    await self._stop(message, source)
+                case Attach():
+                    pass
 
     async def _post(self, message: Post, source: Source) -> Taken | Refused:
         try:
             await self._session.post(message.op, source)
         except TreadleError as error:
-            kind = "refused" if isinstance(error, RefusedError) else "failed"
-            return Refused(
-                number=message.number, kind=kind, code=error.code, what=error.what, why=error.why, fix=error.fix
-            )
+            return _failure(message.number, error)
         return Taken(number=message.number)
+
+    async def _stop(self, message: StopSession, source: Source) -> None:
+        """Drop the queue, end what goes on, and have a session in the background closed: then `Closed` answers."""
+        queue = self._session.status().queue
+        ops: list[Op] = [*(EditQueued(prompt_id=prompt.id) for prompt in queue), Interrupt()]
+        try:
+            for op in ops:
+                with suppress(RefusedError):  # it went to the model by now, or nothing goes on
+                    await self._session.post(op, source)
+        except TreadleError as error:
+            await self._send(_failure(message.number, error))
+            return
+        if self._session.attendance is None:
+            await self._send(Taken(number=message.number))
+        else:
+            self._session.attendance.stop()
 
     async def _send(self, message: object) -> None:
         async with self._sending:
             await send_message(self._writer, message)
+
+
+def _failure(number: int, error: TreadleError) -> Refused:
+    kind = "refused" if isinstance(error, RefusedError) else "failed"
+    return Refused(number=number, kind=kind, code=error.code, what=error.what, why=error.why, fix=error.fix)
 
 
 def _refusal(code: str, what: str, fix: str) -> Refused:

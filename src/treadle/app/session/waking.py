@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from treadle.protocol.errors import RefusedError
-from treadle.protocol.events import Delivery, Noted, Op, Prompt, Source
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.events import HOOK, Delivery, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged
 from treadle.protocol.sealed import Passage, PassageKind
@@ -58,7 +59,8 @@ class _Waking:
         self._unread.add(prompt.id)
         try:
             await self._live.wake(prompt, source)
-        except RefusedError:
+        except TreadleError:
+            self._sent.discard(prompt.id)
             self._read(prompt.id)
 
     def _spent(self) -> None:
@@ -69,10 +71,8 @@ class _Waking:
 
     async def _note(self) -> None:
         noted = Noted(notes=(Passage(kind=PassageKind.NOTE, text=_SPENT),))
-        try:
+        with suppress(TreadleError):
             await self._live.wake(noted, Source(kind="monitor"))
-        except RefusedError:
-            return
 
     async def follow(self) -> None:
         """Learn what was read, and when a person speaks."""
@@ -81,7 +81,7 @@ class _Waking:
                 case PromptDelivered(prompt_id=prompt_id) if prompt_id in self._sent:
                     self._sent.discard(prompt_id)
                     self._read(prompt_id)
-                case PromptDelivered():
+                case PromptDelivered(by=by) if by.partition(":")[0] != HOOK.kind:
                     self.watchers.person_spoke()
                 case QueueChanged(prompts=prompts) if self._unread:
                     waiting = {one.id for one in prompts}
@@ -101,7 +101,8 @@ def take_ended(private: Path) -> Noted | None:
     files = (private / WATCHERS_FILE, private / ENDED_FILE)
     ended = [one for file in files for one in read_armed(file)]
     for file in files:
-        file.unlink(missing_ok=True)
+        with suppress(OSError):
+            file.unlink()
     if not ended:
         return None
     text = f"These ended when the session was closed, and will not wake you: {'; '.join(map(describe_armed, ended))}."

@@ -5,6 +5,7 @@ import hmac
 import os
 import secrets
 import socket
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,11 @@ WIRE_VERSION = 1
 MOST_MESSAGE_BYTES = 256 * 1024 * 1024
 """Bytes of one message; an image in a prompt is the longest part of one."""
 
+_BACKGROUND = ".background"
+
+_YOUNG = 60.0
+"""Seconds."""
+
 _T = TypeVar("_T")
 
 
@@ -35,15 +41,22 @@ class Address:
         self._folder = data_directory() / "live"
         self._socket = f"{session_id}.sock"
         self._key = self._folder / f"{session_id}.key"
+        self._mark = self._folder / f"{session_id}{_BACKGROUND}"
 
-    def listen(self) -> tuple[socket.socket, str]:
-        """Open the socket, with a new key; one that a killed process left is replaced. Raises `OSError`."""
+    def listen(self, *, background: bool = False) -> tuple[socket.socket, str]:
+        """Open the socket, with a new key; one that a killed process left is replaced. Raises `OSError`.
+
+        `background` marks the session as one that runs without a terminal.
+        """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder.chmod(0o700)
         key = secrets.token_hex(32)
         write_private(self._key, key.encode())
-        with suppress(FileNotFoundError):
-            (self._folder / self._socket).unlink()
+        for left in (self._folder / self._socket, self._mark):
+            with suppress(FileNotFoundError):
+                left.unlink()
+        if background:
+            self._mark.touch(mode=0o600)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with _short(self._folder, self._socket) as path:
@@ -63,17 +76,36 @@ class Address:
 
     def remove(self) -> None:
         """Take socket and key away."""
-        for file in (self._folder / self._socket, self._key):
+        for file in (self._folder / self._socket, self._key, self._mark):
             with suppress(OSError):
                 file.unlink()
 
 
+def shared_sessions() -> frozenset[str]:
+    """Name the sessions that have a socket; a killed process leaves its own behind."""
+    try:
+        return frozenset(file.stem for file in (data_directory() / "live").iterdir() if file.suffix == ".sock")
+    except OSError:
+        return frozenset()
+
+
 def remove_stale_sockets(open_sessions: Collection[str]) -> None:
-    """Take away what killed processes left: sockets and keys of sessions that are not open."""
+    """Take away what killed processes left: sockets and keys of sessions that are not open.
+
+    What is young may be of a session that was opened since it was found out which ones are.
+    """
     with suppress(OSError):
         for file in (data_directory() / "live").iterdir():
-            if file.stem not in open_sessions:
+            if file.stem not in open_sessions and time.time() - file.stat().st_mtime > _YOUNG:
                 file.unlink()
+
+
+def background_sessions() -> frozenset[str]:
+    """Name the sessions that were last opened in the background; of those that are open, they still are."""
+    with suppress(OSError):
+        names = (file.name for file in (data_directory() / "live").iterdir())
+        return frozenset(name.removesuffix(_BACKGROUND) for name in names if name.endswith(_BACKGROUND))
+    return frozenset()
 
 
 @contextmanager

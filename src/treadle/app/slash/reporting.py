@@ -94,7 +94,7 @@ def _mcp(session: SessionAccess, argument: str) -> CommandAnswer:
     try:
         if verb == "reconnect":
             servers.hub.reconnect(name.strip())
-            return CommandAnswer(text=f"{visible(name)} is connected again in the background. /mcp shows how it is.")
+            return CommandAnswer(text=f"Connecting to {visible(name.strip())} again. /mcp shows how it is.")
         names = servers.hub.approve(name.strip())
     except ToolError as error:
         return wrong(error.text)

@@ -24,6 +24,13 @@ class BeforeCall(Struct):
     word: HookWord = HookWord()
     changed: dict[str, Any] | None = None
 
+    def amended(self, call: ToolCall, word: HookWord) -> ToolCall:
+        """Give the call with the arguments that hooks give it, if they do; they are noted."""
+        if word.arguments is None or word.arguments == call.arguments:
+            return call
+        self.changed = dict(word.arguments)
+        return replace(call, arguments=self.changed)
+
 
 async def judge_hooked_call(
     ports: Ports, call: ToolCall, standing: Standing, heard: BeforeCall
@@ -33,23 +40,37 @@ async def judge_hooked_call(
     assert hooks is not None  # noqa: S101 - else nobody asks
     heard.word = word = await hooks.before_call(call)
     if word.decision is HookDecision.DENY or word.stop is not None:
-        return denied_by_hook(call, word), None
-    if word.arguments is not None and word.arguments != call.arguments:
-        heard.changed = dict(word.arguments)
-        call = replace(call, arguments=heard.changed)
-    event, prepared = await judge_call(ports, call, standing)
+        event, _ = await judge_call(ports, call, standing)
+        return denied_by_hook(ports, call, event, word), None
+    event, prepared = await judge_call(ports, call := heard.amended(call, word), standing)
     if isinstance(event, CallFinished):
         return event, prepared
     decision = with_word(event.decision, word)
     if decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
-        decision = with_word(decision, await hooks.permission(call, decision))
+        word = await hooks.permission(call, decision)
+        if word.stop is not None:
+            heard.word = replace(heard.word, stop=word.stop)
+            return denied_by_hook(ports, call, event, word), None
+        if word.decision is HookDecision.ALLOW and (other := heard.amended(call, word)) is not call:
+            # The yes is to what it makes of the call.
+            event, prepared = await judge_call(ports, other, standing)
+            if isinstance(event, CallFinished):
+                return event, prepared
+            decision = event.decision
+        decision = with_word(decision, word)
     return replace(event, decision=decision, arguments=heard.changed), prepared
 
 
-def denied_by_hook(call: ToolCall, word: HookWord) -> CallJudged:
-    """Deny a call that a hook denies."""
-    decision = Decision(verdict=Verdict.DENY, risk=Risk.NONE, reasons=(_reason(word, "a hook denies it"),))
-    return CallJudged(call_id=call.id, decision=decision, preview=Preview(title=f"Call {call.name}"))
+def denied_by_hook(ports: Ports, call: ToolCall, event: CallJudged | CallFinished, word: HookWord) -> CallJudged:
+    """Deny a call that a hook denies; it is shown as it was judged, or with its arguments where it cannot be."""
+    reasons = (_reason(word, "a hook denies it"),)
+    if isinstance(event, CallJudged):
+        denied = replace(event.decision, verdict=Verdict.DENY, reasons=reasons, offers=(), alternatives=())
+        return replace(event, decision=denied)
+    written = msgspec.json.encode(call.arguments, order="deterministic").decode()
+    preview = Preview(title=f"Call {call.name}", text=ports.redactor().redact(written))
+    decision = Decision(verdict=Verdict.DENY, risk=Risk.NONE, reasons=reasons)
+    return CallJudged(call_id=call.id, decision=decision, preview=preview)
 
 
 def with_word(decision: Decision, word: HookWord) -> Decision:

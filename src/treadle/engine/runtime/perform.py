@@ -282,10 +282,7 @@ class Performer:
         self._finish(effect, result)
 
     def _finish(self, effect: RunTool, result: CallResult) -> None:
-        """Post what came of a call.
-
-        Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
-        """
+        # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
         self._session.post_soon(CallFinished(call_id=effect.call.id, result=result))
 
     async def _keep(self, effect: RunTool) -> None:
@@ -331,8 +328,7 @@ class Performer:
         return self._for_model(effect, result)
 
     def _for_model(self, effect: RunTool, result: CallResult) -> CallResult:
-        most = most_of_one_result(self._assembler.spec)
-        content = bounded_content(result.content, most)
+        content = bounded_content(result.content, most_of_one_result(self._assembler.spec))
         result = tool_call.redacted(replace(result, content=content), self._ports.redactor())
         return tool_call.mark_rerun(result) if effect.rerun else result
 

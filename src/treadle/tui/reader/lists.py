@@ -133,7 +133,7 @@ class NumberedLists:
         chosen = sessions.taken(taken)
         if chosen is None:
             self._read(sessions)
-        elif chosen and self._view().busy:
+        elif chosen and self._view().busy and not self._live.continues:
             self._show(NoticeItem(_BUSY, Tone.WARNING))
         elif chosen and self._switch is not None:
             self._switch(chosen)

@@ -76,6 +76,13 @@ def unified_diff(old: str, new: str, read: TreeReader, blob: BlobReader) -> str:
     return "".join(part for sides in _differing(old, new, read, blob) for part in _parts(sides))
 
 
+def bytes_diff(path: str, old: bytes, new: bytes) -> str:
+    """Write a unified diff of one file, whose path is as `os.fsdecode` gives it; that of a binary file says so."""
+    name = shown_name(path)
+    diff = _Sides(path, None, None, old, new).diff
+    return f"Binary files a/{name} and b/{name} differ\n" if diff is None else diff.unified(name)
+
+
 def _parts(sides: _Sides) -> Iterator[str]:
     name = shown_name(sides.path)
     yield f"diff a/{name} b/{name}\n"

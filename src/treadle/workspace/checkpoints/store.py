@@ -16,8 +16,9 @@ from treadle.workspace.checkpoints.comparing import TreeChange, compare_trees, u
 from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
+from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import FolderMemory, NotCovered, Scanner
-from treadle.workspace.checkpoints.trees import TreeKind, flat_tree
+from treadle.workspace.checkpoints.trees import TreeKind, flat_tree, tree_differences
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.temporary_files import TemporaryFiles
 
@@ -129,6 +130,24 @@ class CheckpointStore:
         """Give the bytes of a file, or the target of a link, by the `what` of an entry."""
         with self._using():
             return self._open().blob(blob)
+
+    def paths(self, old: str, new: str) -> frozenset[bytes]:
+        """Give the paths that differ between two trees, without a look into files."""
+        with self._using():
+            return frozenset(path for path, _, _ in tree_differences(old, new, self._open().listing))
+
+    def revise(self, ref: str, tree: str, revisions: Revisions) -> RevisedTree:
+        """Store a tree with other files at some paths, kept under `ref`."""
+        with self._using(), (objects := self._open()).transaction():
+            revised = revise_tree(tree, revisions, objects)
+            objects.name(ref, revised.tree)
+            return revised
+
+    def keep(self, ref: str, tree: str) -> None:
+        """Keep a tree that is stored under one more name."""
+        with self._using(), (objects := self._open()).transaction():
+            objects.listing(tree)
+            objects.name(ref, tree)
 
     def plan_restore(self, target: str, now: str, history: Sequence[Interval]) -> RestorePlan:
         """Plan how to take back what the session did since `target`; see `planning.plan_the_restore`."""

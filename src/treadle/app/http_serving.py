@@ -1,0 +1,89 @@
+"""What serving HTTP takes, whoever serves: a socket, a server that leaves signals alone, and an end at a signal."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from uvicorn import Server
+
+from treadle.app.exits import Exit
+from treadle.app.presentation.words import clip_text
+from treadle.app.report import write_log
+from treadle.protocol.errors import ConfigError
+
+_LONGEST_LINE = 1_000
+
+
+class ProgramLog(logging.Handler):
+    """Writes what libraries report into the program's log, a line each: clients that go are usual."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        error = record.exc_info[1] if record.exc_info else None
+        why = "" if error is None else f": {error!r}"
+        write_log(clip_text(f"{record.name}: {record.getMessage()}{why}", _LONGEST_LINE))
+
+
+def log_quietly() -> None:
+    """Keep libraries from writing to standard error."""
+    logging.basicConfig(level=logging.ERROR, handlers=[ProgramLog()], force=True)
+
+
+class HttpServer(Server):
+    """Leaves the signals alone: whoever serves takes them."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket; raises `ConfigError` for a port that cannot be used."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise ConfigError(
+            "port-unusable",
+            f"Treadle cannot listen on port {port}.",
+            why=str(error),
+            fix="Choose another with --port, or leave it out to get a free one.",
+        ) from error
+    return listening
+
+
+async def until_signal(serve: Callable[[], Awaitable[None]], *, hang_up: bool = True) -> int:
+    """Serve until that ends by itself, or SIGINT or SIGTERM end it; returns the exit code.
+
+    With `hang_up` SIGHUP ends it, too; without, it goes on when its terminal is closed.
+    """
+    loop = asyncio.get_running_loop()
+    code = Exit.DONE
+    serving = asyncio.ensure_future(serve())
+
+    def end(number: signal.Signals) -> None:
+        nonlocal code
+        code = Exit(128 + number)
+        serving.cancel()
+
+    wanted = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hang_up else []))
+    heeded = [one for one in wanted if signal.getsignal(one) != signal.SIG_IGN]
+    for number in heeded:
+        loop.add_signal_handler(number, end, number)
+    if not hang_up:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    await asyncio.wait({serving})
+    for number in heeded:
+        loop.remove_signal_handler(number)
+    if code is Exit.DONE:
+        serving.result()
+    elif not serving.cancelled():
+        serving.exception()  # of no interest: the wire was cut in the middle
+    return code

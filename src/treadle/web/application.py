@@ -1,0 +1,75 @@
+"""The web application: its routes, and what stands before them."""
+
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from treadle.protocol.errors import TreadleError
+from treadle.web.book import SessionBook
+from treadle.web.guard import Guard, is_near
+from treadle.web.keys import Keys
+from treadle.web.requests import answer, body_of, not_served, refused
+from treadle.web.screens import devices, inbox, live, review, session_list, timeline
+from treadle.web.screens.devices import browser_in_words
+from treadle.web.stream import Streams
+from treadle.web.templating import render
+
+_STATIC = Path(__file__).parent / "static"
+_WEEK = 7 * 24 * 3600
+
+
+class _Entering(Struct):
+    token: str
+
+
+def web_application(
+    book: SessionBook, keys: Keys, hosts: Collection[str], *, cookie: str, network: str = ""
+) -> tuple[Guard, Streams]:
+    """Put the application together, with the guard before it; the streams are to be ended with the server.
+
+    `network` is the address that other devices of the network reach it by; empty where it serves this computer alone.
+    """
+    streams = Streams(keys)
+
+    async def login(request: Request) -> Response:
+        """Let a browser in that has the token, or a link; what it gets is a cookie, and a key for what it does."""
+        given = keys.let_in(
+            (await body_of(request, _Entering)).token,
+            about=browser_in_words(request.headers.get("user-agent", "")),
+            near=is_near(request.scope),
+        )
+        if given is None:
+            raise HTTPException(403, "The link is not valid any more. Open a new one of `treadle web`.")
+        response = answer({"key": given.key})
+        response.set_cookie(cookie, given.cookie, max_age=_WEEK, httponly=True, samesite="strict", path="/")
+        return response
+
+    async def health(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    application = Starlette(
+        routes=[
+            Route("/healthz", health),
+            Route("/login", login, methods=["POST"]),
+            Route("/events", streams.events),
+            *session_list.ROUTES,
+            *inbox.ROUTES,
+            *live.ROUTES,
+            *review.ROUTES,
+            *timeline.ROUTES,
+            *devices.ROUTES,
+            Mount("/static", StaticFiles(directory=_STATIC)),
+        ],
+        exception_handlers={TreadleError: refused, HTTPException: not_served},
+    )
+    application.state.book, application.state.keys, application.state.network = book, keys, network
+    empty = partial(render, "empty.html")
+    return Guard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network)), streams

@@ -1,0 +1,269 @@
+"""The sessions that the page shows: its own, which run in this process, and those of others, which it attaches to."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from treadle.app.asking import SessionClient
+from treadle.app.attaching import attach_session
+from treadle.app.compose import Opening, open_session, open_store, session_log, session_past
+from treadle.app.config.settings import load_settings
+from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
+from treadle.app.session.live import LiveSession
+from treadle.app.session.remote import RemoteSession
+from treadle.app.session.wire import shared_sessions
+from treadle.protocol.errors import SessionError, TreadleError
+from treadle.protocol.events import Op, Source
+from treadle.protocol.notifications import Notification
+from treadle.protocol.permissions import Question
+from treadle.web.page_view import PageView, viewed
+from treadle.web.signals import Signal
+
+_LOOK, _LOOK_ANYWAY = 0.25, 2.0
+"""Seconds between two looks at which sessions have a socket, and at which other processes have open."""
+
+_MOST_PAST = 8
+"""Sessions that nobody has open whose pages are kept."""
+
+KIND = "web"
+
+
+class PageSession:
+    """A session that is open, here or elsewhere, and its page. `changed` tells of whatever is new on it."""
+
+    def __init__(self, session: LiveSession | RemoteSession) -> None:
+        self.session = session
+        self.own = isinstance(session, LiveSession)
+        self.changed = Signal()
+        self.view = PageView(str(session.workspace))
+        self._early: list[tuple[Notification, float]] | None = []
+        self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
+
+    async def open(self) -> None:
+        """Enter the session, and take what was before."""
+        await self.client.__aenter__()
+        session = self.session
+        live = () if self.own else session.opening
+        view = await asyncio.to_thread(viewed, str(session.workspace), session.status.model, session.past, live)
+        for notification, at in self._early or ():
+            view.take(notification, at)
+        self.view, self._early = view, None
+
+    async def close(self) -> None:
+        """Leave it; one of this process ends, and can be resumed."""
+        await self.client.__aexit__(None, None, None)
+
+    async def post(self, op: Op, browser: str) -> None:
+        """Ask for something as a browser; raises `RefusedError` or `ConfigError`."""
+        await self.client.post(op, name=browser)
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What waits for a person."""
+        return self.session.status.questions
+
+    @property
+    def behind(self) -> bool:
+        """Whether it missed so much that it is to be made anew."""
+        return isinstance(self.session, RemoteSession) and self.session.behind
+
+    def _hear(self, notification: Notification) -> None:
+        if self._early is not None:
+            self._early.append((notification, time.monotonic()))  # after what was before, which is still read
+            return
+        self.view.take(notification, time.monotonic())
+        self.changed.set()
+
+
+class SessionBook:
+    """All sessions; an async context manager that closes its own at its end.
+
+    `folder` is where a new session works if nothing else is said, `flags` are settings of the command line.
+    `changed` tells when a session was opened or closed, or has another question or state.
+    """
+
+    def __init__(self, folder: Path, flags: Mapping[str, Any], *, trust: bool = False) -> None:
+        self.folder = folder
+        self.flags = dict(flags)
+        self.changed = Signal()
+        self._once = trust or trusted_by_variable()
+        self._trusted_once: set[Path] = set()
+        self._open: dict[str, PageSession] = {}
+        self._past: dict[str, tuple[int, PageView]] = {}
+        self._reading = Lock()
+        self._failures: dict[str, TreadleError] = {}
+        self._entering = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._tasks.append(asyncio.create_task(self._watch(), name="watching sessions"))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        opened, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(one.close() for one in opened), return_exceptions=True)
+
+    @property
+    def opened(self) -> Mapping[str, PageSession]:
+        """Those that are open, by their ids, the oldest first."""
+        return self._open
+
+    def trust(self, folder: Path) -> SessionTrust:
+        """Say how a folder stands."""
+        return session_trust(folder, once=self._once or folder in self._trusted_once)
+
+    def trust_once(self, folder: Path) -> None:
+        """Trust a folder as long as this process runs."""
+        self._trusted_once.add(folder)
+
+    def past(self, session_id: str) -> PageView:
+        """Make the page of a session that nobody has open. Takes its time; raises `TreadleError`."""
+        events = _events(session_id)
+        with self._reading:
+            known = self._past.get(session_id)
+        if known is None or known[0] != events:
+            row, past = session_past(session_id)
+            view = viewed(row.workspace, row.model, past)
+            if session_id in self._failures:
+                view.add_problem(self._failures[session_id])
+            known = (row.events, view)
+        with self._reading:
+            self._past.pop(session_id, None)
+            self._past[session_id] = known
+            while len(self._past) > _MOST_PAST:
+                self._past.pop(next(iter(self._past)))
+        return known[1]
+
+    async def start(self, opening: Opening) -> PageSession:
+        """Open a session in this process: a new one, or one that is resumed. Raises `TreadleError`."""
+        async with self._entering:
+            if opening.resume and opening.resume in self._open:
+                return self._open[opening.resume]
+            page = PageSession(await open_session(opening))
+            await self._enter(page)
+            return page
+
+    async def resume(self, session_id: str, trust: SessionTrust) -> PageSession:
+        """Go on with a session that nobody has open, in its own mode. Raises `TreadleError`."""
+        await asyncio.to_thread(_events, session_id)
+        self._failures.pop(session_id, None)
+        settings = load_settings(self.flags, workspace=trust.workspace, trusted=trust.trusted)
+        return await self.start(
+            Opening(
+                workspace=trust.workspace,
+                settings=settings,
+                user_present=True,
+                given=frozenset(self.flags),
+                resume=session_id,
+                trust=trust,
+            )
+        )
+
+    def opening(self, trust: SessionTrust, **said: Any) -> Opening:
+        """Say how a new session is opened in a folder; `said` are settings for it, such as its mode."""
+        flags = {**self.flags, **{name: value for name, value in said.items() if value}}
+        settings = load_settings(flags, workspace=trust.workspace, trusted=trust.trusted)
+        return Opening(
+            workspace=trust.workspace, settings=settings, user_present=True, given=frozenset(flags), trust=trust
+        )
+
+    async def close(self, session_id: str) -> None:
+        """Close a session of this process; it can be resumed."""
+        page = self._open.pop(session_id, None)
+        if page is not None:
+            await page.close()
+            self.changed.set()
+
+    async def _enter(self, page: PageSession) -> None:
+        await page.open()
+        self._open[page.session.id] = page
+        watching = asyncio.create_task(self._follow(page), name="page of a session")
+        self._tasks = [task for task in self._tasks if not task.done()] + [watching]
+        self.changed.set()
+
+    async def _follow(self, page: PageSession) -> None:
+        """Pass on that a session's questions or state changed, and forget it when it was closed elsewhere."""
+        event = asyncio.Event()
+        last: object = None
+        ended = asyncio.ensure_future(page.session.failure())
+        ended.add_done_callback(lambda _: event.set())
+        try:
+            with page.changed.told(event):
+                while not ended.done():
+                    await event.wait()
+                    event.clear()
+                    now = (page.session.status.phase, tuple(one.id for one in page.questions))
+                    if now != last:
+                        last = now
+                        self.changed.set()
+        finally:
+            ended.cancel()
+        session_id, failure = page.session.id, ended.exception()
+        if self._open.get(session_id) is not page:
+            return  # it was closed from the page
+        if page.behind:
+            await self._attach(session_id, page)
+        if self._open.get(session_id) is page:
+            del self._open[session_id]
+            if page.own and isinstance(failure, TreadleError):
+                self._failures[session_id] = failure
+                self._past.pop(session_id, None)
+        with suppress(TreadleError):
+            await page.close()
+        page.changed.set()
+        self.changed.set()
+
+    async def _watch(self) -> None:
+        """Attach to the sessions that other processes have open, as they come."""
+        known: frozenset[str] | None = None
+        looked = 0.0
+        while True:
+            shared = await asyncio.to_thread(shared_sessions)
+            if shared != known or time.monotonic() - looked > _LOOK_ANYWAY:
+                known, looked = shared, time.monotonic()
+                with suppress(TreadleError, OSError):
+                    for session_id in await asyncio.to_thread(_leased):
+                        if session_id not in self._open and not await self._attach(session_id):
+                            known = None  # it is not ready yet
+            await asyncio.sleep(_LOOK)
+
+    async def _attach(self, session_id: str, known: PageSession | None = None) -> bool:
+        """Attach to a session, in place of the page that is `known`; gives whether it is there."""
+        async with self._entering:
+            if self._open.get(session_id) is known:
+                with suppress(TreadleError, OSError):  # it was closed meanwhile, or is not ready yet
+                    settings = await asyncio.to_thread(load_settings, self.flags)
+                    remote = await attach_session(session_id, Path(), settings, kind=KIND, name="page", anew=True)
+                    await self._enter(PageSession(remote))
+            return session_id in self._open
+
+
+def _leased() -> Sequence[str]:
+    store = open_store()
+    try:
+        return sorted(store.leased())
+    finally:
+        store.close()
+
+
+def _events(session_id: str) -> int:
+    """Count the events of a session, which is named by its whole id; raises `SessionError`."""
+    with session_log(session_id) as (row, _):
+        if row.id != session_id:
+            raise SessionError(
+                "session-unknown",
+                f"There is no session with the id {session_id!r}.",
+                why=f"One with the id {row.id} begins so.",
+                fix="Open it from the list of sessions.",
+            )
+        return row.events

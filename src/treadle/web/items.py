@@ -1,0 +1,84 @@
+"""What stands on the page of a session, one item after the other, free of any layout."""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from treadle.protocol.notifications import CallChanged, TurnOutcome
+from treadle.protocol.tools import FileChange
+
+
+class Said(Struct, frozen=True):
+    """What was said to the model; `by` names who, where it was not the user, `enclosed` what went along."""
+
+    text: str
+    enclosed: tuple[str, ...] = ()
+    by: str = ""
+
+
+class Prose(Struct, frozen=True):
+    """Whole blocks of the model's Markdown; `growing` ones are still being written."""
+
+    markdown: str
+    growing: bool = False
+
+
+class Thought(Struct, frozen=True):
+    """What the model thought, as far as it says."""
+
+    text: str
+    growing: bool = False
+
+
+class Writing(Struct, frozen=True):
+    """A call that the model is still writing: the parameter that it writes, and the end of that."""
+
+    tool: str
+    parameter: str
+    text: str
+
+
+class CallCard(Struct, frozen=True):
+    """A call: where it is in its life, and the end of what it printed, after `above` lines."""
+
+    changed: CallChanged
+    output: str = ""
+    above: int = 0
+
+
+class Note(Struct, frozen=True):
+    """A short word of Treadle itself."""
+
+    text: str
+    warns: bool = False
+
+
+class Problem(Struct, frozen=True):
+    """An error for a person: what happened, why, and what to do."""
+
+    what: str
+    why: str = ""
+    fix: str = ""
+
+
+class TurnEnd(Struct, frozen=True):
+    """The end of a turn; `files` are shown as seen from the workspace, `seconds` is how long it took."""
+
+    outcome: TurnOutcome
+    files: tuple[FileChange, ...] = ()
+    seconds: float | None = None
+
+
+PageItem: TypeAlias = Said | Prose | Thought | Writing | CallCard | Note | Problem | TurnEnd
+
+
+class Entry(Struct):
+    """An item and its place. `version` is the page's when it last changed; an item of None is gone.
+
+    `html` is what was made of this version, empty where nobody has asked for it yet.
+    """
+
+    position: int
+    version: int
+    item: PageItem | None
+    html: str = ""

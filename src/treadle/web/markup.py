@@ -1,0 +1,133 @@
+"""Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.util import ClassNotFound
+
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import shorten_middle
+
+MOST_LINES, MOST_CHARACTERS = 2_000, 200_000
+"""Of one text on the page; the middle of a longer one is left out, and that is said."""
+
+_LONGEST_LINE = 4_000
+_MOST_COLOURED, _MOST_GROWING = 20_000, 2_000
+"""Characters of code that is coloured, whole and while it is still written; more of it is plain."""
+
+_LINKS = ("http://", "https://", "mailto:")
+
+
+def harmless(text: str) -> str:
+    """Show what would steer or hide in a text, and leave out what no reader goes through."""
+    lines = (
+        line
+        if len(line) <= _LONGEST_LINE
+        else f"{line[:_LONGEST_LINE]} … {len(line) - _LONGEST_LINE:,} more characters"
+        for line in text[: 20 * MOST_CHARACTERS].split("\n")
+    )
+    return printable(shorten_middle("\n".join(lines), lines=MOST_LINES, characters=MOST_CHARACTERS))
+
+
+def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT002 - as a filter takes it
+    """Render a model's Markdown; what is still `growing` is rendered again and again."""
+    return Markup(_markdown().render(harmless(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
+
+
+def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
+    """Colour code by its language, or by the name of its file, if it has at most so many characters."""
+    text = harmless(text)
+    lexer = _lexer(language, name) if len(text) <= most else None
+    if lexer is None:
+        return escape(text)
+    return Markup(highlight(text, lexer, _formatter()))  # noqa: S704 - the formatter escapes
+
+
+def diff_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Give each line of a unified diff with its kind: add, del, hunk, file or empty."""
+    for line in harmless(text.removesuffix("\n")).split("\n"):
+        match line[:1]:
+            case "@":
+                yield "hunk", line
+            case "+" | "-" if line.startswith(("+++ ", "--- ")):
+                yield "file", line
+            case "+":
+                yield "add", line
+            case "-":
+                yield "del", line
+            case _:
+                yield "", line
+
+
+class _Renderer(RendererHTML):
+    """Renders what is safe: links to web addresses, images as the words that stand for them."""
+
+    def link_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
+        """Open a link, whose target is shown on hovering as it is."""
+        target = str(tokens[index].attrGet("href") or "")
+        if not target.lower().startswith(_LINKS):
+            return '<span class="link">'
+        shown = escape(target)
+        return f'<a href="{shown}" title="{shown}" target="_blank" rel="noopener noreferrer nofollow">'
+
+    def link_close(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
+        """Close a link."""
+        opened = _opening(tokens, index)
+        return "</a>" if opened.lower().startswith(_LINKS) else "</span>"
+
+    def image(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
+        """Name an image: none is loaded."""
+        token = tokens[index]
+        return str(escape(f"[image: {token.content or token.attrGet('src') or ''}]"))
+
+    def fence(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
+        """Colour a block of code."""
+        token = tokens[index]
+        language = token.info.strip().split(" ", 1)[0]
+        return f'<pre class="code" tabindex="0">{code(token.content, language=language, most=env["coloured"])}</pre>\n'
+
+    def code_block(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
+        """Show an indented block of code."""
+        return f'<pre class="code" tabindex="0">{escape(tokens[index].content)}</pre>\n'
+
+
+def _opening(tokens: Sequence[Token], close: int) -> str:
+    depth = 0
+    for token in reversed(tokens[: close + 1]):
+        if token.type == "link_close":
+            depth += 1
+        elif token.type == "link_open":
+            depth -= 1
+            if depth == 0:
+                return str(token.attrGet("href") or "")
+    return ""
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+    return made.enable(["table", "strikethrough"])
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str, name: str) -> Lexer | None:
+    try:
+        if language:
+            return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return get_lexer_for_filename(name, stripnl=False, ensurenl=False) if name else None
+    except ClassNotFound:
+        return None
+
+
+@cache
+def _formatter() -> HtmlFormatter[str]:
+    return HtmlFormatter(nowrap=True, classprefix="c-")

@@ -1,0 +1,352 @@
+"""The page of one session as a value that notifications change: its items, each with the version it changed in.
+
+A browser that knows version 7 is brought up to date by the items that changed after 7, whatever it missed: nothing is
+lost, and nothing comes twice.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.presentation.prose import Growing, grow
+from treadle.app.presentation.words import (
+    ANSWERS,
+    advice,
+    describe_failure,
+    elsewhere,
+    plain,
+    room_made,
+    seen_from,
+    written_by,
+    written_text,
+)
+from treadle.app.report import facts_of
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.messages import Text, Thinking
+from treadle.protocol.notifications import (
+    AllowancesChanged,
+    CallChanged,
+    CallDelta,
+    CallOutput,
+    CallStatus,
+    ChecklistChanged,
+    ContextCompacted,
+    MessageDone,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    Notification,
+    Phase,
+    PhaseChanged,
+    PromptDelivered,
+    QuestionAsked,
+    QuestionClosed,
+    QueueChanged,
+    ReplyDropped,
+    ResultPresented,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.tools import CallResult, Flow, Outcome
+from treadle.web.items import CallCard, Entry, Note, PageItem, Problem, Prose, Said, Thought, TurnEnd, Writing
+from treadle.web.reading_order import reading_order
+
+_KEPT_OUTPUT = 20_000
+"""Characters of a running call's output that the page shows."""
+
+_SHOWN_WRITING = 2_000
+"""Characters of the end of a call that is still being written."""
+
+_MOST_THOUGHT = 40_000
+
+
+class PageFacts(Struct, frozen=True, kw_only=True):
+    """What is true of the session now, apart from what stands on the page. Cost in US dollars."""
+
+    phase: Phase = Phase.WAITING_FOR_EVENT
+    active: bool = False
+    step: int = 0
+    cost: float = 0.0
+    unpriced: bool = False
+    added: int = 0
+    removed: int = 0
+    retry: str = ""
+
+
+class PageView:
+    """Takes notifications one after the other. `root` is the workspace, as seen from which files are named."""
+
+    def __init__(self, root: str, model: str = "") -> None:
+        self.run = f"{time.time_ns():x}"  # a browser that knows another one's versions begins anew
+        self.version = 0
+        self.facts = PageFacts()
+        self.facts_version = 0
+        self.entries: list[Entry] = []
+        self._root = root
+        self._model = model
+        self._newest: OrderedDict[int, Entry] = OrderedDict()
+        self._reply: list[Entry] = []
+        self._tail: Entry | None = None
+        self._thought: Entry | None = None
+        self._thinking: list[str] = []
+        self._growing = Growing()
+        self._writing: Entry | None = None
+        self._calls: dict[str, Entry] = {}
+        self._questions: dict[str, Question] = {}
+        self._presented = ""
+        self._began: float | None = None
+
+    def changed_after(self, version: int) -> Sequence[Entry]:
+        """Give the entries that changed after a version, in their order on the page."""
+        found: list[Entry] = []
+        for entry in reversed(self._newest.values()):
+            if entry.version <= version:
+                break
+            found.append(entry)
+        return sorted(found, key=lambda entry: entry.position)
+
+    def before(self, position: int | None, most: int) -> Sequence[Entry]:
+        """Give the last entries before a position, those that are gone left out."""
+        found: list[Entry] = []
+        for entry in reversed(self.entries[:position]):
+            if len(found) == most:
+                break
+            if entry.item is not None:
+                found.append(entry)
+        return found[::-1]
+
+    def add_problem(self, error: TreadleError) -> None:
+        """Say at the end what went wrong with the session itself."""
+        self.version += 1
+        self._add(Problem(error.what, error.why, error.fix))
+
+    def take(self, notification: Notification, at: float | None = None) -> None:  # noqa: C901, PLR0912 - one line each
+        """Take one notification, heard `at` seconds on a steady clock; None for one of the past."""
+        self.version += 1
+        match notification:
+            case PhaseChanged(phase=phase):
+                retry = self.facts.retry if phase is Phase.WAITING_TO_RETRY else ""
+                self._know(replace(self.facts, phase=phase, retry=retry))
+            case TurnStarted():
+                self._began = at
+                self._know(replace(self.facts, active=True, step=0))
+            case PromptDelivered(content=content, enclosed=enclosed, by=by):
+                self._add(Said(written_text(content), enclosed, written_by(by) if by else ""))
+            case TextDelta(text=text):
+                self._write(text)
+            case ThinkingDelta(text=text):
+                self._think(text)
+            case CallDelta():
+                self._write_call(notification)
+            case ReplyDropped():
+                self._drop_reply()
+            case MessageDone():
+                self._message_done(notification)
+            case CallChanged():
+                self._call(notification)
+            case CallOutput(call_id=call_id, text=text):
+                self._print(call_id, text)
+            case QuestionAsked(question=question):
+                self._questions[question.id] = question
+            case QuestionClosed():
+                self._answered(notification)
+            case ResultPresented(text=text):
+                self._presented = text
+                self._add(Prose(text))
+            case RetryScheduled(attempt=attempt, seconds=seconds, most=most, error=error):
+                of = f" of {most}" if most else ""
+                why = describe_failure(error, self._model)
+                self._know(replace(self.facts, retry=f"{why} Attempt {attempt}{of} in {seconds:.0f} s."))
+            case ContextCompacted() as made:
+                self._add(Note(f"{room_made(made)}.", warns=True))
+            case ModelChanged(model=model, why=why):
+                self._model = model
+                self._add(Note(f"Model: {model}{f' ({why})' if why else ''}"))
+            case Notice(text=text):
+                self._add(Note(text, warns=True))
+            case TurnEnded():
+                self._turn_ended(notification, at)
+            case QueueChanged() | ModeChanged() | ChecklistChanged() | AllowancesChanged():
+                self.facts_version = self.version  # the session's status has them
+            case _:
+                assert_never(notification)
+
+    def _know(self, facts: PageFacts) -> None:
+        if facts != self.facts:
+            self.facts, self.facts_version = facts, self.version
+
+    def _add(self, item: PageItem) -> Entry:
+        entry = Entry(len(self.entries), self.version, item)
+        self.entries.append(entry)
+        self._newest[entry.position] = entry
+        return entry
+
+    def _change(self, entry: Entry, item: PageItem | None) -> None:
+        entry.item, entry.version, entry.html = item, self.version, ""
+        self._newest.move_to_end(entry.position)
+
+    def _write(self, text: str) -> None:
+        self._end_thought()
+        finished, self._growing = grow(self._growing, text)
+        if finished.strip():
+            if self._tail is None:
+                self._reply.append(self._add(Prose(finished)))
+            else:
+                self._change(self._tail, Prose(finished))
+                self._tail = None
+        rest = self._growing.text
+        if self._tail is not None:
+            self._change(self._tail, Prose(rest, growing=True))
+        elif rest.strip():
+            self._tail = self._add(Prose(rest, growing=True))
+            self._reply.append(self._tail)
+
+    def _think(self, text: str) -> None:
+        self._thinking.append(text[:_MOST_THOUGHT])
+        if self._thought is None:
+            self._thought = self._add(Thought("", growing=True))
+            self._reply.append(self._thought)
+        self._change(self._thought, Thought("".join(self._thinking[-40:])[-_SHOWN_WRITING:], growing=True))
+
+    def _end_thought(self) -> None:
+        if self._thought is not None:
+            self._change(self._thought, Thought("".join(self._thinking)[:_MOST_THOUGHT]))
+        self._thought = None
+        self._thinking.clear()
+
+    def _end_text(self) -> None:
+        if self._tail is not None:
+            self._change(self._tail, Prose(self._growing.text) if self._growing.text.strip() else None)
+        self._tail, self._growing = None, Growing()
+
+    def _write_call(self, delta: CallDelta) -> None:
+        self._end_thought()
+        known = self._writing.item if self._writing is not None else None
+        text = delta.text
+        if isinstance(known, Writing) and (known.tool, known.parameter) == (delta.name, delta.parameter):
+            text = (known.text + text)[-_SHOWN_WRITING:]
+        item = Writing(delta.name, delta.parameter, text[-_SHOWN_WRITING:])
+        if self._writing is None:
+            self._writing = self._add(item)
+        else:
+            self._change(self._writing, item)
+
+    def _end_writing(self) -> None:
+        if self._writing is not None:
+            self._change(self._writing, None)
+        self._writing = None
+
+    def _end_reply(self) -> None:
+        self._end_thought()
+        self._end_text()
+        self._end_writing()
+        self._reply.clear()
+
+    def _drop_reply(self) -> None:
+        """Withdraw what was streamed; what the user cut stays, as the log keeps it too."""
+        gone = [] if self.facts.phase is Phase.CANCELLING else [*self._reply, *self._calls.values()]
+        self._end_reply()
+        self._calls.clear()
+        for entry in gone:
+            self._change(entry, None)
+
+    def _message_done(self, done: MessageDone) -> None:
+        streamed = bool(self._reply)
+        self._end_reply()
+        for block in () if streamed else done.message.content:
+            match block:
+                case Thinking(text=text) if text.strip():
+                    self._add(Thought(text[:_MOST_THOUGHT]))
+                case Text(text=text) if text.strip():
+                    self._add(Prose(text))
+                case _:
+                    pass
+        cost, unpriced = self.facts.cost + (done.cost or 0.0), self.facts.unpriced or done.cost is None
+        self._know(replace(self.facts, step=done.step, cost=cost, unpriced=unpriced))
+
+    def _call(self, changed: CallChanged) -> None:
+        self._end_writing()
+        known = self._calls.get(changed.call.id)
+        result = changed.result
+        if changed.status is CallStatus.FINISHED and result is not None:
+            self._calls.pop(changed.call.id, None)
+            if changed.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+                self._finish_saying(changed, result, known)
+                return
+        if known is None:
+            if changed.flow is Flow.RUN or changed.status is CallStatus.FINISHED:
+                entry = self._add(CallCard(changed))
+                if changed.status is not CallStatus.FINISHED:
+                    self._calls[changed.call.id] = entry
+            return
+        card = known.item
+        if not isinstance(card, CallCard):
+            return
+        again = changed.status is CallStatus.STARTING
+        self._change(known, CallCard(changed, "" if again else card.output, 0 if again else card.above))
+
+    def _finish_saying(self, changed: CallChanged, result: CallResult, known: Entry | None) -> None:
+        """Show what a call said that does not run: an answer to the model's question is the user's own."""
+        if known is not None:
+            self._change(known, None)
+        if changed.flow is Flow.ASK and result.outcome is Outcome.OK:
+            self._add(Said(plain(result.content)))
+
+    def _print(self, call_id: str, text: str) -> None:
+        entry = self._calls.get(call_id)
+        if entry is None or not isinstance(entry.item, CallCard):
+            return
+        output, above = entry.item.output + text, entry.item.above
+        if len(output) > 2 * _KEPT_OUTPUT:
+            above += output.count("\n", 0, len(output) - _KEPT_OUTPUT)
+            output = output[-_KEPT_OUTPUT:]
+        self._change(entry, CallCard(entry.item.changed, output, above))
+
+    def _answered(self, closed: QuestionClosed) -> None:
+        question = self._questions.pop(closed.question_id, None)
+        self.facts_version = self.version
+        if closed.option is None or question is None:
+            return
+        if question.kind is QuestionKind.FOLLOWUP:
+            self._add(Prose(question.text))
+        where = f" {elsewhere(closed.by)}" if closed.by else ""
+        self._add(Note(f"Answered{where}: {ANSWERS[closed.option]}."))
+
+    def _turn_ended(self, ended: TurnEnded, at: float | None) -> None:
+        self._end_reply()
+        self._calls.clear()
+        outcome = ended.outcome
+        answer = outcome.text.removeprefix(self._presented).strip() if self._presented else outcome.text
+        self._presented = ""
+        if outcome.completed and answer.strip():
+            self._add(Prose(answer))
+        if (error := outcome.error) is not None:
+            self._add(Problem(describe_failure(error, self._model), facts_of(error), advice(error, self._model)))
+        files = tuple(seen_from(self._root, change) for change in outcome.changes)
+        seconds = None if at is None or self._began is None else at - self._began
+        self._add(TurnEnd(outcome, files, seconds))
+        self._know(
+            replace(
+                self.facts,
+                active=False,
+                retry="",
+                added=self.facts.added + sum(change.added for change in outcome.changes),
+                removed=self.facts.removed + sum(change.removed for change in outcome.changes),
+            )
+        )
+
+
+def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[Notification] = ()) -> PageView:
+    """Make the page of what happened before, and of what is under way and in no log yet."""
+    view = PageView(root, model)
+    for notification in reading_order(past, live):
+        view.take(notification)
+    return view

@@ -1,0 +1,111 @@
+"""What the page sends, and how its requests are answered."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import clip_text
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.web.book import PageSession, SessionBook
+from treadle.web.keys import Visitor
+from treadle.web.templating import page
+
+_T = TypeVar("_T")
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+async def body_of(request: Request, kind: type[_T]) -> _T:
+    """Read the body of a request; raises `HTTPException`."""
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except ClientDisconnect as error:
+        raise HTTPException(400, "The request ended in its middle.") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise HTTPException(400, f"The request cannot be read: {error}") from error
+
+
+def answer(value: object, *, status: int = 200) -> Response:
+    """Answer with JSON."""
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+
+
+def done() -> Response:
+    """Answer that something was done."""
+    return answer({})
+
+
+def book_of(request: Request) -> SessionBook:
+    """Give the sessions."""
+    book = request.app.state.book
+    assert isinstance(book, SessionBook)  # noqa: S101 - the application has put it there
+    return book
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Give who sends a request."""
+    visitor = request.scope["state"]["visitor"]
+    assert isinstance(visitor, Visitor)  # noqa: S101 - the guard has put it there
+    return visitor
+
+
+def opened_session(request: Request) -> PageSession:
+    """Find the session that a request is about among those that are open; raises `SessionError`."""
+    session_id = request.path_params["session_id"]
+    opened = book_of(request).opened.get(session_id)
+    if opened is None:
+        raise SessionError(
+            "session-not-open", f"Session {printable(session_id)} is not open.", fix="Send a message to continue it."
+        )
+    return opened
+
+
+def folder_of(text: str) -> Path:
+    """Read the path of a folder as a person wrote it; raises `ConfigError`."""
+    try:
+        folder = Path(text).expanduser()
+        folder.exists()
+    except (ValueError, RuntimeError, OSError) as error:
+        what = f"There is no folder {printable(clip_text(text, 200))} to work in."
+        raise ConfigError("workspace-missing", what, why=str(error), fix="Name an existing folder.") from error
+    return folder
+
+
+def whole_number(text: str) -> int | None:
+    """Read a number of a position or version; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """Say what went wrong: what, why, and what to do. As a page to whoever wanted one."""
+    assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
+    match error:
+        case RefusedError():
+            status = 409
+        case ConfigError():
+            status = 400
+        case SessionError():
+            status = 404
+        case _:
+            status = 500
+    said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
+    return _problem(request, said, status)
+
+
+async def not_served(request: Request, error: Exception) -> Response:
+    """Say why a request is not served."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+    said = {"code": "http", "what": printable(error.detail), "why": "", "fix": ""}
+    return _problem(request, said, error.status_code)
+
+
+def _problem(request: Request, said: dict[str, str], status: int) -> Response:
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return page(request, "problem.html", status=status, problem=said)
+    return JSONResponse(said, status_code=status)

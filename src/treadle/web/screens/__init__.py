@@ -1,0 +1,1 @@
+"""The screens of the page: each has its routes, and knows nothing of the others."""

@@ -1,0 +1,102 @@
+"""The screen of the browsers that were let in: shutting one out, and a link that lets another device in."""
+
+import io
+
+import segno
+from markupsafe import Markup
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from treadle.web.keys import LINK_SECONDS, Keys
+from treadle.web.requests import body_of, done, visitor_of
+from treadle.web.templating import page, render
+
+_PROGRAMS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrom", "Chrome"), ("Safari", "Safari"))
+_SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Mac OS", "macOS"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+
+
+def browser_in_words(agent: str) -> str:
+    """Say what a browser calls itself, in a word or two; empty for what is not known."""
+    named = [next((word for sign, word in known if sign in agent), "") for known in (_PROGRAMS, _SYSTEMS)]
+    return " on ".join(filter(None, named))
+
+
+def link_address(request: Request, secret: str) -> str:
+    """Write the address that a link leads to."""
+    host = request.app.state.network or request.headers["host"]
+    return f"http://{host}/#token={secret}"
+
+
+def qr_picture(address: str) -> Markup:
+    """Draw an address as a QR code."""
+    drawn = io.BytesIO()
+    made = segno.make(address, error="m", micro=False)
+    made.save(drawn, kind="svg", scale=4, xmldecl=False, dark="#000000", light="#ffffff", title="QR code of the link")
+    return Markup(drawn.getvalue().decode())  # noqa: S704 - drawn here, of an address made here
+
+
+async def _show(request: Request) -> Response:
+    keys, me = _keys(request), visitor_of(request)
+    return page(
+        request,
+        "devices.html",
+        browsers=sorted(keys.visitors(), key=lambda one: -one[1]),
+        me=me,
+        network=request.app.state.network,
+    )
+
+
+class _Nothing(Struct):
+    pass
+
+
+async def _link(request: Request) -> Response:
+    """Make a link, which lets one device in."""
+    await body_of(request, _Nothing)
+    _refuse_paired(request)
+    address = link_address(request, _keys(request).new_link())
+    shown = render("link.html", address=address, picture=qr_picture(address), minutes=int(LINK_SECONDS // 60))
+    return HTMLResponse(shown)
+
+
+class _ShutOut(Struct):
+    name: str
+
+
+async def _shut_out(request: Request) -> Response:
+    """Shut a browser out; a paired one can do that to itself alone."""
+    name = (await body_of(request, _ShutOut)).name
+    if name != visitor_of(request).name:
+        _refuse_paired(request)
+    _keys(request).shut_out(name)
+    return done()
+
+
+def _refuse_paired(request: Request) -> None:
+    # Whoever got a device of the user's in their hands for a minute does not let in their own.
+    if visitor_of(request).paired:
+        raise HTTPException(403, "Only a browser of the computer that Treadle runs on says who is let in.")
+
+
+def _keys(request: Request) -> Keys:
+    keys = request.app.state.keys
+    assert isinstance(keys, Keys)  # noqa: S101 - the application has put it there
+    return keys
+
+
+ROUTES = (
+    Route("/devices", _show),
+    Route("/devices/link", _link, methods=["POST"]),
+    Route("/devices/out", _shut_out, methods=["POST"]),
+)

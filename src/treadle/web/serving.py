@@ -1,0 +1,128 @@
+"""Serving the page: on loopback, or on this computer's network where that is asked for."""
+
+import asyncio
+import socket
+import sys
+import webbrowser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import segno
+from uvicorn import Config
+
+from treadle.app.http_serving import HttpServer, listen, log_quietly, until_signal
+from treadle.protocol.errors import ConfigError
+from treadle.web.application import web_application
+from treadle.web.book import SessionBook
+from treadle.web.connections import PageConnection
+from treadle.web.keys import Keys
+from treadle.web.stream import Streams
+
+_GRACE = 2
+"""Seconds that open answers have when the server ends."""
+
+_LOOPBACK, _ALL = "127.0.0.1", "0.0.0.0"  # noqa: S104 - where it is asked for
+_ELSEWHERE = "192.0.2.1"
+"""An address of no computer: from where this one would go to it is its address on the network. Nothing is sent."""
+
+
+async def serve_page(
+    folder: Path, flags: Mapping[str, Any], *, port: int, opens: bool, trust: bool, network: str = ""
+) -> int:
+    """Serve until a signal; returns the exit code. Raises `ConfigError` for an address that cannot be used.
+
+    `network` is the address of this computer that other devices reach it at, or `0.0.0.0` for all that it has.
+    """
+    listening = _listen(port, network)
+    log_quietly()
+    keys = Keys()
+    number = listening[0].getsockname()[1]
+    shared = f"{_own_address() if network == _ALL else network}:{number}" if network else ""
+    async with SessionBook(folder, flags, trust=trust) as book:
+        application, streams = web_application(
+            book, keys, _names(number, network), cookie=f"treadle-{number}", network=shared
+        )
+
+        async def serve() -> None:
+            address = f"http://{_LOOPBACK}:{number}/"
+            _say(f"{address}#token={keys.token}\n")
+            if shared:
+                _say_link(f"http://{shared}/#token={keys.new_link()}")
+            if opens:
+                # The browser's command line can be read by others: what it holds can be used once.
+                await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
+            await serve_at(listening, application, streams)
+
+        return await until_signal(serve, hang_up=False)
+
+
+def _listen(port: int, network: str) -> Sequence[socket.socket]:
+    """Listen on loopback, and at a named address of the network besides."""
+    if network in ("", _ALL):
+        return (listen(network or _LOOPBACK, port),)
+    first = listen(_LOOPBACK, port)
+    try:
+        return (first, listen(network, first.getsockname()[1]))
+    except ConfigError:
+        first.close()
+        raise
+
+
+def _names(number: int, network: str) -> Sequence[str]:
+    """Name the hosts that the page is called by; on a network its addresses come besides."""
+    names = ["127.0.0.1", "localhost", "[::1]"]
+    if network:
+        own = socket.gethostname().lower()
+        names += [own, f"{own.partition('.')[0]}.local"]
+    return [f"{name}:{number}" for name in names] + (names if number == 80 else [])
+
+
+def _own_address() -> str:
+    """Find the address that this computer has on its network; its name where it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect((_ELSEWHERE, 9))
+            return str(asking.getsockname()[0])
+        except OSError:
+            return socket.gethostname().lower()
+
+
+def _say_link(link: str) -> None:
+    """Show the link for another device, in a terminal as a picture, too."""
+    if sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf"):
+        segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
+    _say(
+        f"{link}\nOpen it on another device within ten minutes: it lets one browser in. "
+        "What goes over the network is not encrypted.\n"
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+async def serve_at(listening: Sequence[socket.socket], application: Any, streams: Streams) -> None:
+    """Serve until this is cancelled."""
+    config = Config(
+        application,
+        http=PageConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    serving = HttpServer(config)
+    working = asyncio.ensure_future(serving.serve(sockets=list(listening)))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        streams.end()
+        serving.should_exit = True
+        await working
+        raise

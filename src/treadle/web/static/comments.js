@@ -1,0 +1,158 @@
+// Comments on changes: kept in this browser until they are sent, all of them as one message.
+
+import { send, tell } from "./app.js";
+import { keep, kept, made } from "./pages.js";
+
+const session = document.body.dataset.review;
+const NAME = `comments:${session}`;
+let all = kept(NAME, []);
+
+function store(next) {
+  all = next;
+  keep(NAME, all);
+  showComments(document.getElementById("main"));
+}
+
+/** Show the comments beside their changes, and how many there are. */
+export function showComments(main) {
+  for (const old of main.querySelectorAll(".said-here")) old.remove();
+  for (const comment of all) {
+    const hunk = main.querySelector(`.hunk[data-key="${CSS.escape(comment.key)}"]`);
+    if (!hunk) continue;
+    const row = made("p", "", { className: "said-here" });
+    const remove = made("button", "Remove", { type: "button" });
+    remove.addEventListener("click", () => store(all.filter((one) => one !== comment)));
+    row.append(made("span", `${comment.where}: ${comment.text} `), remove);
+    hunk.append(row);
+  }
+  document.getElementById("collected").hidden = all.length === 0;
+  document.getElementById("count").textContent = `${all.length} ${all.length === 1 ? "comment" : "comments"} not sent yet`;
+}
+
+function open(hunk, range, line = null) {
+  const known = hunk.querySelector("form.comments textarea");
+  if (known) {
+    known.focus();
+    return;
+  }
+  const form = document.createElement("form");
+  form.className = "field comments";
+  const about = document.createElement("select");
+  about.append(made("option", "the whole change", { value: "" }));
+  for (const side of ["new", "old"]) {
+    for (const one of hunk.querySelectorAll(`.half.${side} .line`)) {
+      const number = [...one.querySelectorAll(".num")].map((each) => each.textContent).find(Boolean);
+      about.append(made("option", `${side} line ${number}`, { value: `${side} ${one.dataset.at} ${number}` }));
+    }
+  }
+  const last = about.cloneNode(true);
+  last.firstElementChild.textContent = "that line alone";
+  const at = line?.parentElement.classList.contains("half") ? line : null;
+  if (at) {
+    const side = at.parentElement.classList.contains("old") ? "old" : "new";
+    about.value = [...about.options].map((one) => one.value).find((one) => one.startsWith(`${side} ${at.dataset.at} `)) ?? "";
+  }
+  const area = made("textarea", "", { rows: 3, required: true });
+  const labels = [["About", about], ["to", last], ["Comment", area]].map(([text, field]) => {
+    const label = made("label", `${text} `);
+    label.append(field);
+    return label;
+  });
+  labels[1].hidden = !about.value;
+  about.addEventListener("change", () => {
+    labels[1].hidden = !about.value;
+  });
+  const close = made("button", "Cancel", { type: "button" });
+  close.addEventListener("click", () => {
+    form.remove();
+    hunk.focus();
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const place = form.closest(".hunk");
+    if (!place || !area.value.trim()) return;
+    const [side = "", first = "0", number = ""] = about.value.split(" ");
+    const [other, end, until] = last.value.split(" ");
+    const more = side && other === side && Number(end) > Number(first);
+    const comment = {
+      key: place.dataset.key,
+      path: place.closest(".file-changed").dataset.path,
+      index: Number(place.dataset.index),
+      text: area.value.trim(),
+      side,
+      first: Number(first),
+      last: more ? Number(end) : Number(first),
+      where: side ? `${side} line ${number}${more ? ` to ${until}` : ""}` : "the change",
+      range,
+    };
+    form.remove();
+    store([...all, comment]);
+    place.focus();
+  });
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    if (event.key === "Escape") close.click();
+  });
+  form.append(...labels, made("button", "Keep the comment", { type: "submit" }), close);
+  hunk.append(form);
+  area.focus();
+}
+
+async function write() {
+  if (all.length === 0) {
+    tell("There are no comments yet: c writes one.");
+    return;
+  }
+  const groups = Map.groupBy ? Map.groupBy(all, (one) => JSON.stringify(one.range)) : grouped();
+  const texts = [];
+  for (const [range, comments] of groups) {
+    const said = comments.map(({ path, index, text, side, first, last }) => ({ path, index, text, side, first, last }));
+    const answer = await send(`/s/${session}/review/message`, { ...JSON.parse(range), comments: said });
+    if (!answer) return;
+    texts.push(answer.text);
+  }
+  document.getElementById("message-text").value = texts.join("\n\n");
+  document.getElementById("message").showModal();
+}
+
+function grouped() {
+  const found = new Map();
+  for (const one of all) {
+    const name = JSON.stringify(one.range);
+    found.set(name, [...(found.get(name) ?? []), one]);
+  }
+  return found;
+}
+
+async function sendAll(button) {
+  const text = document.getElementById("message-text").value.trim();
+  if (!text) return;
+  button.disabled = true;
+  const id = crypto.randomUUID?.().replaceAll("-", "") ?? String(Math.random()).slice(2);
+  const answer = await send(`/s/${session}/say`, { text, id });
+  button.disabled = false;
+  if (!answer) return;
+  document.getElementById("message").close();
+  store([]);
+  tell(answer.shown || "The message was sent.");
+}
+
+document.getElementById("main").addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button?.id === "write") write();
+  else if (button?.id === "discard") {
+    const gone = all;
+    store([]);
+    const back = made("button", "Keep them after all", { type: "button" });
+    const line = made("p", "The comments are discarded. ");
+    back.addEventListener("click", () => {
+      store(gone);
+      line.remove();
+    });
+    line.append(back);
+    document.getElementById("messages").append(line);
+    setTimeout(() => line.remove(), 10_000);
+  } else if (button?.id === "send") sendAll(button);
+});
+
+export const comments = { open, write };

@@ -1,0 +1,33 @@
+// Hands the token of the address to the server, which gives a cookie and a key for it; the address loses the token.
+
+const KEY = "treadle-key";
+
+/** Give the key that requests name; other servers on this computer are sent the cookie, but never learn the key. */
+export function key() {
+  return localStorage.getItem(KEY) ?? "";
+}
+
+/** Take the token out of the address; empty where there is none. */
+export function tokenOfAddress() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
+  if (token) history.replaceState(null, "", location.pathname + location.search);
+  return token;
+}
+
+/** Enter with a token; gives what went wrong, empty if nothing did. */
+export async function enter(token) {
+  let answer;
+  try {
+    answer = await fetch("/login", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token }),
+    });
+  } catch {
+    return "Treadle cannot be reached.";
+  }
+  const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
+  if (!answer.ok) return said.what;
+  localStorage.setItem(KEY, said.key);
+  return "";
+}

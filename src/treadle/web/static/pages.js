@@ -1,0 +1,93 @@
+// What the screens of a session's past share: news of its log, keys, what a browser keeps, and the way back.
+
+import { send } from "./app.js";
+
+const PAUSE = 2_000; // milliseconds between two looks at how far the log is
+
+/** Look how far the log of a session is as long as the page is seen; `heard` gets it each time that it changed. */
+export function watch(session, heard) {
+  let known = "";
+  const look = async () => {
+    if (document.hidden) return;
+    const answer = await fetch(`/s/${session}/news`).catch(() => null);
+    if (!answer?.ok) return;
+    const text = await answer.text();
+    if (text !== known) {
+      known = text;
+      heard(JSON.parse(text));
+    }
+  };
+  look();
+  setInterval(look, PAUSE);
+  document.addEventListener("visibilitychange", look);
+}
+
+const typing = (target) => target.closest("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]") !== null;
+let gone = -10_000;
+
+/** Do what belongs to a key; never while something is typed, nor for the second key after `g`. */
+export function keys(table) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    const second = event.timeStamp - gone < 1_500;
+    gone = event.key === "g" ? event.timeStamp : -10_000;
+    const does = second ? undefined : table[event.key];
+    if (!does) return;
+    event.preventDefault();
+    does(event);
+  });
+}
+
+/** Read what this browser keeps under a name. */
+export function kept(name, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+/** Keep something in this browser; where it keeps nothing it is forgotten with the page. */
+export function keep(name, value) {
+  try {
+    localStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    // It is kept by the page itself as long as that is open.
+  }
+}
+
+/** Make an element with a text. */
+export function made(tag, text = "", properties = {}) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return Object.assign(element, properties);
+}
+
+/** Say what was restored, with a button that undoes it; `after` is called when that is done. */
+export function showRestored(session, said, after) {
+  const place = document.getElementById("undo");
+  const count = said.files.length;
+  const lines = [`${count} ${count === 1 ? "file" : "files"} restored.`];
+  lines.push(...said.conflicts.map((line) => `Not restored: ${line}`));
+  if (said.error) lines.push(said.error);
+  place.replaceChildren(...lines.map((line) => made("p", line)));
+  place.classList.toggle("warns", Boolean(said.error || said.conflicts.length));
+  if (count || said.undo.conversation) {
+    const button = made("button", "Undo", { type: "button" });
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      const undone = await send(`/s/${session}/restore`, said.undo);
+      button.disabled = false;
+      if (!undone) return;
+      showRestored(session, undone, after);
+      after();
+    });
+    place.append(button);
+  }
+  const close = made("button", "Close", { type: "button" });
+  close.addEventListener("click", () => {
+    place.hidden = true;
+  });
+  place.append(close);
+  place.hidden = false;
+}

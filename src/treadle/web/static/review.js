@@ -1,0 +1,271 @@
+// The review: going through files and changes, deciding on them, and collecting comments for one message.
+
+import { send, tell } from "./app.js";
+import { comments, showComments } from "./comments.js";
+import { keep, kept, keys, made, showRestored, watch } from "./pages.js";
+
+const session = document.body.dataset.review;
+const main = document.getElementById("main");
+const page = () => document.getElementById("review");
+const range = () => ({ old: Number(page().dataset.old), new: Number(page().dataset.new), trees: page().dataset.trees.split(",") });
+const TOP = 130; // pixels that what is fixed at the top takes
+const VIEWED = `viewed:${session}`;
+const SPLIT = "review:split";
+
+function query(more = {}) {
+  const { old, new: to, trees } = range();
+  return new URLSearchParams({ from: old || "", to: to || "now", trees: trees.join(","), ...more });
+}
+
+const fileOf = (element) => element.closest(".file-changed");
+const hunkOf = (element) => element.closest(".hunk");
+const path = (element) => fileOf(element).dataset.path;
+const shown = (selector) => [...main.querySelectorAll(selector)].filter((one) => one.offsetParent !== null);
+
+// --- going from place to place ---
+
+function current(selector) {
+  const focused = document.activeElement?.closest?.(selector);
+  if (focused) return focused;
+  return shown(selector).findLast((one) => one.getBoundingClientRect().top <= TOP + 20) ?? null;
+}
+
+function go(selector, by) {
+  const all = shown(selector);
+  const here = current(selector);
+  const at = here ? all.indexOf(here) : by > 0 ? -1 : 0;
+  const next = all[Math.max(0, Math.min(all.length - 1, at + by))];
+  if (next) arrive(next);
+}
+
+function arrive(element) {
+  element.focus({ preventScroll: true });
+  window.scrollTo(0, window.scrollY + element.getBoundingClientRect().top - TOP);
+  const later = element.querySelector(":scope > .later button");
+  if (later) load(later);
+}
+
+// --- what this browser keeps ---
+
+function layout(split) {
+  keep(SPLIT, split);
+  document.body.classList.toggle("split", split);
+  document.getElementById("split")?.setAttribute("aria-pressed", String(split));
+  document.getElementById("unified")?.setAttribute("aria-pressed", String(!split));
+}
+
+function view() {
+  const known = new Set(kept(VIEWED, []));
+  const files = [...main.querySelectorAll(".file-changed:not([data-others])")];
+  let count = 0;
+  for (const file of files) {
+    const done = known.has(`${file.dataset.path}|${file.dataset.raw}`);
+    file.classList.toggle("done", done);
+    file.querySelector(".viewed").checked = done;
+    const row = main.querySelector(`.tree a[href="#${file.id}"]`);
+    if (row) row.querySelector(".mark").textContent = done ? "✓ " : "";
+    if (done) count += 1;
+  }
+  const progress = document.getElementById("progress");
+  progress.textContent = files.length ? `${count} of ${files.length} viewed` : "";
+}
+
+function setViewed(file, done) {
+  const known = new Set(kept(VIEWED, []));
+  const key = `${file.dataset.path}|${file.dataset.raw}`;
+  if (done) known.add(key);
+  else known.delete(key);
+  keep(VIEWED, [...known].slice(-5_000));
+  view();
+}
+
+// --- loading ---
+
+async function load(button) {
+  const file = fileOf(button);
+  button.disabled = true;
+  const answer = await fetch(`/s/${session}/review/file?${query({ path: file.dataset.path })}`).catch(() => null);
+  if (!answer?.ok) {
+    button.disabled = false;
+    tell("These changes cannot be loaded. Load the page again.");
+    return;
+  }
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  button.closest(".later").replaceWith(holder.content);
+  showComments(main);
+}
+
+/** Load the page's content again; place, open fields and what is typed in them stay. */
+async function refresh() {
+  const answer = await fetch(location.href).catch(() => null);
+  if (!answer?.ok) {
+    tell("The changes cannot be loaded now.");
+    return;
+  }
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("review");
+  const open = [...main.querySelectorAll("form.field")].map((form) => ({
+    form,
+    key: hunkOf(form)?.dataset.key,
+    path: path(form),
+  }));
+  const marks = shown(".hunk, .file-changed");
+  const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > TOP);
+  const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
+  page().replaceWith(fresh);
+  layout(kept(SPLIT, false));
+  view();
+  showComments(main);
+  for (const one of open) {
+    const place = find(one.key);
+    if (place) place.append(one.form);
+    else if (one.form.querySelector("textarea").value.trim()) {
+      one.form.classList.add("lost");
+      one.form.prepend(made("p", `This change of ${one.path} is not there any more. What you wrote:`));
+      page().prepend(one.form);
+    }
+  }
+  const there = places.find(([key]) => find(key));
+  if (there) {
+    window.scrollBy(0, find(there[0]).getBoundingClientRect().top - there[1]);
+    if (document.activeElement === document.body) find(there[0]).focus({ preventScroll: true });
+  }
+  document.getElementById("fresh").hidden = true;
+}
+
+const find = (key) => (key ? main.querySelector(`.hunk[data-key="${CSS.escape(key)}"], .file-changed[data-path="${CSS.escape(key)}"]`) : null);
+
+// --- deciding ---
+
+async function accept(hunks, on) {
+  const marks = Object.fromEntries(hunks.map((one) => [one.dataset.key, on ? "accepted" : ""]));
+  if (!(await send(`/s/${session}/review/marks`, { marks }))) return;
+  for (const hunk of hunks) {
+    hunk.classList.remove("accepted", "rejected", "amended");
+    hunk.classList.toggle("accepted", on);
+    hunk.querySelector(".mark").textContent = on ? "accepted" : "";
+    hunk.querySelector("[data-do=accept]")?.setAttribute("aria-pressed", String(on));
+  }
+}
+
+async function takeBack(button, hunks, marked) {
+  const mark = hunks.some((one) => one.text !== undefined) ? "amended" : "rejected";
+  const marks = Object.fromEntries(marked.map((one) => [one.dataset.key, mark]));
+  button.disabled = true;
+  const said = await send(`/s/${session}/review/take-back`, { ...range(), path: path(button), hunks, marks });
+  button.disabled = false;
+  if (!said) return false;
+  const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
+  if (closing) button.closest("form.field")?.remove();
+  showRestored(session, said, refresh);
+  await refresh();
+  return true;
+}
+
+async function amend(hunk) {
+  const known = hunk.querySelector("form.amend textarea");
+  if (known) {
+    known.focus();
+    return;
+  }
+  const index = hunk.dataset.index;
+  const answer = await fetch(`/s/${session}/review/text?${query({ path: path(hunk), index })}`).catch(() => null);
+  const said = await answer?.json().catch(() => null);
+  if (!answer?.ok) {
+    tell([said?.what, said?.why, said?.fix].filter(Boolean).join(" ") || "The text cannot be loaded.");
+    return;
+  }
+  const form = document.createElement("form");
+  form.className = "field amend";
+  const label = made("label", "New lines");
+  const area = made("textarea", "", { value: said.text, rows: Math.min(20, said.text.split("\n").length + 1), spellcheck: false });
+  const save = made("button", "Save", { type: "submit" });
+  const close = made("button", "Cancel", { type: "button" });
+  close.addEventListener("click", () => {
+    form.remove();
+    hunk.focus();
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    takeBack(save, [{ index: Number(hunkOf(form).dataset.index), text: area.value }], [hunkOf(form)]);
+  });
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    if (event.key === "Escape") close.click();
+  });
+  label.append(area);
+  form.append(label, save, close);
+  hunk.append(form);
+  area.focus();
+}
+
+const DOES = {
+  load,
+  comment: (button) => comments.open(hunkOf(button), range()),
+  amend: (button) => amend(hunkOf(button)),
+  accept: (button) => accept([hunkOf(button)], button.getAttribute("aria-pressed") !== "true"),
+  reject: (button) => takeBack(button, [{ index: Number(hunkOf(button).dataset.index) }], [hunkOf(button)]),
+  "accept-file": (button) => accept([...fileOf(button).querySelectorAll(".hunk")], true),
+  "reject-file": (button) => takeBack(button, [], [...fileOf(button).querySelectorAll(".hunk")]),
+};
+
+main.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button?.dataset.do) DOES[button.dataset.do](button);
+  else if (button?.id === "unified" || button?.id === "split") layout(button.id === "split");
+  else if (button?.closest("#fresh")) refresh();
+  else if (button?.id === "compare") compare();
+  const number = event.target.closest(".hunk .num");
+  if (number && number.textContent) comments.open(hunkOf(number), range(), number.closest(".line"));
+  const link = event.target.closest(".tree a");
+  if (link) {
+    event.preventDefault();
+    const file = document.getElementById(`f${link.dataset.file}`);
+    history.replaceState(null, "", link.hash);
+    arrive(file);
+  }
+});
+
+main.addEventListener("change", (event) => {
+  if (event.target.matches(".viewed")) setViewed(fileOf(event.target), event.target.checked);
+  if (event.target.name === "range") {
+    const value = event.target.value;
+    document.getElementById("between").hidden = value !== "between";
+    if (value === "between") return;
+    const [from, to] = value.split("-");
+    location.assign(from ? `?from=${from}&to=${to}` : location.pathname);
+  }
+});
+
+function compare() {
+  const form = document.getElementById("range");
+  location.assign(`?from=${form.elements.from.value}&to=${form.elements.to.value}`);
+}
+
+keys({
+  n: () => go(".file-changed", 1),
+  p: () => go(".file-changed", -1),
+  j: () => go(".hunk", 1),
+  k: () => go(".hunk", -1),
+  a: () => current(".hunk")?.querySelector("[data-do=accept]")?.click(),
+  x: () => current(".hunk")?.querySelector("[data-do=reject]")?.focus(),
+  e: () => current(".hunk")?.querySelector("[data-do=amend]")?.click(),
+  c: () => current(".hunk")?.querySelector("[data-do=comment]")?.click(),
+  v: () => current(".file-changed")?.querySelector(".viewed").click(),
+  u: () => layout(!document.body.classList.contains("split")),
+  m: () => comments.write(),
+  r: refresh,
+});
+
+watch(session, (news) => {
+  if (news.checkpoints > Number(page().dataset.checkpoints)) document.getElementById("fresh").hidden = false;
+});
+
+const select = document.querySelector("#range [name=range]");
+if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
+  select.value = "between";
+  document.getElementById("between").hidden = false;
+}
+layout(kept(SPLIT, false));
+view();
+showComments(main);

@@ -1,0 +1,204 @@
+// The timeline: events come a page at a time, each is opened where it stands, and checkpoints lead back.
+
+import { send, tell } from "./app.js";
+import { keys, showRestored, watch } from "./pages.js";
+
+const { timeline: session, topic } = document.body.dataset;
+const most = Number(document.body.dataset.most);
+const rows = document.getElementById("rows");
+const earlier = document.getElementById("earlier");
+const later = document.getElementById("later");
+const fresh = document.getElementById("fresh");
+const number = (row) => Number(row.dataset.seq);
+
+let known = Number(document.body.dataset.events);
+let latest = known;
+
+async function fetched(query) {
+  const answer = await fetch(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`).catch(() => null);
+  if (!answer?.ok) {
+    tell("The events cannot be loaded now.");
+    return null;
+  }
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  return holder.content;
+}
+
+async function before() {
+  const first = rows.firstElementChild;
+  if (!first) return;
+  const found = await fetched({ before: number(first) });
+  if (!found) return;
+  const height = document.documentElement.scrollHeight;
+  earlier.hidden = found.childElementCount < most;
+  rows.prepend(found);
+  window.scrollBy(0, document.documentElement.scrollHeight - height);
+}
+
+async function after() {
+  const last = rows.lastElementChild;
+  const until = latest;
+  const found = await fetched({ after: last ? number(last) : 0 });
+  if (!found) return 0;
+  const count = found.childElementCount;
+  later.hidden = count < most;
+  fresh.hidden = true;
+  if (later.hidden) known = Math.max(known, until, ...[...found.children].map(number));
+  rows.append(found);
+  return count;
+}
+
+async function fill(detail) {
+  if (detail.childElementCount) return;
+  const answer = await fetch(`/s/${session}/timeline/event/${detail.dataset.event}`).catch(() => null);
+  if (!answer?.ok) {
+    detail.textContent = "This event cannot be read.";
+    return;
+  }
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  detail.replaceChildren(holder.content);
+}
+
+rows.addEventListener(
+  "toggle",
+  (event) => {
+    const detail = event.target.open ? event.target.querySelector(":scope > .detail") : null;
+    if (detail) fill(detail);
+  },
+  true,
+);
+
+function show(seq) {
+  const row = document.getElementById(`e${seq}`);
+  if (!row) return false;
+  history.replaceState(null, "", `#e${seq}`);
+  row.querySelector("details").open = true;
+  row.querySelector("summary").focus();
+  row.scrollIntoView({ block: "center" });
+  return true;
+}
+
+function goTo(seq) {
+  if (!show(seq)) location.assign(`?${new URLSearchParams({ ...(topic ? { topic } : {}), at: seq })}#e${seq}`);
+}
+
+// --- from row to row ---
+
+const summaries = (selector) => [...rows.querySelectorAll(selector)].map((row) => row.querySelector("summary"));
+
+function step(selector, by) {
+  const all = summaries(selector);
+  const here = document.activeElement?.closest?.(".event");
+  let at = -1;
+  if (here) {
+    const seq = number(here);
+    at = by > 0 ? all.findIndex((one) => number(one.closest(".event")) > seq) : all.findLastIndex((one) => number(one.closest(".event")) < seq);
+  } else at = by > 0 ? all.findIndex((one) => one.getBoundingClientRect().top > 60) : all.length - 1;
+  if (at < 0) {
+    if (by < 0 && !earlier.hidden) before();
+    else if (by > 0 && !later.hidden) after();
+    return;
+  }
+  all[at].focus();
+  all[at].scrollIntoView({ block: "nearest" });
+}
+
+// --- back to a checkpoint ---
+
+let wanted = null;
+
+async function ask(button) {
+  const checkpoint = Number(button.closest("[data-checkpoint]").dataset.checkpoint);
+  const what = button.dataset.do;
+  wanted = { checkpoint, files: what !== "conversation", conversation: what !== "files" };
+  button.disabled = true;
+  const answer = await send(`/s/${session}/restore/preview`, wanted);
+  button.disabled = false;
+  if (!answer) return;
+  const place = document.getElementById("preview");
+  const holder = document.createElement("template");
+  holder.innerHTML = answer.html;
+  place.replaceChildren(holder.content);
+  const words = { files: "the files", conversation: "the conversation", both: "the files and the conversation" };
+  document.getElementById("restore-title").textContent = `Restore ${words[what]} of checkpoint ${checkpoint}?`;
+  document.getElementById("restore").showModal();
+  document.querySelector("#restore button:not(#really)").focus();
+}
+
+document.getElementById("really").addEventListener("click", async (event) => {
+  event.target.disabled = true;
+  const said = await send(`/s/${session}/restore`, wanted);
+  event.target.disabled = false;
+  if (!said) return;
+  document.getElementById("restore").close();
+  showRestored(session, said, after);
+  after();
+});
+
+async function fork(button) {
+  const { checkpoint, turn } = button.closest(".tools").dataset;
+  button.disabled = true;
+  const answer = await send(`/s/${session}/fork`, checkpoint ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
+  button.disabled = false;
+  if (answer) location.assign(`/s/${answer.session}`);
+}
+
+function compare(button) {
+  const tools = button.closest(".tools");
+  const one = Number(tools.dataset.checkpoint);
+  const other = Number(tools.querySelector(".other").value);
+  if (!other) tell("Give the number of another checkpoint.");
+  else location.assign(`/s/${session}/review?from=${Math.min(one, other)}&to=${Math.max(one, other)}`);
+}
+
+const DOES = { fork, compare, files: ask, conversation: ask, both: ask };
+
+rows.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-do]");
+  if (button) DOES[button.dataset.do](button);
+  const link = event.target.closest("a[data-event-link], a.seq");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  goTo(link.dataset.eventLink ?? link.textContent);
+});
+
+earlier.addEventListener("click", before);
+later.addEventListener("click", after);
+fresh.querySelector("button").addEventListener("click", latest);
+document.getElementById("topic").addEventListener("change", (event) => {
+  const chosen = event.target.value;
+  location.assign(chosen ? `?topic=${chosen}` : location.pathname);
+});
+document.getElementById("goto").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && /^\d+$/.test(event.target.value)) goTo(event.target.value);
+});
+
+async function latest() {
+  while ((await after()) === most);
+  summaries(".event").at(-1)?.focus({ preventScroll: false });
+}
+
+keys({
+  j: () => step(".event", 1),
+  k: () => step(".event", -1),
+  n: () => step(".event.checkpoint", 1),
+  p: () => step(".event.checkpoint", -1),
+  f: () => document.getElementById("topic").focus(),
+  "#": () => document.getElementById("goto").focus(),
+  r: latest,
+});
+
+watch(session, (news) => {
+  latest = news.events;
+  if (latest <= known) return;
+  const count = latest - known;
+  fresh.querySelector("button").textContent = `${count.toLocaleString()} new ${count === 1 ? "event" : "events"}: show them`;
+  fresh.hidden = false;
+});
+
+const linked = /^#e(\d+)$/.exec(location.hash);
+if (linked) {
+  if (!show(linked[1]) && !new URLSearchParams(location.search).has("at")) goTo(linked[1]);
+} else rows.lastElementChild?.scrollIntoView({ block: "end" });

@@ -1,0 +1,80 @@
+"""The templates of the page: every value in them is escaped, and what would steer or hide in it is shown."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from treadle.app.presentation.escape import printable
+from treadle.app.presentation.words import ago, counted, money, span, tokens
+from treadle.web.markup import code, diff_lines, harmless, markdown
+from treadle.web.navigation import SCREENS, SESSION_SCREENS
+
+_FOLDER = Path(__file__).parent / "templates"
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.finalize = _shown
+    made.filters.update(
+        ago=_ago,
+        clock=_clock,
+        code=code,
+        counted=counted,
+        harmless=harmless,
+        markdown=markdown,
+        money=_money,
+        span=span,
+        time=_time,
+        tokens=tokens,
+    )
+    made.globals.update(diff_lines=diff_lines)
+    return made
+
+
+def render(template: str, /, **values: Any) -> str:
+    """Fill in a template."""
+    return _environment().get_template(template).render(**values)
+
+
+def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Answer with a whole page."""
+    return HTMLResponse(render(template, **common(request), **values), status_code=status)
+
+
+def common(request: Request) -> Mapping[str, Any]:
+    """Give what every page has: where it is, and the screens."""
+    return {"here": request.url.path, "screens": SCREENS, "session_screens": SESSION_SCREENS}
+
+
+def _shown(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _money(spent: float | None, unpriced: bool = False) -> str:  # noqa: FBT001, FBT002 - as a filter takes it
+    return "cost unknown" if spent is None else money(spent, unpriced=unpriced)
+
+
+def _time(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _clock(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _ago(milliseconds: int) -> str:
+    return ago(datetime.now(UTC).timestamp() - milliseconds / 1000)

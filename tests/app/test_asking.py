@@ -1,0 +1,83 @@
+"""Prompts of a program and what comes of them, whoever cancels or follows them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Self, cast
+
+import pytest
+
+from treadle.app.asking import PromptRun, SessionClient
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Interrupt, Op, Prompt, Source
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import Notification, PromptDelivered, TurnEnded, TurnOutcome, TurnStop
+
+TASK = (Text(text="Do it."),)
+OUTCOME = TurnOutcome(stop=TurnStop.END_TURN, text="Done.")
+
+
+class Refusing:
+    """A session that takes a moment to refuse every prompt."""
+
+    def __init__(self) -> None:
+        self.heard: list[Notification] = []
+        self.posted: list[Op] = []
+        self.asked = asyncio.Event()
+        self.left = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.left.set()
+
+    async def follow(self) -> AsyncIterator[Notification]:
+        await self.left.wait()
+        for notification in self.heard:
+            yield notification
+
+    def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
+        """Nothing is answered."""
+
+    async def failure(self) -> None:
+        """It just ends."""
+
+    async def post(self, op: Op, source: Source) -> None:
+        self.posted.append(op)
+        self.asked.set()
+        await asyncio.sleep(0.05)
+        raise RefusedError("Prompt", "working", "the queue is full")
+
+
+async def test_a_prompt_that_is_refused_after_its_sender_was_cancelled_does_not_hide_that() -> None:
+    session = Refusing()
+    async with SessionClient(cast("Any", session), Source(kind="library", id="main")) as client:
+        asking = asyncio.create_task(client.ask(TASK))
+        await session.asked.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert [type(op) for op in session.posted] == [Prompt]
+    assert not any(isinstance(op, Interrupt) for op in session.posted)
+
+
+def happened(run: PromptRun) -> list[Notification]:
+    """Let a turn come and go."""
+    heard: list[Notification] = [
+        PromptDelivered(prompt_id=run.id, content=TASK),
+        TurnEnded(outcome=OUTCOME),
+    ]
+    for number, one in enumerate(heard):
+        if number:
+            run.answered(OUTCOME)
+        run.hear(one)
+    return heard
+
+
+async def test_a_run_keeps_what_happened_only_where_it_is_followed() -> None:
+    followed, alone = PromptRun(followed=True), PromptRun()
+    heard = happened(followed)
+    happened(alone)
+    assert [one async for one in followed] == heard
+    assert [one async for one in alone] == []
+    assert (await followed.wait(), await alone.wait()) == (OUTCOME, OUTCOME)

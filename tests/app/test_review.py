@@ -1,0 +1,254 @@
+"""The review of a session: parts of its changes are taken back, and nothing that others wrote is lost."""
+
+import asyncio
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.app.reviewing import ID, Worked, worked
+from tests.workspace.checkpoints.folders import Edit, change, edits, state
+from treadle.app.checkpoints.review import FileChoice, HunkChoice
+from treadle.app.history.restoring import go_back
+from treadle.app.reports.session_review import (
+    ReviewComment,
+    comments_message,
+    mark_reviewed,
+    open_review,
+    review_marks,
+    review_steps,
+)
+from treadle.protocol.checkpoints import Restore
+from treadle.protocol.errors import ConfigError, SessionError
+
+TEN = "".join(f"line {number}\n" for number in range(1, 11))
+
+
+def two_changes(work: Path) -> None:
+    (work / "a.txt").write_text(TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\nand more\n"))
+
+
+async def test_one_change_goes_and_the_other_stays_and_both_come_back() -> None:
+    async with worked() as session:
+        file = session.work / "a.txt"
+        file.write_text(TEN)
+        await session.step(lambda: two_changes(session.work))
+        review = session.review()
+        (shown,) = review.files
+        first, second = review.hunks(shown)
+        assert (shown.path, shown.kind, shown.own, first.old, first.new) == (
+            "a.txt",
+            "changed",
+            True,
+            ("line 2",),
+            ("second",),
+        )
+        assert (second.above, second.below, second.joined) == (("line 6", "line 7", "line 8"), ("line 10",), True)
+        went = await session.reject(review, FileChoice("a.txt", (HunkChoice(0),)))
+        assert went.result.written == (str(file),)
+        assert file.read_text() == TEN.replace("line 9\n", "ninth\nand more\n")
+        await go_back(ID, went.undo)
+        assert file.read_text() == TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\nand more\n")
+
+
+async def test_what_the_user_wrote_since_stays_beside_it_or_is_a_conflict() -> None:
+    async with worked() as session:
+        file = session.work / "a.txt"
+        file.write_text(TEN)
+        await session.step(lambda: two_changes(session.work))
+        review = session.review()
+        file.write_text(file.read_text().replace("line 5\n", "mine\n"))
+        assert (await session.reject(review, FileChoice("a.txt", (HunkChoice(1),)))).result.conflicts == ()
+        assert file.read_text() == TEN.replace("line 2\n", "second\n").replace("line 5\n", "mine\n")
+        file.write_text(file.read_text().replace("second\n", "second, and mine\n"))
+        before = file.read_bytes()
+        went = await session.reject(review, FileChoice("a.txt", (HunkChoice(0),)))
+        assert [one.path for one in went.result.conflicts] == [str(file)]
+        assert file.read_bytes() == before
+
+
+async def test_a_change_is_amended_with_the_line_ends_and_the_encoding_of_the_file() -> None:
+    async with worked() as session:
+        latin, crlf, open_end = (session.work / name for name in ("latin.txt", "crlf.txt", "end.txt"))
+        latin.write_bytes("Größe über alles, schöne Grüße an Jürgen\nzwei Öfen\n".encode("cp1252"))
+        crlf.write_bytes(b"one\r\ntwo\r\nthree\r\n")
+        open_end.write_bytes(b"one\ntwo")
+
+        def work() -> None:
+            latin.write_bytes("Größe über alles, schöne Grüße an Jürgen\nzwei Äpfel\n".encode("cp1252"))
+            crlf.write_bytes(b"one\r\n2\r\nthree\r\n")
+            open_end.write_bytes(b"one\n2")
+
+        await session.step(work)
+        review = session.review()
+        assert [review.amendable(name, 0) for name in ("crlf.txt", "end.txt", "latin.txt")] == [
+            "2\n",
+            "2",
+            "zwei Äpfel\n",
+        ]
+        with pytest.raises(ConfigError, match="cp1252"):
+            review.take_back([FileChoice("latin.txt", (HunkChoice(0, "日本"),))])
+        await session.reject(
+            review,
+            FileChoice("latin.txt", (HunkChoice(0, "zwei Bücher"),)),
+            FileChoice("crlf.txt", (HunkChoice(0, "2a\n2b"),)),
+            FileChoice("end.txt", (HunkChoice(0, "2a\n2b"),)),
+        )
+        assert latin.read_bytes().decode("cp1252").endswith("Jürgen\nzwei Bücher\n")
+        assert crlf.read_bytes() == b"one\r\n2a\r\n2b\r\nthree\r\n"
+        assert open_end.read_bytes() == b"one\n2a\n2b"
+
+
+async def test_new_and_deleted_files_modes_and_links_are_taken_back_whole() -> None:
+    async with worked() as session:
+        work = session.work
+        (work / "gone.txt").write_text("kept\n")
+        (work / "run.sh").write_text("echo\n")
+        (work / "run.sh").chmod(0o755)
+
+        def edit() -> None:
+            (work / "gone.txt").unlink()
+            (work / "new").mkdir()
+            Path(os.fsdecode(os.fsencode(work) + b"/new/\xff\n.txt")).write_text("x\n")
+            (work / "run.sh").chmod(0o644)
+            (work / "link").symlink_to("run.sh")
+            (work / "data.bin").write_bytes(b"\0\1")
+
+        await session.step(edit)
+        review = session.review()
+        assert [(one.path, one.kind, one.notes) for one in review.files] == [
+            ("data.bin", "added", ("binary, nothing to 2 bytes",)),
+            ("gone.txt", "deleted", ()),
+            ("link", "added", ("a link",)),
+            ("new/\\xff\\n.txt", "added", ()),
+            ("run.sh", "changed", ("mode 755 to 644",)),
+        ]
+        went = await session.reject(
+            review,
+            FileChoice("gone.txt", (HunkChoice(0),)),
+            *(FileChoice(one.path) for one in review.files if one.path != "gone.txt"),
+        )
+        assert (went.result.conflicts, went.result.error) == ((), "")
+        assert state(work) == {b"gone.txt": ("file", b"kept\n", 0o644), b"run.sh": ("file", b"echo\n", 0o755)}
+
+
+async def test_a_file_that_others_alone_changed_and_a_folder_in_the_way_are_refused() -> None:
+    async with worked() as session:
+        work = session.work
+        (work / "a").write_text("a\n")
+        (work / "mine.txt").write_text("one\n")
+
+        def edit() -> None:
+            (work / "a").unlink()
+            (work / "a").mkdir()
+            (work / "a" / "b").write_text("b\n")
+
+        await session.step(edit)
+        (work / "mine.txt").write_text("two\n")
+        review = session.review()
+        assert {one.path: one.own for one in review.files} == {"a": True, "a/b": True, "mine.txt": False}
+        with pytest.raises(ConfigError, match="not changed by this session"):
+            review.take_back([FileChoice("mine.txt", (HunkChoice(0),))])
+        with pytest.raises(ConfigError, match="cannot be brought back by itself"):
+            review.take_back([FileChoice("a")])
+        await session.reject(review, FileChoice("a"), FileChoice("a/b"))
+        assert (work / "a").read_text() == "a\n"
+
+
+async def test_nothing_is_taken_back_while_the_session_is_open_elsewhere_or_where_a_link_leads_out() -> None:
+    async with worked() as session:
+        (session.work / "d").mkdir()
+        (session.work / "d" / "a.txt").write_text("one\n")
+        await session.step(lambda: (session.work / "d" / "a.txt").write_text("two\n"))
+        review = session.review()
+        wanted = review.take_back([FileChoice("d/a.txt", (HunkChoice(0),))])
+        await session.store.acquire(ID)
+        with pytest.raises(SessionError):
+            await go_back(ID, wanted)
+        await session.store.release(ID)
+        outside = session.work.parent / "outside"
+        (session.work / "d").rename(outside)
+        (session.work / "d").symlink_to(outside)
+        result = (await go_back(ID, wanted)).result
+        assert (result.written, (outside / "a.txt").read_text()) == ((), "two\n")
+
+
+async def test_a_part_is_taken_back_once_and_a_later_restore_is_whole_again() -> None:
+    async with worked() as session:
+        file = session.work / "a.txt"
+        file.write_text(TEN)
+        await session.step(lambda: two_changes(session.work))
+        wanted = session.review().take_back([FileChoice("a.txt", (HunkChoice(0),))])
+        assert (await go_back(ID, wanted)).result.error == ""
+        assert "not known any more" in (await go_back(ID, wanted)).result.error
+        await go_back(ID, Restore(checkpoint=1))
+        assert file.read_text() == TEN
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(edits, max_size=4), st.lists(st.lists(edits, min_size=1, max_size=4), min_size=1, max_size=3))
+def test_taking_back_every_change_is_what_a_restore_does(before: list[Edit], steps: list[list[Edit]]) -> None:
+    async def play() -> None:
+        async with worked() as session:
+            for edit in before:
+                change(session.work, edit)
+            await _play(session, steps)
+            first = session.review(1, 1)
+            review = session.review()
+            for root, entry in zip(review.old, first.old, strict=True):
+                assert root == entry
+            choices = [
+                FileChoice(one.path, tuple(HunkChoice(hunk.index) for hunk in review.hunks(one)))
+                if not one.notes
+                else FileChoice(one.path)
+                for one in review.files
+            ]
+            if not choices:
+                return
+            result = (await session.reject(review, *choices)).result
+            assert (result.conflicts, result.error) == ((), "")
+            assert session.review().files == ()
+
+    asyncio.run(play())
+
+
+async def _play(session: Worked, steps: list[list[Edit]]) -> None:
+    for each in steps:
+        # What cannot be kept, such as a pipe, cannot be brought back either.
+        kept = [edit for edit in each if edit[0] != "fifo"]
+        await session.step(partial(_change_all, session.work, kept))
+
+
+def _change_all(work: Path, wanted: list[Edit]) -> None:
+    for edit in wanted:
+        change(work, edit)
+
+
+async def test_marks_are_kept_for_the_session_and_comments_are_one_message() -> None:
+    async with worked() as session:
+        assert open_review(session.store, session.row) is None
+        (session.work / "a.txt").write_text(TEN)
+        await session.step(lambda: two_changes(session.work))
+        review = session.review()
+        first, second = review.hunks(review.file("a.txt"))
+        mark_reviewed(ID, {first.key: "accepted", second.key: "rejected"})
+        mark_reviewed(ID, {second.key: ""})
+        assert review_marks(ID) == {first.key: "accepted"}
+        assert [(one.old, one.new, one.files, one.added, one.removed) for one in review_steps(session.store, ID)] == [
+            (1, 2, 1, 3, 2)
+        ]
+        said = comments_message(
+            review,
+            [
+                ReviewComment(path="a.txt", index=1, text="Why two?", side="new", first=1, last=1),
+                ReviewComment(path="a.txt", index=0, text="Call it first."),
+            ],
+        )
+        assert said == (
+            "Comments on your changes (2 comments):\n\n"
+            "a.txt, line 2:\n\n```diff\n-line 2\n+second\n```\n\nCall it first.\n\n"
+            "a.txt, line 10:\n\n```diff\n+and more\n```\n\nWhy two?"
+        )

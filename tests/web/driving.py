@@ -1,0 +1,132 @@
+"""The page in a real browser: `treadle web` as its own process, a scripted model behind it, and Chromium before it."""
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from tests.e2e.process import Program
+from tests.e2e.running import model
+from treadle.providers.scripted.script import Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+
+PATIENCE = 30.0
+"""Seconds until a test gives up waiting for something."""
+
+
+@dataclass
+class Served:
+    """A running `treadle web`: its address, and the link that lets a browser in."""
+
+    process: asyncio.subprocess.Process
+    program: Program
+    link: str
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        return self.link.partition("/#")[0]
+
+    async def end(self) -> tuple[int, str]:
+        """Ask it to end; gives its exit code and what it wrote to standard error."""
+        if self.process.returncode is None:
+            self.process.terminate()
+        async with asyncio.timeout(PATIENCE):
+            _, err = await self.process.communicate()
+        assert self.process.returncode is not None
+        return self.process.returncode, err.decode()
+
+
+@asynccontextmanager
+async def serving(home: Path, folder: Path, *flags: str) -> AsyncIterator[Served]:
+    """Start `treadle web` in a folder; it is ended with the block."""
+    folder.mkdir(exist_ok=True)
+    program = Program(home)
+    process = await program.start("web", "--no-open", "-C", str(folder), *flags)
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            line = (await process.stdout.readline()).decode().strip()
+        served = Served(process, program, line, folder)
+        assert "/#token=" in line, (line, await served.end())
+        yield served
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await process.communicate()
+            except TimeoutError:
+                process.kill()
+                await process.communicate()
+
+
+@dataclass
+class Seen:
+    """A browser, and what its pages complained of."""
+
+    browser: Browser
+    contexts: list[BrowserContext] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    async def page(self, served: Served, path: str = "/", **context: Any) -> Page:
+        """Open the page as a new visitor, let in by the link, at a path."""
+        made = await self.browser.new_context(**context)
+        self.contexts.append(made)
+        page = await made.new_page()
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        await page.goto(served.link)
+        await page.wait_for_selector("header.top", timeout=PATIENCE * 1000)
+        if path != "/":
+            await page.goto(served.address + path)
+        return page
+
+
+@asynccontextmanager
+async def browser() -> AsyncIterator[Seen]:
+    """Start Chromium; what its pages complained of makes the test fail at the end."""
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            seen = Seen(chromium)
+            yield seen
+            assert seen.complaints == []
+        finally:
+            await chromium.close()
+
+
+@asynccontextmanager
+async def page_with_model(tmp_path: Path, turns: Sequence[Turn], *flags: str) -> AsyncIterator[tuple[Served, Seen]]:
+    """The page with a scripted model behind it and a browser before it."""
+    async with (
+        ScriptedServer(Script(turns=tuple(turns))) as server,
+        serving(tmp_path / "home", tmp_path / "ws", *model(server), *flags) as served,
+        browser() as seen,
+    ):
+        yield served, seen
+
+
+async def start_session(page: Page, text: str) -> str:
+    """Start a session from the list, and wait for its page; gives its id."""
+    await page.fill("#start textarea", text)
+    await page.click("#start button[type=submit]")
+    await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+    return page.url.rpartition("/s/")[2]
+
+
+def curl(address: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Ask for something as no browser would."""
+    return subprocess.run(
+        ["curl", "-s", "-i", "--max-time", "20", *arguments, address], capture_output=True, text=True, check=False
+    )

@@ -1,0 +1,132 @@
+"""The sessions that the page shows: they come, fall behind, and end elsewhere."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.faults.driving import attended, run, script
+from tests.e2e.running import PATIENCE
+from tests.fakes.engine import USAGE
+from treadle.app.session.remote import RemoteSession
+from treadle.protocol.attach import FeedCursor
+from treadle.protocol.errors import RefusedError, SessionError, StoreError
+from treadle.protocol.events import Prompt
+from treadle.protocol.messages import Message, Role, Text, ToolUse
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    MessageDone,
+    Notification,
+    TextDelta,
+    TurnStarted,
+)
+from treadle.protocol.permissions import OptionKind
+from treadle.protocol.tools import Flow, ToolCall, ToolKind
+from treadle.providers.scripted.server import ScriptedServer
+from treadle.web.book import PageSession, SessionBook
+from treadle.web.items import Problem, TurnEnd
+from treadle.web.reading_order import reading_order
+
+
+async def until(found: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not found():
+            await asyncio.sleep(0.01)
+
+
+def shown(page: PageSession) -> list[str]:
+    return [type(entry.item).__name__ for entry in page.view.before(None, 1_000)]
+
+
+async def test_a_session_of_elsewhere_comes_is_made_anew_when_it_missed_too_much_and_can_be_read_after_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with SessionBook(tmp_path / "ws", {}) as book:
+        async with attended(tmp_path, monkeypatch, run("echo one > one.txt"), run("echo two > two.txt")) as session:
+            id_ = session.live.id
+            await session.begin()
+            question = await session.asked()
+            await until(lambda: id_ in book.opened)
+            first = book.opened[id_]
+            await until(lambda: shown(first) == ["Said", "CallCard"])
+            assert isinstance(first.session, RemoteSession)
+            # It comes back with a number that the session does not know any more.
+            first.session._cursor = FeedCursor(run="another", number=1)
+            assert first.session._line._writer is not None
+            first.session._line._writer.transport.abort()
+            await session.answer(question, OptionKind.ALLOW_ONCE)
+            second = await session.asked()
+            await until(lambda: book.opened.get(id_) not in (None, first))
+            anew = book.opened[id_]
+            assert first.view.run != anew.view.run
+            await until(lambda: len(anew.questions) == 1)
+            assert shown(anew) == ["Said", "CallCard", "Note", "CallCard"]
+            await session.answer(second, OptionKind.ALLOW_ONCE)
+            await session.ended()
+            await until(lambda: any(isinstance(entry.item, TurnEnd) for entry in anew.view.entries))
+            live = shown(anew)
+            assert live.count("CallCard") == 2
+            assert "Notice" not in live
+        await until(lambda: id_ not in book.opened)
+        past = book.past(id_)
+        assert [type(entry.item).__name__ for entry in past.before(None, 1_000)] == live
+        with pytest.raises(SessionError, match="no session"):
+            book.past(id_[:-1])
+
+
+async def test_what_ended_a_session_stands_at_the_end_of_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: Any, **__: Any) -> None:
+        raise StoreError(
+            "log-unwritable", "The session log cannot be written.", why="disk full", fix="Free some space."
+        )
+
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "ws").mkdir()
+    async with ScriptedServer(script()) as server, SessionBook(tmp_path / "ws", {}, trust=True) as book:
+        flags = {"model": "anthropic-compatible/scripted", "base_url": server.base_url}
+        page = await book.start(book.opening(book.trust(tmp_path / "ws"), **flags))
+        id_ = page.session.id
+        monkeypatch.setattr("treadle.store.sqlite.Store.append", full)
+        with pytest.raises(RefusedError):
+            await page.post(Prompt(id="p", content=(Text(text="Work."),)), "browser 1")
+        await until(lambda: id_ not in book.opened)
+        monkeypatch.undo()
+        monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+        assert book.past(id_).entries[-1].item == Problem(
+            "The session log cannot be written.", "disk full", "Free some space."
+        )
+
+
+def call(id_: str, status: CallStatus) -> CallChanged:
+    return CallChanged(call=ToolCall(id=id_, name="t", arguments={}), kind=ToolKind.READ, flow=Flow.RUN, status=status)
+
+
+def message(text: str, *ids: str) -> MessageDone:
+    content: tuple[Text | ToolUse, ...] = (Text(text=text), *(ToolUse(id=id_, name="t", arguments={}) for id_ in ids))
+    return MessageDone(step=1, message=Message(role=Role.ASSISTANT, content=content), usage=USAGE)
+
+
+def test_what_a_reply_says_stands_before_its_calls() -> None:
+    one, two = message("one", "a", "b"), message("two", "c")
+    begun, done = CallStatus.PROPOSED, CallStatus.FINISHED
+    log: list[Notification] = [TurnStarted(turn=1), call("a", begun), call("b", begun), one, call("a", done)]
+    log += [call("b", done), call("c", begun), two, call("c", done), call("d", begun)]
+    words = TextDelta(text="three")
+    assert list(reading_order(log, [words])) == [
+        TurnStarted(turn=1),
+        one,
+        call("a", begun),
+        call("b", begun),
+        call("a", done),
+        call("b", done),
+        two,
+        call("c", begun),
+        call("c", done),
+        words,
+        call("d", begun),
+    ]

@@ -1,0 +1,151 @@
+"""The review and the timeline in a real browser: with keys, while the session works, and back again."""
+
+from pathlib import Path
+
+from playwright.async_api import Page
+
+from tests.e2e.faults.driving import make
+from tests.e2e.running import log_of
+from tests.web.driving import PATIENCE, Seen, Served, needs_chromium, page_with_model, start_session
+from treadle.protocol.events import Prompt
+from treadle.protocol.messages import text_of
+from treadle.providers.scripted.script import Turn
+
+pytestmark = needs_chromium
+
+TEN = "".join(f"line {number}\n" for number in range(1, 31))
+EDITED = TEN.replace("line 2\n", "second\n").replace("line 15\n", "").replace("line 29\n", "<b>29</b>\n")
+DONE = Turn(items=(make("attempt_completion", result="Done."),))
+TURNS = (
+    Turn(items=(make("write_to_file", path="src/a.txt", content=EDITED),)),
+    Turn(items=(make("write_to_file", path="b.txt", content="new\n"),)),
+    DONE,
+    Turn(items=(make("write_to_file", path="c.txt", content="later\n"),)),
+    DONE,
+)
+
+
+async def _press(page: Page, *keys: str) -> None:
+    for key in keys:
+        await page.keyboard.press(key)
+
+
+async def _review(page: Page, served: Served) -> None:
+    """Go through changes with keys: accept, take back, undo, write other lines, and comment."""
+    file = served.folder / "src" / "a.txt"
+    await page.wait_for_selector(".hunk")
+    assert await page.locator(".hunk").count() == 4
+    assert await page.locator(".tree a").count() == 2
+    await _press(page, "n")
+    assert await page.evaluate("document.activeElement.dataset.path") == "b.txt"
+    await _press(page, "v", "n", "j", "j", "k", "u", "a")
+    await page.wait_for_selector("#f1 .hunk.accepted")
+    await page.reload()
+    assert await page.evaluate("document.body.classList.contains('split')"), "the layout is remembered"
+    assert await page.locator("#f0.done").count() == 1, "what was viewed is remembered"
+    assert await page.get_attribute("#f1 .hunk.accepted", "data-index") == "0"
+    await page.locator("#f1 .hunk").nth(2).focus()
+    await _press(page, "x")
+    assert file.read_text() == EDITED, "a key alone takes nothing back"
+    await _press(page, "Enter")
+    await page.wait_for_selector("#undo:not([hidden])")
+    assert file.read_text() == EDITED.replace("<b>29</b>\n", "line 29\n")
+    await page.wait_for_function("document.querySelectorAll('#f1 .hunk').length === 2")
+    await page.click("#undo button:has-text('Undo')")
+    await page.wait_for_function("document.querySelectorAll('#f1 .hunk').length === 3")
+    assert file.read_text() == EDITED
+    await page.locator("#f1 .hunk").nth(2).focus()
+    await _press(page, "e")
+    await page.fill("form.amend textarea", "twenty-nine\n<i>\n")
+    await _press(page, "Control+Enter")
+    await page.wait_for_selector("#f1 .line.add:has-text('twenty-nine')")
+    assert file.read_text() == EDITED.replace("<b>29</b>\n", "twenty-nine\n<i>\n")
+    await page.locator("#f1 .hunk").nth(0).locator(".half.new .num.new").click()
+    await page.fill("form.comments textarea", "Why second?")
+    await _press(page, "Control+Enter")
+    await page.wait_for_selector(".said-here:has-text('Why second?')")
+
+
+async def _message(page: Page, served: Served) -> None:
+    """Send the comments; what comes of them meanwhile is announced, and what is typed stays."""
+    await _press(page, "m")
+    await page.wait_for_selector("#message[open]")
+    assert "src/a.txt, line 2:\n\n```diff\n+second\n```" in await page.input_value("#message-text")
+    await page.click("#send")
+    await page.wait_for_selector("#collected", state="hidden")
+    await page.locator("#f1 .hunk").nth(1).focus()
+    await _press(page, "c")
+    await page.fill("form.comments textarea", "Not yet done")
+    await page.wait_for_selector("#fresh:not([hidden])", timeout=PATIENCE * 1000)
+    await page.click("#fresh button")
+    await page.wait_for_selector(".file-changed[data-path='c.txt']")
+    assert await page.input_value("form.comments textarea") == "Not yet done"
+    said = [text_of(event.data.content) for event in log_of(served.program.home) if isinstance(event.data, Prompt)]
+    assert said[-1].startswith("Comments on your changes (1 comment):")
+
+
+async def _timeline(page: Page, served: Served) -> None:
+    """Filter, open an event by its link, restore with a preview, undo it, and fork."""
+    await page.wait_for_selector(".event")
+    await _press(page, "p", "Enter")
+    await page.wait_for_selector(".event.checkpoint .detail dt")
+    await page.select_option("#topic", "decisions")
+    await page.wait_for_function("location.search === '?topic=decisions'")
+    titles = await page.locator(".event strong").all_inner_texts()
+    assert {title.split(" ")[0] for title in titles} == {"Allowed"}
+    link = await page.locator(".event .seq").first.get_attribute("href")
+    await page.goto(f"{served.address}{page.url.partition(served.address)[2].partition('?')[0]}{link}")
+    await page.wait_for_selector(".event details[open] h3:has-text('Why')")
+    file, later = served.folder / "src" / "a.txt", served.folder / "c.txt"
+    now = file.read_text()
+    await page.locator(".event.checkpoint [data-do=files]").first.click()
+    await page.wait_for_selector("#restore[open]")
+    assert "c.txt" in await page.inner_text("#preview .delete:has-text('c.txt')")
+    assert later.exists(), "a preview changes nothing"
+    await page.click("#really")
+    await page.wait_for_selector("#undo:not([hidden])")
+    assert (file.exists(), later.exists()) == (True, False)
+    assert file.read_text() == TEN
+    await page.wait_for_selector("#undo button:has-text('Undo')")
+    await page.click("#undo button:has-text('Undo')")
+    await page.wait_for_function("document.querySelectorAll('.event strong').length > 0")
+    while not later.exists() or file.read_text() != now:
+        await page.wait_for_timeout(50)
+    assert file.read_text() == now
+    before = page.url
+    await page.locator(".event.checkpoint [data-do=fork]").first.click()
+    await page.wait_for_selector("#say")
+    assert page.url.rpartition("/s/")[2] not in before
+
+
+async def _axe(page: Page) -> None:
+    axe = Path(__file__).parents[2] / ".peers" / "node_modules" / "axe-core" / "axe.min.js"
+    if axe.exists():
+        await page.evaluate(axe.read_text())
+        found = await page.evaluate("axe.run().then((result) => result.violations.map((one) => one.id))")
+        assert found == []
+
+
+async def test_changes_are_reviewed_and_gone_back_to_from_the_page(tmp_path: Path) -> None:
+    folder = tmp_path / "ws" / "src"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text(TEN)
+    async with page_with_model(tmp_path, TURNS, "--mode", "full", "--trust") as (served, seen):
+        page = await seen.page(served, bypass_csp=True)
+        session = await start_session(page, "Edit the file.")
+        await page.wait_for_selector(".item.end")
+        await page.goto(f"{served.address}/s/{session}/review")
+        await _review(page, served)
+        await _axe(page)
+        await _message(page, served)
+        await page.goto(f"{served.address}/s/{session}/timeline")
+        await _axe(page)
+        await _timeline(page, served)
+        await _phone(seen, served, session)
+
+
+async def _phone(seen: Seen, served: Served, session: str) -> None:
+    page = await seen.page(served, f"/s/{session}/review", viewport={"width": 360, "height": 740})
+    for screen in ("review", "timeline"):
+        await page.goto(f"{served.address}/s/{session}/{screen}")
+        assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -1,0 +1,158 @@
+"""`treadle web` as a process: what it is told to do, what is done to it, and who reaches it."""
+
+import asyncio
+import signal
+import socket
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from tests.e2e.faults.driving import run, script
+from tests.e2e.process import Program
+from tests.e2e.pseudo_terminal import on_terminal
+from tests.e2e.running import PATIENCE, model
+from tests.rehearsal.surfaces import Reader, Server, Wire, begin_session, words_of
+from tests.web.driving import curl, serving
+from treadle.app.exits import Exit
+from treadle.app.reports.extras import extras
+from treadle.providers.scripted.server import ScriptedServer
+
+
+async def test_a_server_killed_in_mid_turn_loses_nothing_and_its_session_goes_on_in_the_next(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    steps = script(run("echo 1 >> done.txt"), run("echo 2 >> done.txt"))
+    async with ScriptedServer(steps) as behind, Wire(0) as wire:
+        server = Server(Program(tmp_path / "home"), (*model(behind), "-C", str(tmp_path / "ws")), wire)
+        try:
+            await server.start()
+            session = await begin_session(server, tmp_path)
+            await _asked(server, session, 1)
+            await server.end(signal.SIGKILL)
+            await server.start()
+            async with server.client() as client:
+                assert session in (await client.get("/")).text
+                shown = (await client.get(f"/s/{session}")).text
+                assert "echo 1" in shown
+                assert (await client.post(f"/s/{session}/say", json={"text": "Go on."})).status_code == 200
+            reader = await _answered_to_its_end(server, session)
+        finally:
+            await server.end(signal.SIGINT)
+        assert server.process is not None
+        assert server.process.returncode == 128 + signal.SIGINT
+        text = words_of(reader.items)
+        assert (text.count("Work."), text.count("Go on.")) == (1, 1)
+        assert "2" in (tmp_path / "ws" / "done.txt").read_text().split()
+
+
+async def _asked(server: Server, session: str, questions: int) -> None:
+    async with asyncio.timeout(PATIENCE), server.client() as client:
+        while (await client.get("/inbox/cards")).text.count("data-question") < questions:
+            await asyncio.sleep(0.05)
+
+
+async def _answered_to_its_end(server: Server, session: str) -> Reader:
+    import random
+
+    reader = Reader(server, session, random.Random(1))
+    reading = asyncio.create_task(reader.read())
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while "Done." not in words_of(reader.items):
+                await asyncio.sleep(0.05)
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    return reader
+
+
+async def test_it_lives_on_without_its_terminal_and_ends_with_pages_open(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", tmp_path / "ws") as served:
+        pipe = served.process.stdout
+        assert pipe is not None
+        pipe._transport.close()  # type: ignore[attr-defined]
+        served.process.send_signal(signal.SIGHUP)
+        token = served.link.partition("token=")[2]
+        async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as client:
+            assert (await client.post("/login", json={"token": token})).status_code == 200
+            async with client.stream("GET", "/events") as stream:
+                heard = stream.aiter_text()
+                await anext(heard)
+                served.process.send_signal(signal.SIGINT)
+                async with asyncio.timeout(PATIENCE):
+                    assert [text async for text in heard if "reload" in text] == []
+                    assert await served.process.wait() == 128 + signal.SIGINT
+
+
+async def test_what_it_cannot_do_is_said_in_a_line(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ended = await program.run("web", "--no-open", "--port", port)
+        assert (ended.code, ended.out) == (Exit.CONFIG, "")
+        assert f"cannot listen on port {port}" in ended.err
+    ended = await program.run("web", "--no-open", "--host", "0.0.0.0")
+    assert ended.code == Exit.CONFIG
+    assert "Add --lan" in ended.err
+    ended = await program.run("web", "--no-open", "--lan", "--host", "192.0.2.1")
+    assert ended.code == Exit.CONFIG
+    assert "cannot listen" in ended.err
+    without = "import sys; sys.modules['uvicorn'] = None; sys.argv = ['treadle', 'web']; import treadle.__main__ as m"
+    ended = await program.run("", command=(sys.executable, "-c", f"{without}; sys.exit(m.main())"))
+    if "web" in extras():  # else what is installed here is older than the extra
+        assert ended.code == Exit.CONFIG
+        assert "pip install 'treadle[web]'" in ended.err
+
+
+async def test_a_data_directory_that_cannot_be_used_is_said_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    async with serving(tmp_path / "home", tmp_path / "ws") as served:
+        assert "200 OK" in curl(f"{served.address}/healthz").stdout
+        token = served.link.partition("token=")[2]
+        async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as client:
+            assert (await client.post("/login", json={"token": token})).status_code == 200
+            shown = await client.get("/", headers={"accept": "text/html"})
+            assert shown.status_code == 500
+            assert "The session log" in shown.text
+            assert "<nav" in shown.text
+
+
+async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", tmp_path / "ws", "--lan") as served:
+        assert served.process.stdout is not None
+        link = (await served.process.stdout.readline()).decode().strip()
+        said = (await served.process.stdout.readline()).decode()
+        assert "not encrypted" in said
+        port = urlsplit(served.address).port
+        host = urlsplit(link).netloc
+        assert host.endswith(f":{port}")
+        token, secret = served.link.partition("token=")[2], link.partition("token=")[2]
+        assert "421" in curl(f"http://{host}/", "-H", f"host: evil.example:{port}").stdout.splitlines()[0]
+        assert "421" in curl(f"{served.address}/", "-H", f"host: {host}").stdout.splitlines()[0]
+        if socket.gethostname().lower() in host:
+            pytest.skip("this computer has no network")
+        async with httpx2.AsyncClient(base_url=f"http://{host}", headers={"origin": f"http://{host}"}) as client:
+            assert "Open the link" in (await client.get("/")).text
+            codes = [(await client.post("/login", json={"token": one})).status_code for one in (secret, secret, token)]
+            assert codes == [200, 403, 403]
+            shown = (await client.get("/devices")).text
+            assert "came by a link" in shown
+            assert "New link" not in shown
+        async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as owner:
+            key = (await owner.post("/login", json={"token": token})).json()["key"]
+            made = await owner.post("/devices/link", json={}, headers={"x-treadle-key": key})
+            assert f"http://{host}/#token=" in made.text
+
+
+async def test_in_a_terminal_the_link_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    async with on_terminal(
+        Program(tmp_path / "home"), "web", "--lan", "--no-open", "-C", str(tmp_path / "ws")
+    ) as shown:
+        await shown.until_shown("▀", "Open it on another device")
+        shown.type("\x03")
+        assert await shown.ended() == 128 + signal.SIGINT
