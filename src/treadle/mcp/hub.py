@@ -205,11 +205,12 @@ class McpHub:
 
     def _named(self, name: str) -> "ServerConnection":
         for one in self._connections.values():
-            if name in (one.plan.server.name, one.plan.slug):
+            if name in (one.plan.server.name, one.plan.slug) and one.state is not ServerState.DISABLED:
                 return one
         for plan in self.plans:
             if name in (plan.server.name, plan.slug):
-                why = plan.problem or ("it is still starting" if plan.server.enabled else "it is disabled")
+                state = self.state_of(plan)
+                why = plan.problem or ("it is disabled" if state is ServerState.DISABLED else "it is still starting")
                 raise ToolError(f"The MCP server {visible(name)} cannot be used: {visible(why)}. Continue without it.")
         known = ", ".join(visible(plan.server.name) for plan in self.plans)
         raise ToolError(f"There is no MCP server {visible(name)!r}. Use one of: {known}.", invalid=True)
