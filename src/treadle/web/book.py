@@ -19,7 +19,7 @@ from treadle.app.session.remote import RemoteSession
 from treadle.app.session.wire import shared_sessions
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Op, Source
-from treadle.protocol.notifications import Notification
+from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Question
 from treadle.web.page_view import PageView, viewed
 from treadle.web.signals import Signal
@@ -34,12 +34,15 @@ KIND = "web"
 
 
 class PageSession:
-    """A session that is open, here or elsewhere, and its page. `changed` tells of whatever is new on it."""
+    """A session that is open, here or elsewhere, and its page.
+
+    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written.
+    """
 
     def __init__(self, session: LiveSession | RemoteSession) -> None:
         self.session = session
         self.own = isinstance(session, LiveSession)
-        self.changed = Signal()
+        self.changed, self.moved = Signal(), Signal()
         self.view = PageView(str(session.workspace))
         self._early: list[tuple[Notification, float]] | None = []
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
@@ -78,6 +81,8 @@ class PageSession:
             return
         self.view.take(notification, time.monotonic())
         self.changed.set()
+        if not isinstance(notification, TextDelta | ThinkingDelta | CallDelta | CallOutput):
+            self.moved.set()
 
 
 class SessionBook:
@@ -198,7 +203,7 @@ class SessionBook:
         ended = asyncio.ensure_future(page.session.failure())
         ended.add_done_callback(lambda _: event.set())
         try:
-            with page.changed.told(event):
+            with page.moved.told(event):
                 while not ended.done():
                     await event.wait()
                     event.clear()

@@ -18,6 +18,7 @@ from treadle.web.book import SessionBook
 from treadle.web.connections import PageConnection
 from treadle.web.keys import Keys
 from treadle.web.stream import Streams
+from treadle.web.templating import warm_up
 
 _GRACE = 2
 """Seconds that open answers have when the server ends."""
@@ -52,7 +53,7 @@ async def serve_page(
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
-            await serve_at(listening, application, streams)
+            await asyncio.gather(serve_at(listening, application, streams), asyncio.to_thread(warm_up))
 
         return await until_signal(serve, hang_up=False)
 
