@@ -51,7 +51,7 @@ class Guard:
     `scope["state"]["visitor"]`, None on the paths that need nobody. `empty` is the page for whoever has no cookie yet.
     """
 
-    def __init__(  # noqa: PLR0913 - what it stands on
+    def __init__(
         self,
         application: ASGIApp,
         keys: Keys,
