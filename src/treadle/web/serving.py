@@ -53,7 +53,11 @@ async def serve_page(
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
-            await asyncio.gather(serve_at(listening, application, streams), asyncio.to_thread(warm_up))
+            warming = asyncio.create_task(asyncio.to_thread(warm_up), name="warming up")
+            try:
+                await serve_at(listening, application, streams)
+            finally:
+                await asyncio.wait({warming})
 
         return await until_signal(serve, hang_up=False)
 
