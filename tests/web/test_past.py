@@ -54,6 +54,7 @@ async def _review(page: Page, served: Served) -> None:
     await page.click("#undo button:has-text('Undo')")
     await page.wait_for_function("document.querySelectorAll('#f1 .hunk').length === 3")
     assert file.read_text() == EDITED
+    assert await page.locator(".hunk.rejected").count() == 0
     await page.locator("#f1 .hunk").nth(2).focus()
     await _press(page, "e")
     await page.fill("form.amend textarea", "twenty-nine\n<i>\n")
@@ -71,7 +72,7 @@ async def _message(page: Page, served: Served) -> None:
     await _press(page, "m")
     await page.wait_for_selector("#message[open]")
     assert "src/a.txt, line 2:\n\n```diff\n+second\n```" in await page.input_value("#message-text")
-    await page.click("#send")
+    await _press(page, "Control+Enter")
     await page.wait_for_selector("#collected", state="hidden")
     await page.locator("#f1 .hunk").nth(1).focus()
     await _press(page, "c")
@@ -108,10 +109,16 @@ async def _timeline(page: Page, served: Served) -> None:
     assert file.read_text() == TEN
     await page.wait_for_selector("#undo button:has-text('Undo')")
     await page.click("#undo button:has-text('Undo')")
-    await page.wait_for_function("document.querySelectorAll('.event strong').length > 0")
-    while not later.exists() or file.read_text() != now:
-        await page.wait_for_timeout(50)
-    assert file.read_text() == now
+    restored = page.locator(".event strong:has-text('3 files restored')")
+    await restored.nth(1).wait_for(timeout=PATIENCE * 1000)
+    assert (file.read_text(), later.exists()) == (now, True)
+    await page.evaluate(
+        "fetch(location.pathname.replace('timeline', 'change'), {method: 'POST', body: '{\"mode\": \"plan\"}', "
+        "headers: {'content-type': 'application/json'}})"
+    )
+    await page.wait_for_selector("#fresh:not([hidden])", timeout=PATIENCE * 1000)
+    await page.click("#fresh button")
+    await page.wait_for_selector(".event strong:has-text('Mode plan')")
     before = page.url
     await page.locator(".event.checkpoint [data-do=fork]").first.click()
     await page.wait_for_selector("#say")

@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import Struct
 from starlette.testclient import TestClient
 
 from tests.app.reviewing import ID, Worked, worked
@@ -11,6 +13,8 @@ from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.history.offline import closed_session
 from treadle.app.reports.session_review import review_marks
 from treadle.protocol.events import EditChecklist
+from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.keys import Keys
@@ -27,8 +31,12 @@ async def session() -> AsyncIterator[Worked]:
 
 @pytest.fixture
 def client(session: Worked) -> TestClient:
+    return visiting(SessionBook(session.work, {}))
+
+
+def visiting(book: SessionBook) -> TestClient:
     keys = Keys()
-    application, _ = web_application(SessionBook(session.work, {}), keys, ["127.0.0.1:1"], cookie="c")
+    application, _ = web_application(book, keys, ["127.0.0.1:1"], cookie="c")
     client = TestClient(
         application,
         base_url="http://127.0.0.1:1",
@@ -172,3 +180,33 @@ async def test_a_fork_and_a_preview_come_from_a_checkpoint(session: Worked, clie
     assert "Session started" in client.get(f"/s/{new}/timeline").text
     assert client.post(f"/s/{ID}/restore", json={"checkpoint": 1, "files": True}).json()["files"] == [str(file)]
     assert file.read_text() == TEN
+
+
+class _Asked(Struct):
+    """A session that is open, and in which a question waits."""
+
+    session: "_Asked | None" = None
+    questions: tuple[Question, ...] = ()
+    workspace: str = "/ws"
+    roots: tuple[str, ...] = ()
+
+
+class _AskingBook(SessionBook):
+    @property
+    def opened(self) -> Any:
+        changes = CopyChanges(
+            digest="d",
+            changes=(CopyChange(path="/ws/made.txt", kind=ChangeKind.ADDED, added=1, removed=0),),
+            diff="--- /dev/null\n+++ b/made.txt\n@@ -0,0 +1,1 @@\n+<script>made</script>\n",
+        )
+        question = Question(id="q", kind=QuestionKind.PERMISSION, text="Keep these changes?", copy=changes)
+        return {ID: _Asked(session=_Asked(), questions=(question,))}
+
+
+async def test_what_a_command_left_in_its_copy_is_shown_while_its_question_is_open(session: Worked) -> None:
+    await changed(session)
+    page = visiting(_AskingBook(session.work, {})).get(f"/s/{ID}/review").text
+    assert "A command waits for your answer: Keep these changes?" in page
+    assert "A made.txt  +1 -0" in page
+    assert "+&lt;script&gt;made" in page
+    assert "A command waits" not in visiting(SessionBook(session.work, {})).get(f"/s/{ID}/review").text

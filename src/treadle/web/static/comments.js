@@ -155,4 +155,8 @@ document.getElementById("main").addEventListener("click", (event) => {
   } else if (button?.id === "send") sendAll(button);
 });
 
+document.getElementById("message-text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sendAll(document.getElementById("send"));
+});
+
 export const comments = { open, write };

@@ -154,12 +154,15 @@ async function takeBack(button, hunks, marked) {
   button.disabled = true;
   const said = await send(`/s/${session}/review/take-back`, { ...range(), path: path(button), hunks, marks });
   button.disabled = false;
-  if (!said) return false;
+  if (!said) return;
   const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
   if (closing) button.closest("form.field")?.remove();
-  showRestored(session, said, refresh);
+  showRestored(session, said, async () => {
+    const none = Object.fromEntries(Object.keys(marks).map((key) => [key, ""]));
+    await send(`/s/${session}/review/marks`, { marks: none });
+    await refresh();
+  });
   await refresh();
-  return true;
 }
 
 async function amend(hunk) {
@@ -207,7 +210,11 @@ const DOES = {
   amend: (button) => amend(hunkOf(button)),
   accept: (button) => accept([hunkOf(button)], button.getAttribute("aria-pressed") !== "true"),
   reject: (button) => takeBack(button, [{ index: Number(hunkOf(button).dataset.index) }], [hunkOf(button)]),
-  "accept-file": (button) => accept([...fileOf(button).querySelectorAll(".hunk")], true),
+  "accept-file": async (button) => {
+    const later = fileOf(button).querySelector(".later button");
+    if (later) await load(later);
+    await accept([...fileOf(button).querySelectorAll(".hunk")], true);
+  },
   "reject-file": (button) => takeBack(button, [], [...fileOf(button).querySelectorAll(".hunk")]),
 };
 

@@ -43,10 +43,17 @@ async function after() {
   if (!found) return 0;
   const count = found.childElementCount;
   later.hidden = count < most;
-  fresh.hidden = true;
   if (later.hidden) known = Math.max(known, until, ...[...found.children].map(number));
   rows.append(found);
+  announce();
   return count;
+}
+
+/** Say how many events there are that are not shown yet. */
+function announce() {
+  const count = newest - known;
+  fresh.querySelector("button").textContent = `${count.toLocaleString()} new ${count === 1 ? "event" : "events"}: show them`;
+  fresh.hidden = count <= 0;
 }
 
 async function fill(detail) {
@@ -192,10 +199,7 @@ keys({
 
 watch(session, (news) => {
   newest = news.events;
-  if (newest <= known) return;
-  const count = newest - known;
-  fresh.querySelector("button").textContent = `${count.toLocaleString()} new ${count === 1 ? "event" : "events"}: show them`;
-  fresh.hidden = false;
+  announce();
 });
 
 const linked = /^#e(\d+)$/.exec(location.hash);
