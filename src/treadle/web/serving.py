@@ -17,7 +17,7 @@ from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.connections import PageConnection
 from treadle.web.keys import Keys
-from treadle.web.stream import Streams
+from treadle.web.stream import EventStreams
 from treadle.web.templating import warm_up
 
 _GRACE = 2
@@ -108,7 +108,7 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-async def serve_at(listening: Sequence[socket.socket], application: Any, streams: Streams) -> None:
+async def serve_at(listening: Sequence[socket.socket], application: Any, streams: EventStreams) -> None:
     """Serve until this is cancelled."""
     config = Config(
         application,
