@@ -74,20 +74,6 @@ async def test_a_thousand_connections_keep_nobody_out(tmp_path: Path, monkeypatc
                 one.close()
 
 
-async def test_a_page_that_never_reads_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with asked(tmp_path / "home", monkeypatch) as server:
-        entrance = server.enter()
-        head = "".join(f"{name}: {value}\r\n" for name, value in server.headers(entrance).items())
-        hog = socket.create_connection(("127.0.0.1", server.port))
-        hog.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        hog.sendall(f"GET /events HTTP/1.1\r\n{head}\r\n".encode())
-        for _ in range(200):
-            server.book.changed.set()
-            await asyncio.sleep(0)
-        assert (await server.ask("/inbox", entrance)).status == 200
-        hog.close()
-
-
 async def test_a_link_lets_one_browser_in_and_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with asked(tmp_path / "home", monkeypatch) as server:
         owner = server.enter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.asking import Asked, asked
+from tests.web.asking import PATIENCE, Asked, asked
 from treadle.web.keys import Keys
 
 
@@ -266,3 +266,14 @@ async def test_one_browser_listens_with_so_many_pages_and_no_more(server: Asked)
     assert (await server.ask("/events", entrance)).status == 503
     for writer in opened:
         writer.close()
+    async with asyncio.timeout(PATIENCE):  # pages that went make room
+        while await _status_of_events(server, request) != 200:
+            await asyncio.sleep(0.02)
+
+
+async def _status_of_events(server: Asked, request: bytes) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(request)
+    line = await reader.readline()
+    writer.close()
+    return int(line.split()[1])

@@ -156,3 +156,29 @@ async def test_in_a_terminal_the_link_is_drawn(tmp_path: Path) -> None:
         await shown.until_shown("▀", "Open it on another device")
         shown.type("\x03")
         assert await shown.ended() == 128 + signal.SIGINT
+
+
+async def test_the_browser_that_it_opens_is_given_a_link_that_works_once(tmp_path: Path) -> None:
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new; mv {opened}.new {opened}\n')
+    browser.chmod(0o700)
+    (tmp_path / "ws").mkdir()
+    program = Program(tmp_path / "home", {"BROWSER": f"{browser} %s"})
+    process = await program.start("web", "-C", str(tmp_path / "ws"))
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            printed = (await process.stdout.readline()).decode().strip()
+            while not opened.exists():
+                await asyncio.sleep(0.02)
+        base, _, secret = opened.read_text().partition("/#token=")
+        assert printed.partition("/#token=")[0] == base
+        assert secret not in printed
+        async with httpx2.AsyncClient(base_url=base, headers={"origin": base}) as client:
+            codes = [(await client.post("/login", json={"token": secret})).status_code for _ in range(2)]
+            assert codes == [200, 403]
+            shown = (await client.get("/devices")).text
+            assert "New link" in shown  # it is the user's own
+    finally:
+        process.terminate()
+        await process.communicate()

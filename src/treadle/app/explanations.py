@@ -223,6 +223,9 @@ _STARTING = {
         "Give it a shell line in quotes, --path PATH with --op, or --url URL.",
     ),
     "port-unusable": Explanation("The port is in use or not permitted.", "Choose another with --port."),
+    "host-without-lan": Explanation(
+        "An address of the network was named, but not that the page is opened to it.", "Add --lan."
+    ),
     "script-invalid": Explanation("A script of the scripted model has a mistake.", "The message says where."),
     "script-unreadable": Explanation("A script of the scripted model cannot be read.", "Check its path."),
     "code-unknown": Explanation("There is no error with this code.", "`treadle explain` lists them all."),

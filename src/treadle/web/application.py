@@ -36,7 +36,7 @@ from treadle.web.screens import (
     usage,
 )
 from treadle.web.screens.devices import browser_in_words
-from treadle.web.stream import Streams
+from treadle.web.stream import EventStreams
 from treadle.web.templating import render
 
 _STATIC = Path(__file__).parent / "static"
@@ -49,12 +49,12 @@ class _Entering(Struct):
 
 def web_application(
     book: SessionBook, keys: Keys, hosts: Collection[str], *, cookie: str, network: str = ""
-) -> tuple[Guard, Streams]:
+) -> tuple[Guard, EventStreams]:
     """Put the application together, with the guard before it; the streams are to be ended with the server.
 
     `network` is the address that other devices of the network reach it by; empty where it serves this computer alone.
     """
-    streams = Streams(keys)
+    streams = EventStreams(keys)
 
     async def login(request: Request) -> Response:
         """Let a browser in that has the token, or a link; what it gets is a cookie, and a key for what it does."""

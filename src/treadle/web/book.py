@@ -21,7 +21,7 @@ from treadle.app.session.wire import shared_sessions
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Op, Source
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification
+from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.folder_index import FolderIndex
 from treadle.web.items import Entry, PageItem
@@ -46,12 +46,15 @@ KIND = "web"
 
 
 class PageSession:
-    """A session that is open, here or elsewhere, and its page. `changed` tells of whatever is new on it."""
+    """A session that is open, here or elsewhere, and its page.
+
+    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written.
+    """
 
     def __init__(self, session: LiveSession | RemoteSession) -> None:
         self.session = session
         self.own = isinstance(session, LiveSession)
-        self.changed = Signal()
+        self.changed, self.moved = Signal(), Signal()
         self.view = PageView(str(session.workspace))
         self._early: list[tuple[Notification, float]] | None = []
         self.held: tuple[UserContent, ...] = ()
@@ -134,6 +137,8 @@ class PageSession:
             return
         self.view.take(notification, time.monotonic())
         self.changed.set()
+        if not isinstance(notification, TextDelta | ThinkingDelta | CallDelta | CallOutput):
+            self.moved.set()
 
 
 class SessionBook:
@@ -255,7 +260,7 @@ class SessionBook:
         ended = asyncio.ensure_future(page.session.failure())
         ended.add_done_callback(lambda _: event.set())
         try:
-            with page.changed.told(event):
+            with page.moved.told(event):
                 while not ended.done():
                     await event.wait()
                     event.clear()

@@ -1,6 +1,7 @@
 """The connections of browsers: a request arrives whole in its time, and whoever holds many keeps nobody out."""
 
 import asyncio
+import socket
 from collections.abc import Iterable
 from itertools import count
 from typing import Any
@@ -14,6 +15,9 @@ MOST_CONNECTIONS = 300
 
 _SECONDS = {"head": 10.0, "body": 60.0}
 """That a request has for its head, and then for its body."""
+
+_UNHEARD = 60_000
+"""Milliseconds after which a browser that takes nothing any more is gone."""
 
 _numbers = count()
 
@@ -39,6 +43,8 @@ class PageConnection(H11Protocol):
         """Begin, and make room."""
         super().connection_made(transport)
         self._time("head")
+        if (timeout := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:  # a browser that is gone without a word
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, timeout, _UNHEARD)
         if len(self.connections) > MOST_CONNECTIONS:
             _oldest(self.connections, self).transport.abort()
 

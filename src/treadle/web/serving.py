@@ -17,7 +17,8 @@ from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.connections import PageConnection
 from treadle.web.keys import Keys
-from treadle.web.stream import Streams
+from treadle.web.stream import EventStreams
+from treadle.web.templating import warm_up
 
 _GRACE = 2
 """Seconds that open answers have when the server ends."""
@@ -52,7 +53,11 @@ async def serve_page(
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
-            await serve_at(listening, application, streams)
+            warming = asyncio.create_task(asyncio.to_thread(warm_up), name="warming up")
+            try:
+                await serve_at(listening, application, streams)
+            finally:
+                await asyncio.wait({warming})
 
         return await until_signal(serve, hang_up=False)
 
@@ -103,7 +108,7 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-async def serve_at(listening: Sequence[socket.socket], application: Any, streams: Streams) -> None:
+async def serve_at(listening: Sequence[socket.socket], application: Any, streams: EventStreams) -> None:
     """Serve until this is cancelled."""
     config = Config(
         application,

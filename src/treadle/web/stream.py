@@ -39,7 +39,7 @@ _MOST_ENTRIES = 300
 """Changed items; a browser that missed more loads the page anew."""
 
 
-class Streams:
+class EventStreams:
     """The pages that listen, until they go, their browser is shut out, or all `end`."""
 
     def __init__(self, keys: Keys) -> None:

@@ -45,6 +45,13 @@ def _environment() -> Environment:
     return made
 
 
+def warm_up() -> None:
+    """Read all templates, and what colours code: else the first page waits for that. Takes its time."""
+    for name in _environment().list_templates():
+        _environment().get_template(name)
+    markdown("```python\npass\n```\n")
+
+
 def render(template: str, /, **values: Any) -> str:
     """Fill in a template."""
     return _environment().get_template(template).render(**values)
