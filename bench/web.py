@@ -180,9 +180,9 @@ async def _pages() -> None:
 def taken(texts: Iterator[str], size: int, notification: Callable[[str], Any]) -> tuple[float, int]:
     """Let a page take pieces of a text, and give it to a browser now and then (seconds, and bytes that were sent)."""
     from treadle.web.item_html import entry_html
-    from treadle.web.page_view import PageView
+    from treadle.web.page_view import PageContent
 
-    view, known, sent, got = PageView("/w"), 0, 0, 0
+    view, known, sent, got = PageContent("/w"), 0, 0, 0
     begun = time.process_time()
     for number, text in enumerate(texts):
         view.take(notification(text))

@@ -15,6 +15,7 @@ FAMILIES = {
     "configure": "cli/",  # each command has both
     "execute": "cli/",
     "main": "",  # where a program of its own begins
+    "ROUTES": "web/screens/",  # what each screen of the page answers
     "API": "providers/",  # the wire API that a module speaks, as the log names it
 }
 """Names that several modules below a folder define: one interface, with one meaning."""

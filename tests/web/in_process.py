@@ -16,7 +16,7 @@ from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.web.application import web_application
 from treadle.web.book import PageSession, SessionBook
-from treadle.web.guard import Guard
+from treadle.web.guard import PageGuard
 from treadle.web.keys import Entrance, Keys
 
 PATIENCE = 30.0
@@ -26,7 +26,7 @@ HOST = "127.0.0.1:8000"
 class Visit:
     """A browser as its requests are."""
 
-    def __init__(self, application: Guard, entrance: Entrance | None) -> None:
+    def __init__(self, application: PageGuard, entrance: Entrance | None) -> None:
         assert entrance is not None
         self._client = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=application),
@@ -67,7 +67,7 @@ class Here:
     """The application, and who visits it."""
 
     book: SessionBook
-    application: Guard
+    application: PageGuard
     keys: Keys
     server: ScriptedServer
     folder: Path
@@ -90,7 +90,7 @@ class Here:
 async def until(page: PageSession, true: Callable[[], bool]) -> None:
     """Wait until something is true of a session's page."""
     event = asyncio.Event()
-    with page.changed.told(event):
+    with page.changed.notifying(event):
         async with asyncio.timeout(PATIENCE):
             while not true():
                 await event.wait()

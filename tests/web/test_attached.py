@@ -22,7 +22,7 @@ async def test_a_question_of_another_program_is_answered_on_the_page_and_its_ses
         keys, changed = Keys(), asyncio.Event()
         async with SessionBook(tmp_path, {}, trust=True) as book:
             visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token))
-            with book.changed.told(changed):
+            with book.changed.notifying(changed):
                 async with asyncio.timeout(PATIENCE):
                     while there.live.id not in book.opened:
                         await changed.wait()

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from tests.web.streams import Told, sessions
 from treadle.protocol.notifications import Notice
 from treadle.web.items import CallCard, Note, PageItem, TurnEnd
-from treadle.web.page_view import PageView
+from treadle.web.page_view import PageContent
 from treadle.web.past_view import viewed
 from treadle.web.stream import missed
 
 SHOWN = 4
 
 
-def stands(view: PageView) -> list[PageItem]:
+def stands(view: PageContent) -> list[PageItem]:
     return [entry.item for entry in view.entries if entry.item is not None]
 
 
@@ -39,7 +39,7 @@ def in_a_log(items: Sequence[PageItem]) -> list[PageItem]:
 class Browser:
     """What a browser does with a page: it loads its end, and puts in place what comes."""
 
-    def __init__(self, view: PageView) -> None:
+    def __init__(self, view: PageContent) -> None:
         self.view = view
         self.load()
 
@@ -71,7 +71,7 @@ class Browser:
 @settings(max_examples=30, deadline=None)
 @given(sessions(), st.data())
 def test_a_browser_ends_with_what_stands_on_the_page_whatever_it_missed(told: Told, data: st.DataObject) -> None:
-    view = PageView("/ws")
+    view = PageContent("/ws")
     browser = Browser(view)
     for at, notification in enumerate(told.live):
         view.take(notification, float(at))
@@ -99,7 +99,7 @@ def test_a_browser_ends_with_what_stands_on_the_page_whatever_it_missed(told: To
 
 
 def test_a_browser_that_knows_another_run_or_what_never_was_loads_the_page_anew() -> None:
-    view = PageView("/ws")
+    view = PageContent("/ws")
     view.take(Notice(text="Hello."))
     assert missed(view, view.run, 0) == [view.entries[0]]
     assert missed(view, view.run, 1) == []
@@ -109,7 +109,7 @@ def test_a_browser_that_knows_another_run_or_what_never_was_loads_the_page_anew(
 @settings(max_examples=30, deadline=None)
 @given(sessions())
 def test_the_page_of_a_log_is_the_page_that_saw_it_happen(told: Told) -> None:
-    live = PageView("/ws")
+    live = PageContent("/ws")
     for at, notification in enumerate(told.live):
         live.take(notification, float(at))
     assert in_a_log(stands(live)) == in_a_log(stands(viewed("/ws", "", told.logged)))

@@ -2,14 +2,10 @@
 
 import asyncio
 import hmac
-import logging
 import os
 import secrets
-import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 from mcp.server.mcpserver import MCPServer
@@ -17,11 +13,9 @@ from mcp.server.stdio import stdio_server
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn import Config, Server
+from uvicorn import Config
 
-from treadle.app.exits import Exit
-from treadle.app.presentation.words import clip_text
-from treadle.app.report import write_log
+from treadle.app.http_serving import HttpServer, listen, log_quietly, until_signal
 from treadle.mcp_server.book import TaskBook
 from treadle.mcp_server.server import mcp_server
 from treadle.mcp_server.wire import WireLines, WireOutput
@@ -29,25 +23,9 @@ from treadle.protocol.errors import ConfigError
 
 TOKEN_VARIABLE = "TREADLE_MCP_TOKEN"  # noqa: S105 - its name
 _SHORTEST_TOKEN = 16
-_LONGEST_LINE = 1_000
 _HOST = "127.0.0.1"
 _GRACE = 2
 """Seconds that open answers have when the server ends."""
-
-
-class ProgramLog(logging.Handler):
-    """Writes what the SDK and the HTTP server report into the program's log, a line each: clients that go are usual."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
-        error = record.exc_info[1] if record.exc_info else None
-        why = "" if error is None else f": {error!r}"
-        write_log(clip_text(f"{record.name}: {record.getMessage()}{why}", _LONGEST_LINE))
-
-
-def log_quietly() -> None:
-    """Keep libraries from writing to standard error."""
-    logging.basicConfig(level=logging.ERROR, handlers=[ProgramLog()], force=True)
 
 
 async def serve_stdio(book: TaskBook, received_lines: WireLines, output: WireOutput) -> int:
@@ -61,7 +39,7 @@ async def serve_stdio(book: TaskBook, received_lines: WireLines, output: WireOut
             await low.run(received, sent, low.create_initialization_options())
 
     async with book:
-        return await _until_signal(talk)
+        return await until_signal(talk)
 
 
 async def serve_http(book: TaskBook, port: int) -> int:
@@ -69,7 +47,7 @@ async def serve_http(book: TaskBook, port: int) -> int:
 
     Raises `ConfigError` for a port that cannot be used, and for a token that can be guessed.
     """
-    token, listening = _token(), _listen(port)
+    token, listening = _token(), listen(_HOST, port)
     log_quietly()
     server = mcp_server(book)
 
@@ -81,13 +59,13 @@ async def serve_http(book: TaskBook, port: int) -> int:
         await _serve_http(server, token, listening)
 
     async with book:
-        return await _until_signal(talk)
+        return await until_signal(talk)
 
 
 async def _serve_http(server: MCPServer[Any], token: str, listening: socket.socket) -> None:
     application = TokenRequired(server.streamable_http_app(host=_HOST), token)
     config = Config(application, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE)
-    serving = _HttpServer(config)
+    serving = HttpServer(config)
     working = asyncio.ensure_future(serving.serve(sockets=[listening]))
     try:
         await asyncio.shield(working)
@@ -95,15 +73,6 @@ async def _serve_http(server: MCPServer[Any], token: str, listening: socket.sock
         serving.should_exit = True
         await working
         raise
-
-
-class _HttpServer(Server):
-    """Leaves the signals alone: whoever serves takes them."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
 
 
 class TokenRequired:
@@ -136,44 +105,3 @@ def _token() -> str:
             fix=f"Unset {TOKEN_VARIABLE} to get a new one, or set a longer one.",
         )
     return token
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((_HOST, port))
-        listening.listen()
-    except (OSError, OverflowError) as error:
-        listening.close()
-        raise ConfigError(
-            "port-unusable",
-            f"Treadle cannot listen on port {port}.",
-            why=str(error),
-            fix="Choose another with --port, or leave it out to get a free one.",
-        ) from error
-    return listening
-
-
-async def _until_signal(serve: Callable[[], Awaitable[None]]) -> int:
-    """Serve until that ends by itself, or SIGINT, SIGTERM or SIGHUP end it; returns the exit code."""
-    loop = asyncio.get_running_loop()
-    code = Exit.DONE
-    serving = asyncio.ensure_future(serve())
-
-    def end(number: signal.Signals) -> None:
-        nonlocal code
-        code = Exit(128 + number)
-        serving.cancel()
-
-    heeded = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
-    for number in heeded:
-        loop.add_signal_handler(number, end, number)
-    await asyncio.wait({serving})
-    for number in heeded:
-        loop.remove_signal_handler(number)
-    if code is Exit.DONE:
-        serving.result()
-    elif not serving.cancelled():
-        serving.exception()  # of no interest: the wire was cut in the middle
-    return code

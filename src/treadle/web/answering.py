@@ -101,7 +101,7 @@ def _read(text: str) -> dict[str, Any]:
 async def _answered(session: PageSession, question_id: str) -> str:
     """Say how a question was answered that is not open; the page hears of it a moment after the session says so."""
     event = asyncio.Event()
-    with session.changed.told(event):
+    with session.changed.notifying(event):
         try:
             async with asyncio.timeout(_HEARD_WITHIN):
                 while question_id not in session.view.answered:

@@ -14,9 +14,9 @@ from starlette.staticfiles import StaticFiles
 
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
-from treadle.web.guard import Guard, is_near
+from treadle.web.guard import PageGuard, is_near
 from treadle.web.keys import Keys
-from treadle.web.requests import answer, body_of, not_served, refused
+from treadle.web.requests import answer, body_of, not_served, refusal_answer
 from treadle.web.screens import (
     beside,
     context,
@@ -49,7 +49,7 @@ class _Entering(Struct):
 
 def web_application(
     book: SessionBook, keys: Keys, hosts: Collection[str], *, cookie: str, network: str = ""
-) -> tuple[Guard, EventStreams]:
+) -> tuple[PageGuard, EventStreams]:
     """Put the application together, with the guard before it; the streams are to be ended with the server.
 
     `network` is the address that other devices of the network reach it by; empty where it serves this computer alone.
@@ -95,8 +95,8 @@ def web_application(
             *beside.ROUTES,
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        exception_handlers={TreadleError: refused, HTTPException: not_served},
+        exception_handlers={TreadleError: refusal_answer, HTTPException: not_served},
     )
     application.state.book, application.state.keys, application.state.network = book, keys, network
     empty = partial(render, "empty.html")
-    return Guard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network)), streams
+    return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network)), streams

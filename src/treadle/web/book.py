@@ -24,9 +24,9 @@ from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.folder_index import FolderIndex
-from treadle.web.items import Entry, PageItem
+from treadle.web.items import PageEntry, PageItem
 from treadle.web.own_commands import PageCommands
-from treadle.web.page_view import PageView
+from treadle.web.page_view import PageContent
 from treadle.web.past_view import viewed
 from treadle.web.question_cards import question_html
 from treadle.web.signals import Signal
@@ -55,7 +55,7 @@ class PageSession:
         self.session = session
         self.own = isinstance(session, LiveSession)
         self.changed, self.moved = Signal(), Signal()
-        self.view = PageView(str(session.workspace))
+        self.view = PageContent(str(session.workspace))
         self._early: list[tuple[Notification, float]] | None = []
         self.held: tuple[UserContent, ...] = ()
         """What went along with messages that a stop took out of the queue: it goes with the next one."""
@@ -126,7 +126,7 @@ class PageSession:
             self._cards[key] = known.get(key) or question_html(self.session.id, question, self.roots, mode)
         return [(id_, html) for (id_, _), html in self._cards.items()]
 
-    def _show(self, item: PageItem, place: Entry | None) -> Entry:
+    def _show(self, item: PageItem, place: PageEntry | None) -> PageEntry:
         entry = self.view.show(item, place)
         self.changed.set()
         return entry
@@ -156,7 +156,7 @@ class SessionBook:
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
         self._open: dict[str, PageSession] = {}
-        self._past: dict[str, tuple[int, PageView]] = {}
+        self._past: dict[str, tuple[int, PageContent]] = {}
         self._reading = Lock()
         self._failures: dict[str, TreadleError] = {}
         self._entering = asyncio.Lock()
@@ -188,7 +188,7 @@ class SessionBook:
         """Trust a folder as long as this process runs."""
         self._trusted_once.add(folder)
 
-    def past(self, session_id: str) -> PageView:
+    def past(self, session_id: str) -> PageContent:
         """Make the page of a session that nobody has open. Takes its time; raises `TreadleError`."""
         events = _events(session_id)
         with self._reading:
@@ -260,7 +260,7 @@ class SessionBook:
         ended = asyncio.ensure_future(page.session.failure())
         ended.add_done_callback(lambda _: event.set())
         try:
-            with page.moved.told(event):
+            with page.moved.notifying(event):
                 while not ended.done():
                     await event.wait()
                     event.clear()

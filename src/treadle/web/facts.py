@@ -3,13 +3,13 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.notifications import Phase, TurnStop
+from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
 
 
 class PageFacts(Struct, frozen=True, kw_only=True):
     """What is true of the session now, apart from what stands on the page. Cost in US dollars.
 
-    `stop` is how the last turn ended. `retry_at` is when the model is asked again, on the clock of `PageView.take`.
+    `stop` is how the last turn ended. `retry_at` is when the model is asked again, on the clock of `PageContent.take`.
     """
 
     phase: Phase = Phase.WAITING_FOR_EVENT
@@ -26,3 +26,13 @@ class PageFacts(Struct, frozen=True, kw_only=True):
     def without_retry(self) -> "PageFacts":
         """Give the same where no request waits to be sent again."""
         return replace(self, retry="", retry_at=None)
+
+    def after_turn(self, outcome: TurnOutcome) -> "PageFacts":
+        """Give what is true once a turn is over."""
+        return replace(
+            self.without_retry(),
+            active=False,
+            stop=outcome.stop,
+            added=self.added + sum(change.added for change in outcome.changes),
+            removed=self.removed + sum(change.removed for change in outcome.changes),
+        )

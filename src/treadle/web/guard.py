@@ -44,7 +44,7 @@ ANSWER_HEADERS = {
 """What every answer has."""
 
 
-class Guard:
+class PageGuard:
     """Lets requests through to the application. `hosts` are the names, with port, that the page is called by.
 
     On a `network` it may be called by the address, too, that a connection came to. Requests find who sends them in

@@ -7,7 +7,18 @@ from treadle.app.presentation.words import changed_lines, describe_call, ended, 
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome, ToolKind
 from treadle.web.clock import milliseconds
-from treadle.web.items import CallCard, Entry, Note, OwnCommand, Problem, Prose, Said, Thought, TurnEnd, Writing
+from treadle.web.items import (
+    CallCard,
+    Note,
+    OwnCommand,
+    PageEntry,
+    Problem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnEnd,
+    Writing,
+)
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
@@ -22,19 +33,19 @@ _SIGNS = {
 """Signs of what came of a call, besides the colour."""
 
 
-def entry_html(entry: Entry) -> str:
+def entry_html(entry: PageEntry) -> str:
     """Give an entry as HTML; one that is gone is an empty element that keeps its place."""
     if not entry.html:
         entry.html = render("item.html", position=entry.position, **_parts(entry))
     return entry.html
 
 
-def _parts(entry: Entry) -> dict[str, Any]:
+def _parts(entry: PageEntry) -> dict[str, Any]:
     item = entry.item
     match item:
         case None:
             return {"kind": "gone"}
-        case Said() | Prose() | Thought() | Writing() | Note() | Problem():
+        case SaidItem() | ProseItem() | ThoughtItem() | Writing() | Note() | Problem():
             return {"kind": type(item).__name__.lower(), "item": item}
         case TurnEnd(outcome=outcome):
             good = outcome.stop is TurnStop.END_TURN

@@ -3,12 +3,16 @@
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle.protocol.notifications import CallChanged, TurnOutcome
+from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome
 from treadle.protocol.tools import FileChange
 
+_KEPT_OUTPUT = 20_000
+"""Characters of a running call's output that the page shows."""
 
-class Said(Struct, frozen=True):
+
+class SaidItem(Struct, frozen=True):
     """What was said to the model; `by` names who, where it was not the user, `enclosed` what went along."""
 
     text: str
@@ -16,14 +20,14 @@ class Said(Struct, frozen=True):
     by: str = ""
 
 
-class Prose(Struct, frozen=True):
+class ProseItem(Struct, frozen=True):
     """Whole blocks of the model's Markdown; `growing` ones are still being written."""
 
     markdown: str
     growing: bool = False
 
 
-class Thought(Struct, frozen=True):
+class ThoughtItem(Struct, frozen=True):
     """What the model thought, as far as it says."""
 
     text: str
@@ -41,7 +45,7 @@ class Writing(Struct, frozen=True):
 class CallCard(Struct, frozen=True):
     """A call: where it is in its life, and the end of what it printed, after `above` lines.
 
-    `since` is when it began to run, on the clock of `PageView.take`, `seconds` how long it ran; None where not known.
+    `since` is when it began to run, on the clock of `PageContent.take`, `seconds` how long; None where not known.
     """
 
     changed: CallChanged
@@ -50,11 +54,30 @@ class CallCard(Struct, frozen=True):
     since: float | None = None
     seconds: float | None = None
 
+    def moved(self, changed: CallChanged, at: float | None) -> "CallCard":
+        """Give the card of the call as it is now."""
+        card = self
+        if changed.status is CallStatus.STARTING:
+            card = CallCard(changed)  # an earlier run's output is not this one's
+        elif changed.status is CallStatus.RUNNING:
+            card = replace(card, since=at)
+        elif changed.status is CallStatus.FINISHED and at is not None and card.since is not None:
+            card = replace(card, since=None, seconds=at - card.since)
+        return replace(card, changed=changed)
+
+    def printed(self, text: str) -> "CallCard":
+        """Give the card with more output."""
+        output, above = self.output + text, self.above
+        if len(output) > 2 * _KEPT_OUTPUT:
+            above += output.count("\n", 0, len(output) - _KEPT_OUTPUT)
+            output = output[-_KEPT_OUTPUT:]
+        return replace(self, output=output, above=above)
+
 
 class OwnCommand(Struct, frozen=True):
     """A command of the person's own: the end of what it printed, after `above` lines, and what is `said` at its end.
 
-    `since` is when it began, on the clock of `PageView.take`, None once it has ended; then `seconds` is how long it
+    `since` is when it began, on the clock of `PageContent.take`, None once it has ended; then `seconds` is how long it
     ran, and `good` whether it ended well.
     """
 
@@ -91,10 +114,10 @@ class TurnEnd(Struct, frozen=True):
     seconds: float | None = None
 
 
-PageItem: TypeAlias = Said | Prose | Thought | Writing | CallCard | OwnCommand | Note | Problem | TurnEnd
+PageItem: TypeAlias = SaidItem | ProseItem | ThoughtItem | Writing | CallCard | OwnCommand | Note | Problem | TurnEnd
 
 
-class Entry(Struct):
+class PageEntry(Struct):
     """An item and its place. `version` is the page's when it last changed; an item of None is gone.
 
     `html` is what was made of this version, empty where nobody has asked for it yet.

@@ -27,7 +27,7 @@ _MOST_COLOURED, _MOST_GROWING = 20_000, 2_000
 _LINKS = ("http://", "https://", "mailto:")
 
 
-def harmless(text: str) -> str:
+def bounded_text(text: str) -> str:
     """Show what would steer or hide in a text, and leave out what no reader goes through."""
     lines = (
         line
@@ -40,21 +40,21 @@ def harmless(text: str) -> str:
 
 def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT002 - as a filter takes it
     """Render a model's Markdown; what is still `growing` is rendered again and again."""
-    return Markup(_markdown().render(harmless(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
+    return Markup(_markdown().render(bounded_text(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
 
 
 def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
     """Colour code by its language, or by the name of its file, if it has at most so many characters."""
-    text = harmless(text)
+    text = bounded_text(text)
     lexer = _lexer(language, name) if len(text) <= most else None
     if lexer is None:
         return escape(text)
     return Markup(highlight(text, lexer, _formatter()))  # noqa: S704 - the formatter escapes
 
 
-def diff_lines(text: str) -> Iterator[tuple[str, str]]:
+def diff_rows(text: str) -> Iterator[tuple[str, str]]:
     """Give each line of a unified diff with its kind: add, del, hunk, file or empty."""
-    for line in harmless(text.removesuffix("\n")).split("\n"):
+    for line in bounded_text(text.removesuffix("\n")).split("\n"):
         match line[:1]:
             case "@":
                 yield "hunk", line

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Screen(Struct, frozen=True):
+class PageScreen(Struct, frozen=True):
     """A screen: where it is, what it is called, and the key that goes there after `g`."""
 
     path: str
@@ -12,22 +12,22 @@ class Screen(Struct, frozen=True):
 
 
 SCREENS = (
-    Screen("/", "Sessions", "s"),
-    Screen("/inbox", "Inbox", "i"),
-    Screen("/usage", "Usage", "u"),
-    Screen("/policy", "Policy", "p"),
-    Screen("/settings", "Settings", "e"),
-    Screen("/health", "Health", "h"),
-    Screen("/devices", "Devices", "d"),
+    PageScreen("/", "Sessions", "s"),
+    PageScreen("/inbox", "Inbox", "i"),
+    PageScreen("/usage", "Usage", "u"),
+    PageScreen("/policy", "Policy", "p"),
+    PageScreen("/settings", "Settings", "e"),
+    PageScreen("/health", "Health", "h"),
+    PageScreen("/devices", "Devices", "d"),
 )
 """Those that are not about one session."""
 
 SESSION_SCREENS = (
-    Screen("", "Live", "l"),
-    Screen("/review", "Review", "r"),
-    Screen("/timeline", "Timeline", "t"),
-    Screen("/context", "Context", "c"),
-    Screen("/share", "Share", "x"),
+    PageScreen("", "Live", "l"),
+    PageScreen("/review", "Review", "r"),
+    PageScreen("/timeline", "Timeline", "t"),
+    PageScreen("/context", "Context", "c"),
+    PageScreen("/share", "Share", "x"),
 )
 """Those of one session: the path follows `/s/ID`."""
 

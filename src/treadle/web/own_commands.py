@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.session.own_shell import Ended, OwnShell
 from treadle.protocol.errors import ToolError
-from treadle.web.items import Entry, OwnCommand, PageItem, Problem
+from treadle.web.items import OwnCommand, PageEntry, PageItem, Problem
 
 _KEPT = 20_000
 """Characters of the output that the page shows."""
@@ -17,7 +17,7 @@ _KEPT = 20_000
 class PageCommands:
     """Runs what is entered with `!`; `show` puts an item on the page, or changes it there."""
 
-    def __init__(self, shell: Callable[[], OwnShell], show: Callable[[PageItem, Entry | None], Entry]) -> None:
+    def __init__(self, shell: Callable[[], OwnShell], show: Callable[[PageItem, PageEntry | None], PageEntry]) -> None:
         self._shell = shell
         self._show = show
         self._running: dict[int, tuple[asyncio.Event, asyncio.Task[None]]] = {}
@@ -55,7 +55,7 @@ class PageCommands:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, item: OwnCommand, place: Entry, stop: asyncio.Event) -> None:
+    async def _run(self, item: OwnCommand, place: PageEntry, stop: asyncio.Event) -> None:
         def printed(text: str) -> None:
             nonlocal item
             output, above = item.output + text, item.above

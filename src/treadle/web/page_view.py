@@ -56,10 +56,18 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.web.facts import PageFacts
-from treadle.web.items import CallCard, Entry, Note, PageItem, Problem, Prose, Said, Thought, TurnEnd, Writing
-
-_KEPT_OUTPUT = 20_000
-"""Characters of a running call's output that the page shows."""
+from treadle.web.items import (
+    CallCard,
+    Note,
+    PageEntry,
+    PageItem,
+    Problem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnEnd,
+    Writing,
+)
 
 _SHOWN_WRITING = 2_000
 """Characters of the end of a call that is still being written."""
@@ -68,7 +76,7 @@ _MOST_THOUGHT = 40_000
 _MOST_ANSWERED = 200
 
 
-class PageView:
+class PageContent:
     """Takes notifications one after the other. `root` is the workspace, as seen from which files are named.
 
     `answered` says of the last questions how and where they were answered; `delivered` are the ids of prompts.
@@ -79,37 +87,37 @@ class PageView:
         self.version = 0
         self.facts = PageFacts()
         self.facts_version = 0
-        self.entries: list[Entry] = []
+        self.entries: list[PageEntry] = []
         self.answered: OrderedDict[str, str] = OrderedDict()
         self.delivered: set[str] = set()
         self._root = root
         self._model = model
-        self._newest: OrderedDict[int, Entry] = OrderedDict()
-        self._reply: list[Entry] = []
-        self._tail: Entry | None = None
-        self._thought: Entry | None = None
+        self._newest: OrderedDict[int, PageEntry] = OrderedDict()
+        self._reply: list[PageEntry] = []
+        self._tail: PageEntry | None = None
+        self._thought: PageEntry | None = None
         self._thinking: list[str] = []
         self._growing = Growing()
-        self._writing: Entry | None = None
+        self._writing: PageEntry | None = None
         self._live = False
         self._proposed: dict[str, CallChanged] = {}
-        self._calls: dict[str, Entry] = {}
+        self._calls: dict[str, PageEntry] = {}
         self._questions: dict[str, Question] = {}
         self._presented = ""
         self._began: float | None = None
 
-    def changed_after(self, version: int) -> Sequence[Entry]:
+    def changed_after(self, version: int) -> Sequence[PageEntry]:
         """Give the entries that changed after a version, in their order on the page."""
-        found: list[Entry] = []
+        found: list[PageEntry] = []
         for entry in reversed(self._newest.values()):
             if entry.version <= version:
                 break
             found.append(entry)
         return sorted(found, key=lambda entry: entry.position)
 
-    def before(self, position: int | None, most: int) -> Sequence[Entry]:
+    def before(self, position: int | None, most: int) -> Sequence[PageEntry]:
         """Give the last entries before a position, those that are gone left out."""
-        found: list[Entry] = []
+        found: list[PageEntry] = []
         for entry in reversed(self.entries[:position]):
             if len(found) == most:
                 break
@@ -122,7 +130,7 @@ class PageView:
         self.version += 1
         self._add(Problem(error.what, error.why, error.fix))
 
-    def show(self, item: PageItem, place: Entry | None = None) -> Entry:
+    def show(self, item: PageItem, place: PageEntry | None = None) -> PageEntry:
         """Put something on the page that no notification tells of, or change it there."""
         self.version += 1
         if place is None:
@@ -142,7 +150,7 @@ class PageView:
                 self._know(replace(self.facts, active=True, step=0))
             case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
                 self.delivered.add(prompt_id)
-                self._add(Said(written_text(content), enclosed, written_by(by) if by else ""))
+                self._add(SaidItem(written_text(content), enclosed, written_by(by) if by else ""))
             case TextDelta() | ThinkingDelta() | CallDelta():
                 self._hear_piece(notification)
             case ReplyDropped():
@@ -159,7 +167,7 @@ class PageView:
                 self._answered(notification)
             case ResultPresented(text=text):
                 self._presented = text
-                self._add(Prose(text))
+                self._add(ProseItem(text))
             case RetryScheduled(attempt=attempt, seconds=seconds, most=most, error=error):
                 of = f" of {most}" if most else ""
                 why = f"{describe_failure(error, self._model)} Attempt {attempt}{of}"
@@ -182,13 +190,13 @@ class PageView:
         if facts != self.facts:
             self.facts, self.facts_version = facts, self.version
 
-    def _add(self, item: PageItem) -> Entry:
-        entry = Entry(len(self.entries), self.version, item)
+    def _add(self, item: PageItem) -> PageEntry:
+        entry = PageEntry(len(self.entries), self.version, item)
         self.entries.append(entry)
         self._newest[entry.position] = entry
         return entry
 
-    def _change(self, entry: Entry, item: PageItem | None) -> None:
+    def _change(self, entry: PageEntry, item: PageItem | None) -> None:
         entry.item, entry.version, entry.html = item, self.version, ""
         self._newest.move_to_end(entry.position)
 
@@ -217,35 +225,35 @@ class PageView:
         finished, self._growing = grow(self._growing, text)
         if finished.strip():
             if self._tail is None:
-                self._reply.append(self._add(Prose(finished)))
+                self._reply.append(self._add(ProseItem(finished)))
             else:
-                self._change(self._tail, Prose(finished))
+                self._change(self._tail, ProseItem(finished))
                 self._tail = None
         rest = self._growing.text
         if self._tail is not None:
-            self._change(self._tail, Prose(rest, growing=True))
+            self._change(self._tail, ProseItem(rest, growing=True))
         elif rest.strip():
-            self._tail = self._add(Prose(rest, growing=True))
+            self._tail = self._add(ProseItem(rest, growing=True))
             self._reply.append(self._tail)
 
     def _think(self, text: str) -> None:
         self._end_text()
         self._thinking.append(text[:_MOST_THOUGHT])
         if self._thought is None:
-            self._thought = self._add(Thought("", growing=True))
+            self._thought = self._add(ThoughtItem("", growing=True))
             self._reply.append(self._thought)
-        self._change(self._thought, Thought("".join(self._thinking[-40:])[-_SHOWN_WRITING:], growing=True))
+        self._change(self._thought, ThoughtItem("".join(self._thinking[-40:])[-_SHOWN_WRITING:], growing=True))
 
     def _end_thought(self) -> None:
         if self._thought is not None:
             text = "".join(self._thinking)[:_MOST_THOUGHT]
-            self._change(self._thought, Thought(text) if text.strip() else None)
+            self._change(self._thought, ThoughtItem(text) if text.strip() else None)
         self._thought = None
         self._thinking.clear()
 
     def _end_text(self) -> None:
         if self._tail is not None:
-            self._change(self._tail, Prose(self._growing.text) if self._growing.text.strip() else None)
+            self._change(self._tail, ProseItem(self._growing.text) if self._growing.text.strip() else None)
         self._tail, self._growing = None, Growing()
 
     def _write_call(self, delta: CallDelta) -> None:
@@ -333,35 +341,21 @@ class PageView:
             if changed.status is not CallStatus.FINISHED:
                 self._calls[changed.call.id] = entry
 
-    def _move_on(self, entry: Entry, changed: CallChanged, at: float | None) -> None:
-        card = entry.item
-        if not isinstance(card, CallCard):
-            return
-        if changed.status is CallStatus.STARTING:
-            card = CallCard(changed)  # what it printed in an earlier run does not count
-        elif changed.status is CallStatus.RUNNING:
-            card = replace(card, since=at)
-        elif changed.status is CallStatus.FINISHED and at is not None and card.since is not None:
-            card = replace(card, since=None, seconds=at - card.since)
-        self._change(entry, replace(card, changed=changed))
+    def _move_on(self, entry: PageEntry, changed: CallChanged, at: float | None) -> None:
+        if isinstance(entry.item, CallCard):
+            self._change(entry, entry.item.moved(changed, at))
 
-    def _finish_saying(self, changed: CallChanged, result: CallResult, known: Entry | None) -> None:
+    def _finish_saying(self, changed: CallChanged, result: CallResult, known: PageEntry | None) -> None:
         """Show what a call said that does not run: an answer to the model's question is the user's own."""
         if known is not None:
             self._change(known, None)
         if changed.flow is Flow.ASK and result.outcome is Outcome.OK:
-            self._add(Said(plain(result.content)))
+            self._add(SaidItem(plain(result.content)))
 
     def _print(self, call_id: str, text: str) -> None:
         entry = self._calls.get(call_id)
-        if entry is None or not isinstance(entry.item, CallCard):
-            return
-        card = entry.item
-        output, above = card.output + text, card.above
-        if len(output) > 2 * _KEPT_OUTPUT:
-            above += output.count("\n", 0, len(output) - _KEPT_OUTPUT)
-            output = output[-_KEPT_OUTPUT:]
-        self._change(entry, replace(card, output=output, above=above))
+        if entry is not None and isinstance(entry.item, CallCard):
+            self._change(entry, entry.item.printed(text))
 
     def _answered(self, closed: QuestionClosed) -> None:
         question = self._questions.pop(closed.question_id, None)
@@ -369,7 +363,7 @@ class PageView:
         if closed.option is None or question is None:
             return
         if question.kind is QuestionKind.FOLLOWUP:
-            self._add(Prose(question.text))
+            self._add(ProseItem(question.text))
         where = f" {elsewhere(closed.by)}" if closed.by else ""
         said = f"Answered{where}: {ANSWERS[closed.option]}."
         self.answered[closed.question_id] = said
@@ -385,18 +379,10 @@ class PageView:
         answer = outcome.text.removeprefix(self._presented).strip() if self._presented else outcome.text
         self._presented = ""
         if outcome.completed and answer.strip():
-            self._add(Prose(answer))
+            self._add(ProseItem(answer))
         if (error := outcome.error) is not None:
             self._add(Problem(describe_failure(error, self._model), facts_of(error), advice(error, self._model)))
         files = tuple(seen_from(self._root, change) for change in outcome.changes)
         seconds = None if at is None or self._began is None else at - self._began
         self._add(TurnEnd(outcome, files, seconds))
-        self._know(
-            replace(
-                self.facts.without_retry(),
-                active=False,
-                stop=outcome.stop,
-                added=self.facts.added + sum(change.added for change in outcome.changes),
-                removed=self.facts.removed + sum(change.removed for change in outcome.changes),
-            )
-        )
+        self._know(self.facts.after_turn(outcome))

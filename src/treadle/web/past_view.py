@@ -10,12 +10,12 @@ from treadle.protocol.notifications import (
     TextDelta,
     ThinkingDelta,
 )
-from treadle.web.page_view import PageView
+from treadle.web.page_view import PageContent
 
 
-def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[Notification] = ()) -> PageView:
+def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[Notification] = ()) -> PageContent:
     """Make the page of what happened before, and of what is under way and in no log yet."""
-    view = PageView(root, model)
+    view = PageContent(root, model)
     for notification in _in_order(past, live):
         view.take(notification)
     return view

@@ -1,6 +1,5 @@
 """What the page sends, and how its requests are answered."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,8 +17,6 @@ from treadle.web.keys import Visitor
 from treadle.web.templating import page
 
 _T = TypeVar("_T")
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 async def body_of(request: Request, kind: type[_T]) -> _T:
@@ -83,7 +80,7 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def refusal_answer(request: Request, error: Exception) -> Response:
     """Say what went wrong: what, why, and what to do. As a page to whoever wanted one."""
     assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
     match error:

@@ -17,7 +17,7 @@ class Signal:
             event.set()
 
     @contextmanager
-    def told(self, event: asyncio.Event) -> Iterator[None]:
+    def notifying(self, event: asyncio.Event) -> Iterator[None]:
         """Set the event at each change, as long as this is entered."""
         self._waiting.add(event)
         try:

@@ -13,9 +13,9 @@ from starlette.responses import StreamingResponse
 
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.item_html import entry_html
-from treadle.web.items import Entry
+from treadle.web.items import PageEntry
 from treadle.web.keys import Keys, Visitor
-from treadle.web.page_view import PageView
+from treadle.web.page_view import PageContent
 from treadle.web.requests import book_of, visitor_of, whole_number
 from treadle.web.signals import Signal
 from treadle.web.status import listed_state, page_status
@@ -68,7 +68,7 @@ class EventStreams:
         self._open[visitor.name] += 1
         event = asyncio.Event()
         try:
-            with self._changed.told(event), self._keys.changed.told(event):
+            with self._changed.notifying(event), self._keys.changed.notifying(event):
                 async for piece in news.stream(event):
                     if self._ended or not self._keys.is_in(visitor):
                         return
@@ -93,14 +93,14 @@ class _News:
 
     async def stream(self, event: asyncio.Event) -> AsyncIterator[bytes]:
         """Give what is new, each time that the event is set; nothing new is a piece, too."""
-        with self._book.changed.told(event):
+        with self._book.changed.notifying(event):
             page = self._book.opened.get(self._session_id)
             yield b"retry: 1000\n\n"
             if page is None:
                 async for piece in self._listen(None, event):
                     yield piece
             else:
-                with page.changed.told(event):
+                with page.changed.notifying(event):
                     async for piece in self._listen(page, event):
                         yield piece
 
@@ -148,7 +148,7 @@ class _News:
             for question, said in list(page.view.answered.items())[-_SAID_OF:]
         }
 
-    def _add_page(self, page: PageSession, view: PageView, news: dict[str, Any]) -> None:
+    def _add_page(self, page: PageSession, view: PageContent, news: dict[str, Any]) -> None:
         changed = missed(view, self._run, self._version)
         if changed is None:
             news["reload"] = True
@@ -167,7 +167,7 @@ class _News:
         return number + b"data: " + msgspec.json.encode(news) + b"\n\n"
 
 
-def missed(view: PageView, run: str, version: int) -> Sequence[Entry] | None:
+def missed(view: PageContent, run: str, version: int) -> Sequence[PageEntry] | None:
     """Give what changed on a page since a browser saw it; None where it has to load the page anew."""
     if view.run != run or not 0 <= version <= view.version:
         return None

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import ago, counted, money, span, tokens
-from treadle.web.markup import code, diff_lines, harmless, markdown
+from treadle.web.markup import bounded_text, code, diff_rows, markdown
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -34,14 +34,14 @@ def _environment() -> Environment:
         clock=_clock,
         code=code,
         counted=counted,
-        harmless=harmless,
+        harmless=bounded_text,
         markdown=markdown,
         money=_money,
         span=span,
         time=_time,
         tokens=tokens,
     )
-    made.globals.update(diff_lines=diff_lines)
+    made.globals.update(diff_rows=diff_rows)
     return made
 
 

@@ -51,7 +51,7 @@ class SharePreview(Struct, frozen=True, kw_only=True):
     whole: bool
 
 
-def share_session(prefix: str, form: str, *, turn: int = 1) -> SharedFile:
+def make_shared_file(prefix: str, form: str, *, turn: int = 1) -> SharedFile:
     """Make the file, with every secret hidden that is known. Raises `ConfigError`, `SessionError` or `StoreError`."""
     if form not in FORMS:
         raise ConfigError("export-form", f"There is no form {form[:20]!r}.", fix=f"Choose {', '.join(FORMS)}.")

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from treadle.app.compose import session_log
 from treadle.protocol.permissions import Mode
 from treadle.web.item_html import entry_html
-from treadle.web.page_view import PageView
+from treadle.web.page_view import PageContent
 from treadle.web.requests import book_of, whole_number
 from treadle.web.status import spent_words
 from treadle.web.templating import page as whole_page
@@ -56,7 +56,7 @@ async def _earlier(request: Request) -> Response:
     return HTMLResponse("".join(map(entry_html, entries)), headers={"x-more": "yes" if more else "no"})
 
 
-async def _view(request: Request) -> PageView:
+async def _view(request: Request) -> PageContent:
     session_id = request.path_params["session_id"]
     book = book_of(request)
     opened = book.opened.get(session_id)

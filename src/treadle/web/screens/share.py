@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, preview_share, share_session
+from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
 from treadle.app.presentation.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.web.requests import answer
@@ -46,7 +46,7 @@ def _file(request: Request) -> SharedFile:
     form = request.query_params.get("form", "html")
     # JSON is the log itself, all of it.
     turn = 1 if form == "json" else _turn_of(request)
-    return share_session(request.path_params["session_id"], form, turn=turn)
+    return make_shared_file(request.path_params["session_id"], form, turn=turn)
 
 
 async def _download(request: Request) -> Response:
