@@ -10,7 +10,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import offered_models
 from treadle.app.session.mentionable import mentionable_paths
-from treadle.tui.matching import Index, PathSearch
+from treadle.app.session.path_search import Index, PathSearch
 
 _FILES = 100_000
 _FOLDERS = 1_000

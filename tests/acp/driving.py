@@ -19,6 +19,7 @@ from treadle.providers.scripted.server import ScriptedServer
 RESULTS: dict[str, Any] = {
     "initialize": schema.InitializeResponse,
     "authenticate": schema.AuthenticateResponse,
+    "logout": schema.LogoutResponse,
     "session/new": schema.NewSessionResponse,
     "session/load": schema.LoadSessionResponse,
     "session/resume": schema.ResumeSessionResponse,

@@ -16,7 +16,6 @@ from treadle.protocol.permissions import (
     Allowance,
     AllowScope,
     Decision,
-    Mode,
     OptionKind,
     Question,
     QuestionKind,
@@ -79,7 +78,9 @@ def answered(said: dict[str, Any], asked: Question | None = None) -> HostAnswer:
 
 
 ONCE = Answer(question_id="q1", option=OptionKind.ALLOW_ONCE)
-RULE = {"type": "addRules", "rules": [], "behavior": "allow", "destination": "session"}
+NPM = {"toolName": "Bash", "ruleContent": "npm test:*"}
+RULE = {"type": "addRules", "rules": [NPM], "behavior": "allow", "destination": "session"}
+NO_RULE = "no rule is added: that takes all those of permission_suggestions, and a call that is not changed"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,8 @@ RULE = {"type": "addRules", "rules": [], "behavior": "allow", "destination": "se
         (
             {"behavior": "allow", "updatedInput": {"command": "npm test -- -q"}, "updatedPermissions": [RULE]},
             HostAnswer(
-                answer=Answer(question_id="q1", option=OptionKind.ALLOW_ONCE, arguments={"command": "npm test -- -q"})
+                answer=Answer(question_id="q1", option=OptionKind.ALLOW_ONCE, arguments={"command": "npm test -- -q"}),
+                notes=(NO_RULE,),
             ),
         ),
         (
@@ -103,11 +105,26 @@ RULE = {"type": "addRules", "rules": [], "behavior": "allow", "destination": "se
         ),
         (
             {"behavior": "allow", "updatedPermissions": [{"type": "setMode", "mode": "acceptEdits"}, {"type": "odd"}]},
-            HostAnswer(answer=ONCE, mode=Mode.EDITS, notes=("the permission update odd is not done",)),
+            HostAnswer(answer=ONCE, mode="acceptEdits", notes=("the permission update odd is not done",)),
+        ),
+        (
+            {"behavior": "allow", "updatedPermissions": [{"type": "setMode", "mode": "dontAsk"}]},
+            HostAnswer(answer=ONCE, mode="dontAsk"),
+        ),
+        (
+            {"behavior": "allow", "updatedPermissions": [{"type": "setMode", "mode": ["odd"]}]},
+            HostAnswer(answer=ONCE, notes=("there is no permission mode ['odd']",)),
         ),
         (
             {"behavior": "allow", "updatedPermissions": [{**RULE, "behavior": "deny"}]},
-            HostAnswer(answer=ONCE),
+            HostAnswer(answer=ONCE, notes=("the permission update addRules deny is not done",)),
+        ),
+        *(
+            (
+                {"behavior": "allow", "updatedPermissions": [{**RULE, "rules": rules}]},
+                HostAnswer(answer=ONCE, notes=(NO_RULE,)),
+            )
+            for rules in ([], None, [{**NPM, "ruleContent": "npm test -- -q"}], [{**NPM, "toolName": "Read"}], [3])
         ),
         ({"behavior": "allow", "updatedPermissions": 3}, HostAnswer(answer=ONCE)),
         ({}, HostAnswer(answer=Answer(question_id="q1", option=OptionKind.REJECT_ONCE))),

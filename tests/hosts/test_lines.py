@@ -1,88 +1,20 @@
 """The lines themselves: hosts that break off, say nonsense, never answer, or only want to read."""
 
 import asyncio
+import fcntl
 import json
+import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+import termios
 from typing import Any
 
 import pytest
 
+from tests.hosts.driving import ASKS, BOTH, PATIENCE, driving
 from tests.hosts.place import Host, on, says, write
 from treadle.headless.channel import LONGEST_FRAME, frame_line
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Wait
-
-BOTH = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
-ASKS = ("--permission-prompt-tool", "stdio")
-PATIENCE = 30.0
-
-
-class Driver:
-    """A host that writes and reads lines."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.frames: list[dict[str, Any]] = []
-
-    def say(self, *frames: Any) -> None:
-        assert self.process.stdin is not None
-        for frame in frames:
-            line = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
-            self.process.stdin.write(line + b"\n")
-
-    def ask(self, text: str, **more: Any) -> None:
-        self.say({"type": "user", "message": {"role": "user", "content": text}, **more})
-
-    def control(self, subtype: str, **more: Any) -> None:
-        self.say({"type": "control_request", "request_id": subtype, "request": {"subtype": subtype, **more}})
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-
-    async def until(self, kind: str, **fields: Any) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        async with asyncio.timeout(PATIENCE):
-            async for line in self.process.stdout:
-                frame: dict[str, Any] = json.loads(line)
-                self.frames.append(frame)
-                if frame["type"] == kind and all(frame.get(name) == value for name, value in fields.items()):
-                    return frame
-        raise AssertionError(f"no {kind} came, only {[one['type'] for one in self.frames]}")
-
-    async def end(self) -> tuple[int, str]:
-        """Wait for the end; gives the exit code and standard error."""
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        async with asyncio.timeout(PATIENCE):
-            async for line in self.process.stdout:
-                self.frames.append(json.loads(line))
-            said = await self.process.stderr.read()
-            return await self.process.wait(), said.decode()
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [frame for frame in self.frames if frame["type"] == kind]
-
-
-@asynccontextmanager
-async def driving(host: Host, environment: dict[str, str], *flags: str) -> AsyncIterator[Driver]:
-    process = await asyncio.create_subprocess_exec(
-        str(host.cli),
-        *flags,
-        cwd=host.folder,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(host.home), **environment},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=2**22,
-    )
-    try:
-        yield Driver(process)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
 
 
 async def test_a_host_that_closes_at_once_gets_the_whole_turn(host: Host) -> None:
@@ -126,7 +58,7 @@ async def test_a_question_that_is_never_answered_can_be_interrupted(host: Host) 
 
 async def test_what_is_no_frame_is_skipped_and_named(host: Host) -> None:
     async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
-        driver.say(b"", b"nonsense", b"[1]", b'{"type": "user"}', {"type": "odd"}, {"type": "control_response"})
+        driver.say(b"", b"nonsense", b"[1]", {"type": "odd"}, {"type": "control_response"})
         driver.say({"type": "control_response", "response": {"subtype": "success", "request_id": "unknown"}})
         driver.say({"type": "user", "message": {"content": [{"type": "tool_result"}, 3]}})
         driver.control("list_models")
@@ -139,7 +71,12 @@ async def test_what_is_no_frame_is_skipped_and_named(host: Host) -> None:
     assert errors == ["Treadle has no control request 'list_models'.", "Treadle has no control request None."]
     for part in ("it is not JSON (", "it is not a JSON object", "'odd'", "the type tool_result is left out"):
         assert part in said
-    assert driver.of("result")[0]["result"] == "one"
+    empty, answered = driver.of("result")
+    assert (empty["is_error"], empty["errors"]) == (
+        True,
+        ["There is nothing to do: the message has no text, image or document."],
+    )
+    assert answered["result"] == "one"
 
 
 async def test_the_state_goes_from_running_to_idle_and_only_hosts_that_follow_it_see_it(host: Host) -> None:
@@ -193,15 +130,28 @@ async def test_no_line_is_longer_than_hosts_take(host: Host) -> None:
 def test_a_frame_is_cut_until_it_fits(text: str) -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": text}}
     line = frame_line({"type": "user", "message": {"content": [{"type": "text", "text": text}, image]}})
-    assert len(line) <= LONGEST_FRAME
+    assert len(line.encode()) <= LONGEST_FRAME
     assert json.loads(line)["type"] == "user"
+
+
+def test_a_line_is_one_for_hosts_that_end_lines_at_other_signs_too() -> None:
+    text = "one\u2028two\u2029three\x85\udc80"
+    line = frame_line({"type": "user", "text": text})
+    assert (len(line.splitlines()), json.loads(line)["text"]) == (1, text)
+
+
+def test_a_frame_that_is_nested_too_deep_is_named_as_left_out() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert json.loads(frame_line({"type": "user", "message": deep}))["type"] == "user"
 
 
 def test_a_frame_of_countless_short_texts_is_named_as_left_out() -> None:
     line = frame_line({"type": "user", "uuid": "1", "session_id": "2", "message": ["x" * 100] * 20_000})
     frame = json.loads(line)
     assert (frame["type"], frame["uuid"], frame["session_id"]) == ("user", "1", "2")
-    assert "more than a line may have" in frame["left_out"]
+    assert "more characters than a line may have" in frame["left_out"]
 
 
 async def test_one_task_is_written_as_frames_with_p_and_verbose(host: Host) -> None:
@@ -315,3 +265,155 @@ async def test_a_host_that_is_gone_ends_the_program(host: Host) -> None:
         driver.process.stdout._transport.close()  # type: ignore[union-attr]
         async with asyncio.timeout(PATIENCE):
             assert await driver.process.wait() == 1
+
+
+HOOK = {"UserPromptSubmit": [{"matcher": None, "hookCallbackIds": ["look"]}]}
+
+
+def reply(frame: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    """Answer what the program asks."""
+    said = {"subtype": "success", "request_id": frame["request_id"], "response": response}
+    return {"type": "control_response", "response": said}
+
+
+async def test_a_message_that_a_hook_keeps_back_leaves_the_turn_that_runs_alone(host: Host) -> None:
+    async with host.model(says(write())) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.control("initialize", hooks=HOOK)
+        driver.ask("go", uuid="first")
+        driver.say(reply(await driver.until("control_request"), {}))
+        asked = await driver.until("control_request")
+        driver.ask("secret", uuid="second")
+        looks = await driver.until("control_request")
+        driver.say(reply(looks, {"decision": "block", "reason": "Not today."}))
+        driver.say(reply(asked, {"behavior": "allow"}))
+        driver.ask("more", uuid="third")
+        driver.say(reply(await driver.until("control_request"), {}))
+        await driver.until("result", user_message_uuids=["third"])
+        driver.close()
+        code, _ = await driver.end()
+    results = [(one["user_message_uuids"], one["result"]) for one in driver.of("result")]
+    assert (code, results[0], results[2]) == (0, (["first"], "All done."), (["third"], "All done."))
+    assert results[1][0] == ["second"]
+    assert "Not today" in results[1][1]
+    assert (host.folder / "out.txt").exists()
+
+
+async def test_a_message_that_comes_twice_is_worked_on_once(host: Host) -> None:
+    turns = (says(SayText(text="one"), Wait(seconds=0.5)), says(SayText(text="two")))
+    async with host.model(*turns) as environment, driving(host, environment, *BOTH) as driver:
+        driver.ask("go", uuid="same")
+        driver.ask("go", uuid="same")
+        driver.ask("on", uuid="other")
+        driver.close()
+        code, said = await driver.end()
+    results = [(one["user_message_uuids"], one["result"]) for one in driver.of("result")]
+    assert (code, results) == (0, [(["same"], "one"), (["other"], "two")])
+    assert "one with its uuid, same, is being worked on" in said
+
+
+async def test_an_interrupt_stops_a_message_that_a_hook_holds_up(host: Host) -> None:
+    turns = (on("go", SayText(text="z"), Wait(seconds=60)),)
+    async with host.model(*turns) as environment, driving(host, environment, *BOTH) as driver:
+        driver.control("initialize", hooks=HOOK)
+        driver.ask("go")
+        looks = await driver.until("control_request")
+        driver.control("interrupt")
+        await driver.until("control_response")
+        driver.say(reply(looks, {}))
+        result = await driver.until("result")
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, result["terminal_reason"]) == (130, "aborted_streaming")
+
+
+async def test_an_interrupt_is_answered_while_the_folder_is_asked_about(host: Host) -> None:
+    (host.folder / "AGENTS.md").write_text("Be brief.")
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.ask("go")
+        asked = await driver.until("control_request")
+        assert asked["request"]["tool_name"] == "TrustFolder"
+        driver.control("interrupt")
+        answered = await driver.until("control_response")
+        driver.say(reply(asked, {"behavior": "deny"}))
+        await driver.until("result", subtype="error_during_execution")
+        driver.close()
+        await driver.end()
+    assert answered["response"]["response"] == {"still_queued": []}
+
+
+async def test_a_message_that_waited_when_the_program_was_killed_is_not_sent_by_the_next_host(host: Host) -> None:
+    turns = (on("third", SayText(text="three")), on("first", SayText(text="z"), Wait(seconds=60)))
+    async with host.model(*turns) as environment:
+        async with driving(host, environment, *BOTH, "--include-partial-messages") as driver:
+            driver.ask("first")
+            session = (await driver.until("stream_event"))["session_id"]
+            driver.ask("second")
+            await asyncio.sleep(0.5)  # it is in the log by now
+            driver.process.kill()
+            await driver.process.wait()
+        async with driving(host, environment, *BOTH, "--resume", session) as driver:
+            driver.ask("third", uuid="third")
+            driver.close()
+            code, said = await driver.end()
+    results = [(one["user_message_uuids"], one["result"]) for one in driver.of("result")]
+    assert (code, results) == (0, [(["third"], "three")])
+    assert "A message that was waiting when the session ended is not sent." in said
+
+
+async def test_a_host_that_reads_nothing_does_not_keep_the_program_from_its_end(host: Host) -> None:
+    turn = says(SayText(text="much to read " * 200_000), Wait(seconds=60))
+    async with host.model(turn) as environment:
+        read, written = os.pipe()
+        process = await asyncio.create_subprocess_exec(
+            str(host.cli),
+            *(*BOTH, "--include-partial-messages"),
+            cwd=host.folder,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(host.home), **environment},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=written,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        os.close(written)
+        assert process.stdin is not None
+        process.stdin.write(b'{"type": "user", "message": {"role": "user", "content": "go"}}\n')
+        async with asyncio.timeout(PATIENCE):
+            while unread(read) < 60_000:
+                await asyncio.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 143
+        os.close(read)
+
+
+def unread(pipe: int) -> int:
+    """Count the bytes that wait in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+async def test_a_host_that_denied_everything_can_be_asked_again_later(host: Host) -> None:
+    flags = (*BOTH, *ASKS, "--permission-mode", "dontAsk")
+    turns = (says(write()), says(SayText(text="no")), says(write()))
+    async with host.model(*turns) as environment, driving(host, environment, *flags) as driver:
+        driver.control("initialize", hooks=None)
+        driver.ask("go")
+        denied = await driver.until("result")
+        driver.control("set_permission_mode", mode="default")
+        driver.ask("go")
+        driver.say(reply(await driver.until("control_request"), {"behavior": "allow"}))
+        await driver.until("result")
+        driver.control("set_permission_mode", mode="dontAsk")
+        driver.ask("go")
+        await driver.until("result")
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, denied["subtype"], len(denied["permission_denials"])) == (0, "success", 1)
+    modes = [one["permissionMode"] for one in driver.of("system") if one["subtype"] == "init"]
+    assert modes == ["dontAsk", "default", "dontAsk"]
+    assert (host.folder / "out.txt").exists()
+
+
+async def test_a_script_that_says_nothing_of_permissions_does_not_end_well_after_a_denial(host: Host) -> None:
+    async with host.model(says(write())) as environment, driving(host, environment, *BOTH) as driver:
+        driver.ask("go")
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, driver.of("result")[0]["is_error"]) == (55, True)

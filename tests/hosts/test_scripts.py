@@ -66,3 +66,20 @@ async def test_a_flag_for_scripts_needs_a_task(host: Host, flag: str) -> None:
 async def test_the_version_begins_with_its_number(host: Host, words: tuple[str, ...]) -> None:
     ended = await Program(host.home).run(*words)
     assert (ended.code, ended.out) == (0, f"{__version__} (Treadle)\n")
+
+
+async def test_a_form_that_refers_to_itself_is_whole_for_the_model_too(host: Host) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "additionalProperties": False}
+    schema = json.dumps({"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}], "$defs": {"node": node}})
+    turns = (
+        says(MakeCall(name="StructuredOutput", arguments={"value": {"next": {"odd": 1}}})),
+        says(MakeCall(name="StructuredOutput", arguments={"value": {"next": {"next": {}}}})),
+    )
+    async with host.model(*turns) as environment:
+        flags = ("-p", "nest", "--directory", str(host.folder), "--json-schema", schema)
+        ended = await Program(host.home, environment).run(*flags, "--output-format", "json")
+    assert json.loads(ended.out)["structured_output"] == {"next": {"next": {}}}
+    (sent,) = [one for one in host.servers[0].requests[0].body["tools"] if one["name"] == "StructuredOutput"]
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(sent["input_schema"])
+    assert validator.is_valid({"value": {"next": {"next": {}}}})
+    assert not validator.is_valid({"value": {"next": {"odd": 1}}})

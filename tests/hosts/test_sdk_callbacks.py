@@ -1,6 +1,7 @@
 """What a host has in its own program: hooks, and MCP servers with tools, as the SDK's documents show them."""
 
 import asyncio
+import json
 import sys
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.hosts.place import Host, run, says, write
 from tests.hosts.test_sdk import asked, end, failed, options, results, uses
-from treadle.providers.scripted.script import MakeCall
+from treadle.providers.scripted.script import MakeCall, SayText
 
 sdk = pytest.importorskip("claude_agent_sdk", reason="the SDK for Claude Code is not installed")
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -196,3 +197,63 @@ async def test_a_file_of_servers_that_cannot_be_read_is_an_error(host: Host) -> 
     async with host.model() as environment:
         _, error = await failed(options(host, environment, mcp_servers=str(host.home / "none.json")))
     assert "--mcp-config" in str(error)
+
+
+async def test_a_server_is_turned_off_and_on_again(host: Host) -> None:
+    turns = (says(ADD), says(SayText(text="off")), says(ADD), says(SayText(text="on")))
+    async with host.model(*turns) as environment:
+        said = options(host, environment, mcp_servers={"calc": calculator()}, allowed_tools=["mcp__calc"])
+        async with ClaudeSDKClient(said) as client:
+            await client.get_mcp_status()
+            await client.toggle_mcp_server("calc", enabled=False)
+            off = await client.get_mcp_status()
+            without = await asked(client, "go")
+            await client.toggle_mcp_server("calc", enabled=True)
+            on = await client.get_mcp_status()
+            messages = await asked(client, "go")
+            await client.reconnect_mcp_server("calc")
+            with pytest.raises(Exception, match="no MCP server 'none'"):
+                await client.toggle_mcp_server("none", enabled=True)
+    assert [[one["status"] for one in status["mcpServers"]] for status in (off, on)] == [["disabled"], ["connected"]]
+    assert off["mcpServers"][0]["tools"] == []
+    assert [block.is_error for block in (*results(without), *results(messages))] == [True, False]
+    offered = ["mcp__calc__add" in str(request.body["tools"]) for request in host.servers[0].requests]
+    assert offered == [False, False, True, True]
+
+
+async def test_only_the_servers_of_the_host_are_used_where_it_says_so(host: Host) -> None:
+    others = {"mcpServers": {"other": {"command": "does-not-exist"}}}
+    (host.home / "mcp.json").write_text(json.dumps(others))
+    (host.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"folder": {"command": "does-not-exist"}}}))
+    names: list[list[str]] = []
+    for strict in (False, True):
+        async with host.model() as environment:
+            environment["TREADLE_TRUST"] = "1"
+            said = options(host, environment, mcp_servers={"calc": calculator()}, strict_mcp_config=strict)
+            async with ClaudeSDKClient(said) as client:
+                status = await client.get_mcp_status()
+                names.append(sorted(one["name"] for one in status["mcpServers"]))
+    assert names == [["calc", "folder", "other"], ["calc"]]
+
+
+async def test_hooks_of_the_settings_that_the_host_gives_run_in_an_untrusted_folder(host: Host) -> None:
+    (host.folder / "AGENTS.md").write_text("Always say ahoy.")
+    line = "grep -q forbidden && { echo 'Not this one.' >&2; exit 2; }; exit 0"
+    hooks = {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": line}]}], "Odd": []}
+    turns = (says(write("no.txt", "forbidden")), says(write("yes.txt")))
+    async with host.model(*turns) as environment:
+        said = options(host, environment, settings=json.dumps({"hooks": hooks}), permission_mode="acceptEdits")
+        async with ClaudeSDKClient(said) as client:
+            messages = await asked(client, "go")
+    assert [block.is_error for block in results(messages)] == [True, False]
+    assert "Not this one." in str(results(messages)[0].content)
+    assert not (host.folder / "no.txt").exists()
+    assert (host.folder / "yes.txt").exists()
+    assert "Always say ahoy." not in str(host.servers[0].requests[0].body)
+
+
+@pytest.mark.parametrize("hooks", [3, {"PreToolUse": 3}, {"PreToolUse": [{"hooks": [{"type": "command"}]}]}])
+async def test_hooks_that_cannot_be_read_keep_the_session_from_opening(host: Host, hooks: Any) -> None:
+    async with host.model() as environment:
+        _, error = await failed(options(host, environment, settings=json.dumps({"hooks": hooks})))
+    assert "hooks in --settings cannot be used" in str(error)

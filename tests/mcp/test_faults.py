@@ -134,6 +134,22 @@ async def test_a_server_is_connected_to_anew_when_the_person_wants_that(tmp_path
         assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
 
 
+async def test_a_server_that_was_turned_off_keeps_what_was_approved_of_it(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake(), fake(name="unused", enabled=False)) as hub:
+        approved = {name: one.pinned for name, one in hub.tools().items()}
+        assert set(approved.values()) == {PinState.APPROVED}
+        off = await hub.turn("fake", on=False)
+        assert (off.state, off.tools, dict(hub.tools())) == (ServerState.DISABLED, {}, {})
+        with pytest.raises(ToolError, match="The MCP server fake cannot be used: it is disabled"):
+            hub.reconnect("fake")
+        with pytest.raises(ToolError, match="The MCP server fake cannot be used: it is disabled"):
+            await asyncio.to_thread(hub.approve, "fake")
+        assert (await hub.turn("fake", on=True)).state is ServerState.CONNECTED
+        assert {name: one.pinned for name, one in hub.tools().items()} == approved
+        assert (await hub.turn("unused", on=True)).state is ServerState.CONNECTED
+        assert text_of(await call(hub, "mcp__unused__echo", n=1)) == "echo {'n': 1}"
+
+
 async def test_a_server_that_is_not_there_is_named_with_the_reason(tmp_path: Path) -> None:
     plan = plan_of(fake(name="unset"), tmp_path, problem="the variable A is not set")
     async with hub_of(tmp_path, plan, fake(name="off", enabled=False), fake()) as hub:

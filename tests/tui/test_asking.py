@@ -16,12 +16,11 @@ from tests.tui.asked import (
     SECRET,
     WRITE_OUTSIDE,
 )
+from treadle.app.presentation.answer_rows import Act, EditFirst
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import (
-    Act,
     Asking,
-    EditFirst,
     GivenAnswer,
     ShowWhole,
     Stage,

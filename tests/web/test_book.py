@@ -8,27 +8,16 @@ import pytest
 
 from tests.e2e.faults.driving import attended, run, script
 from tests.e2e.running import PATIENCE
-from tests.fakes.engine import USAGE
 from treadle.app.session.remote import RemoteSession
 from treadle.protocol.attach import FeedCursor
 from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event, Prompt
-from treadle.protocol.messages import Message, Role, Text, ToolUse
-from treadle.protocol.notifications import (
-    CallChanged,
-    CallStatus,
-    MessageDone,
-    Notification,
-    TextDelta,
-    TurnStarted,
-)
+from treadle.protocol.messages import Text
 from treadle.protocol.permissions import OptionKind
-from treadle.protocol.tools import Flow, ToolCall, ToolKind
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.items import Problem, TurnEnd
-from treadle.web.reading_order import reading_order
 
 
 async def until(found: Callable[[], bool]) -> None:
@@ -104,33 +93,3 @@ async def test_what_ended_a_session_stands_at_the_end_of_its_page(
         assert book.past(id_).entries[-1].item == Problem(
             "The session log cannot be written.", "disk full", "Free some space."
         )
-
-
-def call(id_: str, status: CallStatus) -> CallChanged:
-    return CallChanged(call=ToolCall(id=id_, name="t", arguments={}), kind=ToolKind.READ, flow=Flow.RUN, status=status)
-
-
-def message(text: str, *ids: str) -> MessageDone:
-    content: tuple[Text | ToolUse, ...] = (Text(text=text), *(ToolUse(id=id_, name="t", arguments={}) for id_ in ids))
-    return MessageDone(step=1, message=Message(role=Role.ASSISTANT, content=content), usage=USAGE)
-
-
-def test_what_a_reply_says_stands_before_its_calls() -> None:
-    one, two = message("one", "a", "b"), message("two", "c")
-    begun, done = CallStatus.PROPOSED, CallStatus.FINISHED
-    log: list[Notification] = [TurnStarted(turn=1), call("a", begun), call("b", begun), one, call("a", done)]
-    log += [call("b", done), call("c", begun), two, call("c", done), call("d", begun)]
-    words = TextDelta(text="three")
-    assert list(reading_order(log, [words])) == [
-        TurnStarted(turn=1),
-        one,
-        call("a", begun),
-        call("b", begun),
-        call("a", done),
-        call("b", done),
-        two,
-        call("c", begun),
-        call("c", done),
-        words,
-        call("d", begun),
-    ]

@@ -1,10 +1,13 @@
-"""A session on the page: a task from its first word to its end, with a question, in a real browser."""
+"""A session on the page, in a real browser: a task with its questions, and what a person does meanwhile."""
 
+import asyncio
 from pathlib import Path
 
+from playwright.async_api import Page
+
 from tests.e2e.faults.driving import make, run
-from tests.web.driving import needs_chromium, page_with_model, start_session
-from treadle.providers.scripted.script import SayText, Turn
+from tests.web.driving import PATIENCE, needs_chromium, page_with_model, start_session
+from treadle.providers.scripted.script import Pace, SayText, Turn, Wait
 
 pytestmark = needs_chromium
 
@@ -15,29 +18,136 @@ TURNS = (
             make("write_to_file", path="a.txt", content="one\n"),
         )
     ),
-    Turn(items=(SayText(text="It is **written**."), run("echo done > b.txt"))),
+    Turn(items=(SayText(text="It is **written**."), run("git push origin main"))),
     Turn(items=(make("attempt_completion", result="All done, see `a.txt`."),)),
+    Turn(items=(make("attempt_completion", result="Heard."),)),
 )
+MANY = 170
+LONG = Turn(
+    items=(
+        SayText(text="".join(f"Paragraph {number} of many.\n\n" for number in range(MANY))),
+        Wait(seconds=PATIENCE),
+        SayText(text="Never said."),
+    ),
+    pace=Pace(chunk=12, delay=0.01),
+)
+
+AT_END = "innerHeight + scrollY >= document.documentElement.scrollHeight - 60"
 
 
 async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path) -> None:
     async with page_with_model(tmp_path, TURNS) as (served, seen):
         page = await seen.page(served)
-        await start_session(page, "Write a file.")
+        session = await start_session(page, "Write a file.")
         await page.wait_for_selector(".question")
         assert "a.txt" in await page.inner_text(".question h2")
+        await no_typing_answers(page)
+        inbox = await seen.page(served, "/inbox", viewport={"width": 360, "height": 740})
+        await inbox.wait_for_selector(".question")
+        assert await inbox.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await page.wait_for_timeout(700)
-        await page.click(".question button[data-option=allow_once]")
-        await page.wait_for_selector(".question:has-text('echo done')")
+        await page.focus(".question")
+        await page.keyboard.press("Control+Enter")
+        await page.wait_for_selector(".question:has-text('git push')")
         assert (served.folder / "a.txt").read_text() == "one\n"
-        await page.wait_for_timeout(700)
-        await page.click(".question button[data-option=allow_once]")
+        await inbox.wait_for_selector(".question:has-text('git push')")
+        assert "Answered on the web page, in browser 1: yes." in await inbox.inner_text("#messages")
+        await inbox.evaluate("document.querySelector('.question').dataset.came = performance.now() + 60_000")
+        await inbox.keyboard.press("j")
+        await inbox.keyboard.press("Control+Enter")
+        await inbox.wait_for_selector("#messages:has-text('That came just now.')")
+        await inbox.evaluate("document.querySelector('.question').dataset.came = 0")
+        await inbox.fill("input[name=comment]", "not today")
+        await inbox.press("input[name=comment]", "Enter")
+        await inbox.wait_for_selector(".nothing")
         await page.wait_for_selector(".item.end")
         text = await page.inner_text("#items")
-        assert "Write a file." in text
-        assert "All done, see a.txt." in text
-        assert "print('<b>')" in text
+        for said in (
+            "Write a file.",
+            "All done, see a.txt.",
+            "print('<b>')",
+            "Answered on the web page, in browser 2: no.",
+        ):
+            assert said in text
         assert await page.locator("#items strong").inner_text() == "written"
         await page.reload()
         await page.wait_for_selector(".item.end")
         assert (await page.inner_text("#items")).split() == text.split()
+        await a_lost_message_arrives_once(page, session)
+        seen.complaints = [said for said in seen.complaints if "net::ERR_FAILED" not in said]  # as it was made to be
+
+
+async def no_typing_answers(page: Page) -> None:
+    """Type as people do while a question is open: into the card, and into the field."""
+    await page.focus(".question")
+    await page.keyboard.type("yes also 1\n", delay=5)
+    await page.click("#text")
+    await page.keyboard.type("y", delay=5)
+    assert await page.locator(".question button:not([disabled])").count() > 2
+    await page.fill("#text", "")
+
+
+async def a_lost_message_arrives_once(page: Page, session: str) -> None:
+    """Send a message whose answer never comes: the draft is kept, and sent again it is not there twice."""
+
+    async def lost(route: object) -> None:
+        await route.fetch()  # type: ignore[attr-defined]
+        await route.abort()  # type: ignore[attr-defined]
+
+    await page.route(f"**/s/{session}/say", lost)
+    await page.fill("#text", "Once more.")
+    await page.press("#text", "Enter")
+    await page.wait_for_selector("#messages:has-text('cannot be reached')")
+    assert await page.input_value("#text") == "Once more."
+    await page.unroute(f"**/s/{session}/say")
+    await page.wait_for_selector(".item:has-text('Heard.')")
+    await page.reload()
+    assert await page.input_value("#text") == "Once more."
+    reached = asyncio.Event()
+
+    async def kept(_: object) -> None:
+        reached.set()
+
+    await page.route(f"**/s/{session}/say", kept)
+    await page.press("#text", "Enter")
+    async with asyncio.timeout(PATIENCE):
+        await reached.wait()
+    await page.unroute(f"**/s/{session}/say")
+    async with page.expect_request(f"**/s/{session}/say"):
+        await page.reload()  # what was on its way is sent again by itself
+    await page.wait_for_function("document.getElementById('text').value === ''")
+    assert await page.locator(".item.said:has-text('Once more.')").count() == 1
+
+
+async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [LONG]) as (served, seen):
+        page = await seen.page(served, viewport={"width": 900, "height": 600})
+        sessions = await seen.page(served)
+        session = await start_session(page, "Tell me much.")
+        await page.wait_for_selector(".item:has-text('Paragraph 30 of')", timeout=PATIENCE * 1000)
+        assert await page.evaluate(AT_END)
+        await sessions.wait_for_selector(f"#s-{session} .state.working")
+        await page.mouse.move(400, 300)
+        await page.mouse.wheel(0, -500)
+        await page.wait_for_selector("#newest:not([hidden])")
+        await page.wait_for_timeout(200)
+        first = page.locator(".item:has-text('Paragraph 20 of')")
+        place = await first.bounding_box()
+        await page.wait_for_selector(".item:has-text('Paragraph 60 of')", state="attached")
+        assert await first.bounding_box() == place
+        await page.click("#newest")
+        await page.wait_for_function(AT_END)
+        await page.wait_for_selector(f".item:has-text('Paragraph {MANY - 20} of')")
+        await page.keyboard.press("Escape")
+        await page.wait_for_selector("#hint:has-text('Esc again stops.')")
+        assert await page.locator("#stop").is_visible()
+        await page.keyboard.press("Escape")
+        await page.wait_for_selector(".item.end:has-text('Stopped')")
+        await sessions.wait_for_selector(f"#s-{session} .state:has-text('stopped: interrupted')")
+        await page.reload()
+        await page.wait_for_selector(".item.end")
+        assert await page.locator(".item:has-text('Paragraph 1 of')").count() == 0
+        await page.mouse.wheel(0, -100_000)
+        await page.wait_for_selector(".item:has-text('Paragraph 1 of')", state="attached")
+        assert not await page.evaluate("scrollY === 0")
+        assert await page.locator("#items .item").count() > MANY - 30

@@ -28,6 +28,7 @@ from treadle.acp.shapes import (
     ClientCapabilities,
     ListAnswer,
     ListRequest,
+    LogoutRequest,
     ModeRequest,
     OpenRequest,
     OptionRequest,
@@ -43,6 +44,7 @@ from treadle.app.config.settings import load_settings
 from treadle.app.history.forking import fork_session
 from treadle.app.history.session_keeping import delete_session, find_session
 from treadle.app.models.choosing import Models
+from treadle.app.models.login import remove_key, winning_origin
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.escape import printable
 from treadle.app.report import write_log
@@ -52,6 +54,7 @@ from treadle.protocol.events import Op, SetMode
 from treadle.protocol.permissions import Mode
 
 _PAGE = 50
+_LONGEST_CURSOR = 9
 _NOT_CONFIGURED = frozenset({"no-provider", "key-missing"})
 
 
@@ -64,6 +67,7 @@ class EditorAgent:
         self._tasks: set[asyncio.Task[None]] = set()
         self._methods: dict[str, tuple[type[Any], Callable[[Any], Awaitable[object]]]] = {
             "authenticate": (AuthenticateRequest, self._authenticate),
+            "logout": (LogoutRequest, self._logout),
             "session/new": (OpenRequest, self._new),
             "session/load": (OpenRequest, self._load),
             "session/resume": (OpenRequest, self._resume),
@@ -134,6 +138,20 @@ class EditorAgent:
         Models(load_settings(self._flags)).choose()  # says what is missing
         return {}
 
+    async def _logout(self, _: LogoutRequest) -> object:
+        """Forget the stored key of the provider that a session would begin with; open sessions go on with it."""
+        settings = load_settings(self._flags)
+        try:
+            provider = Models(settings).choose().spec.ref.partition("/")[0]
+        except ConfigError:
+            return {}  # there is nobody to sign out
+        await asyncio.to_thread(remove_key, settings, provider)
+        if origin := winning_origin(settings, provider):
+            raise RpcError(
+                INVALID_PARAMS, f"The key of {provider} comes from {origin}, not from Treadle. Remove it there."
+            )
+        return {}
+
     async def _new(self, wanted: OpenRequest) -> AnsweredRequest:
         folder = check_workspace(absolute_folder(wanted.cwd))
         session = await self._sessions.enter(wanted, folder, new_id=new_session_id(clock()))
@@ -157,9 +175,10 @@ class EditorAgent:
         return AnsweredRequest(session.offers.answer(new), session.greet)
 
     async def _list(self, wanted: ListRequest) -> ListAnswer:
-        listed = await asyncio.to_thread(_listed, wanted.cwd)
+        folder = None if wanted.cwd is None else absolute_folder(wanted.cwd)
+        listed = await asyncio.to_thread(_listed, folder)
         cursor = wanted.cursor or "0"
-        if not (cursor.isdecimal() and cursor.isascii()):
+        if not (cursor.isdecimal() and cursor.isascii() and len(cursor) <= _LONGEST_CURSOR):
             raise RpcError(INVALID_PARAMS, "The cursor is none that was given.")
         end = int(cursor) + _PAGE
         return ListAnswer(sessions=listed[int(cursor) : end], next_cursor=str(end) if len(listed) > end else None)
@@ -219,8 +238,8 @@ def _known(session_id: str) -> str:
     return found
 
 
-def _listed(folder: str | None) -> tuple[SessionInfo, ...]:
-    rows = list_sessions(None if folder is None else Path(folder).resolve())
+def _listed(folder: Path | None) -> tuple[SessionInfo, ...]:
+    rows = list_sessions(None if folder is None else folder.resolve())
     return tuple(
         SessionInfo(
             session_id=row.id,

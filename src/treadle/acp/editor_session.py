@@ -233,15 +233,16 @@ class EditorSession:
 
     async def _follow(self, feed: Any) -> None:
         """Show what happens; when the session ends by itself, whoever waits is shown why."""
-        async for notification in feed:
-            self._take(notification)
         try:
+            async for notification in feed:
+                self._take(notification)
             await self.live.failure()
         except TreadleError as error:
             for ended in self._waiting.values():
                 if not ended.done():
                     ended.set_exception(error)
-        self._end_all(_CANCELLED)
+        finally:
+            self._end_all(_CANCELLED)
 
     def _take(self, notification: Notification) -> None:
         """Show a notification, and act on it."""

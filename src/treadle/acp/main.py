@@ -12,6 +12,7 @@ from msgspec import Raw
 from treadle import __version__
 from treadle.acp.rpc import INTERNAL_ERROR, RpcConnection, RpcError, read_params
 from treadle.acp.shapes import AuthMethod, ClientCapabilities, Implementation, InitializeAnswer, InitializeRequest
+from treadle.app.lines import own_stdout
 
 if TYPE_CHECKING:
     from treadle.acp.agent import EditorAgent
@@ -33,6 +34,7 @@ _CAPABILITIES: dict[str, Any] = {
         "resume": {},
         "close": {},
     },
+    "auth": {"logout": {}},
     "_meta": {"steering": {"supported": True}},
 }
 
@@ -42,10 +44,7 @@ def serve_editor(flags: Mapping[str, Any], *, trusted: bool) -> int:
 
     `flags` are the settings that the command line gives every session; it may say that all folders are `trusted`.
     """
-    source, target = os.dup(0), os.dup(1)
-    # Whatever else writes there, the client reads nothing but messages.
-    os.dup2(2, 1)
-    return asyncio.run(_serve(flags, trusted, (source, target)))
+    return asyncio.run(_serve(flags, trusted, (os.dup(0), own_stdout())))
 
 
 async def _serve(flags: Mapping[str, Any], trusted: bool, streams: tuple[int, int]) -> int:  # noqa: FBT001

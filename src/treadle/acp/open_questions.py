@@ -19,7 +19,7 @@ from treadle.acp.rpc import ClientGoneError
 from treadle.acp.shapes import ToolCallMoved
 from treadle.acp.updates import Updates, text_chunk
 from treadle.app.session.live import LiveSession
-from treadle.protocol.errors import RefusedError
+from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 
@@ -101,8 +101,15 @@ class EditorQuestions:
             if question.kind is not QuestionKind.PERMISSION:
                 self._client.update(ToolCallMoved(tool_call_id=put.call.tool_call_id, status="completed"))
             if chosen.option_id == ALL_EDITS and offered:
-                await self._post(SetMode(mode=Mode.EDITS))
+                await self._change_to_edits()
             await self._answer(question, answer)
+
+    async def _change_to_edits(self) -> None:
+        """Change the mode; where its model cannot be called it stays, and the yes holds all the same."""
+        try:
+            await self._post(SetMode(mode=Mode.EDITS))
+        except ConfigError as error:
+            self._live.tell(f"The mode stays: {error}")
 
     async def _answer(self, question: Question, answer: Answer | None) -> None:
         """Post an answer; without one the user's next message is it."""

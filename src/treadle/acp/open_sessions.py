@@ -81,16 +81,21 @@ class OpenSessions:
         return session
 
     async def leave(self, session_id: str) -> None:
-        """Close a session if it is open; it can be resumed."""
+        """Close a session if it is open; it can be resumed. Taking the request back does not stop that half-way."""
+        await asyncio.shield(asyncio.create_task(self._leave(session_id), name="acp close"))
+
+    async def _leave(self, session_id: str) -> None:
         async with self._opening:
             await self._left(session_id)
 
     async def _left(self, session_id: str) -> None:
         opened = self._open.pop(session_id, None)
         if opened is not None:
-            await opened.cancel()
             opened.session.live.keep()
-            await opened.session.close()
+            try:
+                await opened.cancel()
+            finally:
+                await opened.session.close()
 
     async def stop(self) -> None:
         """Stop what is going on in all sessions: nobody waits for it any more."""

@@ -64,12 +64,17 @@ def _joined(content: list[UserContent]) -> Iterator[UserContent]:
 
 
 def _image(block: PromptBlock) -> Image:
-    data = "".join((block.data or "").split())
+    return Image(media_type=block.mime_type or "image/png", data=_base64(block.data, "an image"))
+
+
+def _base64(data: str | None, what: str) -> str:
+    """Give data without the line ends in it; raises `RpcError` for what is none."""
+    joined = "".join((data or "").split())
     try:
-        base64.b64decode(data, validate=True)
+        base64.b64decode(joined, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise RpcError(INVALID_PARAMS, "The data of an image is not base64.") from error
-    return Image(media_type=block.mime_type or "image/png", data=data)
+        raise RpcError(INVALID_PARAMS, f"The data of {what} is not base64.") from error
+    return joined
 
 
 def _named(resource: ResourceContents) -> Iterator[UserContent]:
@@ -79,7 +84,8 @@ def _named(resource: ResourceContents) -> Iterator[UserContent]:
     elif resource.mime_type is not None and resource.mime_type.startswith("image/"):
         yield _image(PromptBlock(type="image", data=resource.blob, mime_type=resource.mime_type))
     elif resource.mime_type == _PDF and resource.blob:
-        yield Document(media_type=_PDF, data=resource.blob, title=PurePosixPath(_origin(resource.uri)).name)
+        data = _base64(resource.blob, "a document")
+        yield Document(media_type=_PDF, data=data, title=PurePosixPath(_origin(resource.uri)).name)
     else:
         raise RpcError(INVALID_PARAMS, f"{resource.uri} is neither a text nor an image nor a PDF file.")
 

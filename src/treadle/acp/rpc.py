@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -14,16 +13,13 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from treadle.app.lines import MOST_UNREAD_BYTES, read_lines, write_whole
+
 MOST_LINE_BYTES = 50 * 1024 * 1024
 """Bytes of one message; a longer one is dropped, and answered with an error."""
 
-MOST_UNREAD_BYTES = 256 * 1024 * 1024
-"""Bytes that wait for a client that does not read; one that lets more wait is treated as gone."""
-
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 AUTH_REQUIRED, RESOURCE_NOT_FOUND, REQUEST_CANCELLED = -32000, -32002, -32800
-
-_CHUNK = 256 * 1024
 
 RequestId: TypeAlias = int | str | float | None
 _T = TypeVar("_T")
@@ -161,20 +157,8 @@ class RpcConnection:
         self._outgoing.put(None)
 
     def _read(self, source: int) -> None:
-        pieces: list[bytes] = []
-        size = 0
-        with suppress(OSError):
-            while chunk := os.read(source, _CHUNK):
-                first, *rest = chunk.split(b"\n")
-                pieces.append(first)
-                size += len(first)
-                if size > MOST_LINE_BYTES:
-                    pieces.clear()
-                for following in rest:
-                    self._post(self._line, b"".join(pieces) if size <= MOST_LINE_BYTES else None)
-                    pieces, size = [following], len(following)
-        if pieces and any(pieces):
-            self._post(self._line, b"".join(pieces))
+        for line in read_lines(source, MOST_LINE_BYTES):
+            self._post(self._line, line)
         self._post(self._lose)
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
@@ -183,10 +167,8 @@ class RpcConnection:
 
     def _write(self, target: int) -> None:
         while (line := self._outgoing.get()) is not None:
-            rest = memoryview(line)
             try:
-                while rest:
-                    rest = rest[os.write(target, rest) :]
+                write_whole(target, line)
             except OSError:
                 self._post(self._lose)
                 return
@@ -260,6 +242,7 @@ class RpcConnection:
 
     def _answer(self, number: RequestId, task: "asyncio.Task[object]") -> None:
         """Send what came of a request; whatever that is, the client is answered."""
+        found = None
         if task.cancelled():
             self._refuse(number, RpcError(REQUEST_CANCELLED, "Request cancelled"))
         elif (error := task.exception()) is not None:
@@ -267,9 +250,9 @@ class RpcConnection:
         else:
             found = task.result()
             self._send(_Result(number, found.result if isinstance(found, AnsweredRequest) else found))
-            if isinstance(found, AnsweredRequest):
-                found.after()
         self._running.pop(number, None)
+        if isinstance(found, AnsweredRequest):
+            found.after()
 
     def _refuse(self, number: RequestId, error: RpcError) -> None:
         self._send(_Error(number, _Failure(error.code, error.message, error.data)))

@@ -80,6 +80,10 @@ class AuthenticateRequest(AcpValue, kw_only=True):
     method_id: str
 
 
+class LogoutRequest(AcpValue, kw_only=True):
+    """The client wants to be signed out."""
+
+
 class NameValue(AcpValue, kw_only=True):
     """A variable or a header."""
 

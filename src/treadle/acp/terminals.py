@@ -5,9 +5,9 @@ sandbox and with the client's environment.
 """
 
 import asyncio
-import shutil
 import sys
 import tempfile
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +27,8 @@ class ShownCommand:
     def __init__(self, client: EditorClient, folder: str) -> None:
         self._client = client
         self._folder = folder
-        self._pieces: list[bytes] = []
+        self._pieces: deque[bytes] = deque()
+        self._kept = 0
         self._writer: asyncio.StreamWriter | None = None
         self._finished = asyncio.Event()
         self._status = 0
@@ -40,19 +41,18 @@ class ShownCommand:
 
     async def run(self) -> None:
         """Show the command until it is finished; a client that gives no terminal is shown it in another way."""
-        place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="treadle-"))
-        server = await asyncio.start_unix_server(self._welcome, place / "s")
-        try:
-            with suppress(RpcError, ClientGoneError):
-                command = [sys.executable, "-I", "-S", relay.__file__, str(place / "s")]
+        with suppress(RpcError, ClientGoneError, OSError), tempfile.TemporaryDirectory(prefix="treadle-") as place:
+            address = str(Path(place) / "s")  # OSError where that is longer than a socket's may be
+            server = await asyncio.start_unix_server(self._welcome, address)
+            try:
+                command = [sys.executable, "-I", "-S", relay.__file__, address]
                 self.terminal = await self._client.create_terminal(command, self._folder, _KEPT_BYTES)
                 await self._finished.wait()
                 await self._end()
-        finally:
-            server.close()
-            if self._writer is not None:
-                self._writer.close()
-            shutil.rmtree(place, ignore_errors=True)
+            finally:
+                server.close()
+                if self._writer is not None:
+                    self._writer.close()
 
     def show(self, text: str) -> None:
         """Show output."""
@@ -68,9 +68,15 @@ class ShownCommand:
             self._finished.set()
 
     def _send(self, data: bytes) -> None:
+        """Pass a piece on; of what waits for a terminal that shows nothing the end is kept."""
         if self._writer is None:
             self._pieces.append(data)
-        elif not self._writer.is_closing():
+            self._kept += len(data)
+            while self._kept > _KEPT_BYTES and len(self._pieces) > 1:
+                self._kept -= len(self._pieces.popleft())
+        elif not self._writer.is_closing() and (
+            self._finished.is_set() or self._writer.transport.get_write_buffer_size() < _KEPT_BYTES
+        ):
             self._writer.write(data)
 
     async def _welcome(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -79,10 +79,9 @@ class Updates:
         self._sent: dict[str, dict[str, Any]] = {}
         self._output: dict[str, str] = {}
         self._message = uuid.uuid4().hex
-        self._shown = ""
         self._last = ""
         self._presented = ""
-        self._spoke = self._thought = False
+        self._spoke = self._thought = self._shown = False
         self.terminal_of: Callable[[str], str] = lambda _: ""
         self.own: set[str] = set()
 
@@ -101,7 +100,7 @@ class Updates:
         """Give the updates of one notification; most have none."""
         match notification:
             case TextDelta(text=text):
-                self._shown += text
+                self._shown = True
                 yield text_chunk("agent_message", text, self._message)
             case ThinkingDelta(text=text):
                 yield text_chunk("agent_thought", text, f"{self._message}-thought")
@@ -157,8 +156,8 @@ class Updates:
         self._sent[call_id] = {}
 
     def _next_message(self) -> None:
-        self._message, self._shown = uuid.uuid4().hex, ""
-        self._thought = False
+        self._message = uuid.uuid4().hex
+        self._thought = self._shown = False
 
     def _whole(self, done: MessageDone) -> Iterator[Update]:
         """Show of a message what was not streamed; that is all of it where the past is shown."""

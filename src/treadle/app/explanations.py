@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from treadle.app.page_explanations import ABOUT_THE_PAGE
 from treadle.app.session_explanations import ABOUT_SESSIONS, Explanation
 
 _SETTINGS = {
@@ -324,6 +325,7 @@ EXPLANATIONS: Mapping[str, Explanation] = MappingProxyType(
         **_KEYS,
         **_STARTING,
         **ABOUT_SESSIONS,
+        **ABOUT_THE_PAGE,
         **_MODELS,
         **{f"edit-{code}": explanation for code, explanation in _EDITS.items()},
     }
@@ -334,6 +336,7 @@ _GROUPS = (
     ("Keys", tuple(_KEYS)),
     ("Starting", tuple(_STARTING)),
     ("Sessions and their log", tuple(ABOUT_SESSIONS)),
+    ("The page", tuple(ABOUT_THE_PAGE)),
     ("Calls of a model", tuple(_MODELS)),
     ("Edits", tuple(f"edit-{code}" for code in _EDITS)),
 )

@@ -225,6 +225,14 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "event-unknown": Explanation("The session has no event of this number.", "Its timeline lists them."),
         "turn-unknown": Explanation("The session has no turn of this number.", "`treadle show ID` shows its turns."),
         "step-unknown": Explanation("The session has no step of this number.", "`treadle show ID` shows its steps."),
+        "entry-unknown": Explanation(
+            "The session has no message with the uuid that a program wants to go back to.",
+            "Give the uuid of a message of this session, as it was sent, or resume the whole of it.",
+        ),
+        "entries-dropped": Explanation(
+            "Going back to a message would drop more, or less, than the turn that the program named.",
+            "Resume without --resume-session-at, and look at what came after the message.",
+        ),
         "replay-folder": Explanation("No folder for the copy of a replay is free.", "Name one with --into."),
         "restore-refused": Explanation(
             "Files or the conversation cannot be restored while something else is going on in the session.",

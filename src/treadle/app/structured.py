@@ -48,7 +48,8 @@ class StructuredAnswer:
         self.given = False
         self._schema = schema
         self._wrapped = schema.get("type") != "object"
-        wrapped = {"type": "object", "properties": {_VALUE: schema}, "required": [_VALUE]}
+        inner = _below(schema)
+        wrapped = {"type": "object", "properties": {_VALUE: inner}, "required": [_VALUE]}
         self.spec = ToolSpec(
             name=_NAME,
             description="Give the final answer of the task, in exactly this form. The task ends with it.",
@@ -77,6 +78,24 @@ class StructuredAnswer:
     def is_missing(self, outcome: TurnOutcome) -> bool:
         """Whether a turn ended by itself without an answer."""
         return outcome.stop is TurnStop.END_TURN and not self.given
+
+
+def _below(schema: Any) -> Any:
+    """Give a schema as that of the value: what it refers to in itself is found from the root of the whole."""
+    match schema:
+        case dict():
+            return {
+                name: f"#/properties/{_VALUE}{one[1:]}" if _is_inner(name, one) else _below(one)
+                for name, one in schema.items()
+            }
+        case list():
+            return [_below(one) for one in schema]
+        case _:
+            return schema
+
+
+def _is_inner(name: str, value: Any) -> bool:
+    return name == "$ref" and isinstance(value, str) and (value == "#" or value.startswith("#/"))
 
 
 def structured_answer(text: str) -> StructuredAnswer:

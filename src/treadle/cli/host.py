@@ -7,11 +7,12 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
 from treadle.app.exits import Exit
+from treadle.app.lines import own_stdout
 from treadle.app.report import print_notice
 from treadle.cli.host_flags import HostFlags
 from treadle.headless.channel import Channel
@@ -20,7 +21,6 @@ from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.hosting import HostedSession, Hosting, SessionOpener
 from treadle.headless.results import unopened_frame
 from treadle.protocol.errors import ConfigError, TreadleError
-from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
@@ -45,11 +45,11 @@ def serve_host(words: Sequence[str]) -> int:
         )
     for note in flags.notes:
         print_notice(note)
-    return asyncio.run(_serve(flags, sys.stdin.buffer if both else None))
+    return asyncio.run(_serve(flags, os.dup(0) if both else None))
 
 
-async def _serve(flags: HostFlags, stdin: BinaryIO | None) -> int:
-    channel = Channel(stdin, sys.stdout.buffer)
+async def _serve(flags: HostFlags, source: int | None) -> int:
+    channel = Channel(source, own_stdout())
     channel.start()
     try:
         hosted = _HostLine(flags).host(channel)
@@ -120,7 +120,8 @@ class _HostLine:
         if flags.has("permission_prompt_tool") and not asks:
             print_notice("Only stdio can be a --permission-prompt-tool: what needs approval is denied.")
         hosting = Hosting(
-            asks=asks and self._mode != NOBODY,
+            asks=asks,
+            denies=self._mode == NOBODY,
             partial=flags.has("include_partial_messages"),
             replay=flags.has("replay_user_messages"),
             hook_events=flags.has("include_hook_events"),
@@ -140,6 +141,8 @@ class _HostLine:
         )
 
     def _folder(self) -> Path:
+        if self._flags.get("resume") == "":
+            raise _wrong("resume", "It names no session. `treadle sessions` lists them; --continue takes the last.")
         from treadle.app.compose import check_workspace, session_workspace
 
         if prefix := self._flags.get("resume"):
@@ -164,6 +167,10 @@ class _HostLine:
             known = load_settings({}).model
             said |= {name: with_provider(said[name], known) for name in ("model", "fallback") if name in said}
         settings = load_settings(said, workspace=trust.workspace, trusted=trust.trusted)
+        if hooks := self._settings_said.get("hooks"):
+            from treadle.app.hooks.opening_hooks import with_hooks_said
+
+            settings = with_hooks_said(settings, hooks, "--settings")
         if host.hosting.asks:
             # Who asks about a command wants to be asked before it runs.
             settings = replace(settings, try_first=False)
@@ -173,11 +180,13 @@ class _HostLine:
         servers = host_servers(flags.all("mcp_config"), self._wishes().server_tools())
         for note in servers.notes:
             print_notice(note)
-        if flags.has("strict_mcp_config"):
-            print_notice(
-                "--strict-mcp-config leaves no server of your own settings out. `treadle mcp list` lists them."
-            )
         resume = flags.get("resume") or (last_session(trust.workspace) if flags.has("continue") else "")
+        if at := flags.get("resume_session_at"):
+            if not resume:
+                raise _wrong("resume-session-at", "It needs --resume or --continue.")
+            from treadle.app.history.entries import end_of_entry
+
+            host.goes_back_to = end_of_entry(resume, at, flags.get("resume_drops_turn"))
         if resume and flags.has("fork_session"):
             resume = _forked(resume)
         return await open_session(
@@ -191,6 +200,7 @@ class _HostLine:
                     trust=trust,
                     hooks=host_hooks(host) if host.hooks else (),
                     servers=servers.servers,
+                    only_servers=flags.has("strict_mcp_config"),
                     exchanges=servers.exchanges(host.channel),
                     session_id="" if resume else _session_id(flags.get("session_id")),
                 )
@@ -242,7 +252,7 @@ class _HostLine:
             # A part of it being spent is nothing to ask a host about.
             said["budget"] = {**budget, "ask_at": 1.0}
         if folders := flags.all("add_dir"):
-            said["add_dirs"] = tuple(str(Path(folder).expanduser().absolute()) for folder in folders)
+            said["add_dirs"] = tuple(os.path.abspath(os.path.expanduser(folder)) for folder in folders)  # noqa: PTH100, PTH111
         return said
 
     def _thinking(self) -> Any:
@@ -269,10 +279,8 @@ def _forked(prefix: str) -> str:
 
 
 def _mode(name: str) -> str:
-    if name == NOBODY:
-        return Mode.ASK
     if name not in HOST_MODES:
-        raise _wrong("permission-mode", f"{name!r} is none of {', '.join((*HOST_MODES, NOBODY))}.")
+        raise _wrong("permission-mode", f"{name!r} is none of {', '.join(HOST_MODES)}.")
     return HOST_MODES[name].value
 
 
@@ -310,15 +318,19 @@ def _settings_of(said: str | None) -> Mapping[str, Any]:
     text = said if said.lstrip().startswith("{") else _text_of(said)
     try:
         settings = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _wrong("settings", f"It is not JSON ({error}).") from error
     if not isinstance(settings, dict):
         raise _wrong("settings", "It is not a JSON object.")
-    permissions = settings.get("permissions")
-    unused = sorted(set(settings) - {"permissions"})
+    unused = sorted(set(settings) - {"permissions", "hooks"})
     if unused:
         print_notice(f"Not used of --settings: {', '.join(unused)}.")
-    return {"permissions": permissions if isinstance(permissions, dict) else {}}
+    permissions = settings.get("permissions")
+    permissions = permissions if isinstance(permissions, dict) else {}
+    mode = permissions.get("defaultMode")
+    if mode is not None and not isinstance(mode, str):
+        raise _wrong("settings", f"permissions.defaultMode cannot be {mode!r}.")
+    return {"permissions": permissions, "hooks": settings.get("hooks")}
 
 
 def _list(permissions: Mapping[str, Any], name: str) -> list[str]:
@@ -331,7 +343,7 @@ def _text_of(file: str | None) -> str:
         return ""
     try:
         return Path(file).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: no home for ~NAME
         raise _wrong("file", str(error)) from error
 
 

@@ -35,6 +35,8 @@ _VALUES = frozenset(
         "permission_prompt_tool",
         "permission_mode",
         "resume",
+        "resume_session_at",
+        "resume_drops_turn",
         "session_id",
         "settings",
         "add_dir",
@@ -66,8 +68,6 @@ _UNUSED_VALUES = frozenset(
         "agents",
         "agent",
         "plugin_dir",
-        "resume_session_at",
-        "resume_drops_turn",
         "thinking_display",
     }
 )

@@ -2,27 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treadle.app.reports.session_list import ListedSession
     from treadle.app.reports.session_search import FoundPlace
-
-_ENDED: Mapping[str, str] = MappingProxyType(
-    {
-        "max_turn_requests": "step limit",
-        "cancelled": "interrupted",
-        "time": "time limit",
-        "refusal": "refused",
-    }
-)
-"""Plainer words for why a session stopped."""
-
-_STATES: Mapping[str, str] = MappingProxyType({"waiting": "waiting for you"})
 
 _LEAST_TITLE = 20
 _MOST_FOUND = 50
@@ -100,10 +86,11 @@ def _minute(at: int) -> str:
 
 def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
+    from treadle.app.reports.session_list import listed_words
     from treadle.app.wrapping import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
-    columns = [(_state(row), _money(row.cost), row.mode or "-", f"+{row.added} -{row.removed}") for row in rows]
+    columns = [(listed_words(row), _money(row.cost), row.mode or "-", f"+{row.added} -{row.removed}") for row in rows]
     widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
     for row, (state, cost, mode, size) in zip(rows, columns, strict=True):
         before = (
@@ -116,21 +103,6 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
         sys.stdout.write(f"{before}{title}\n")
         if folders:
             sys.stdout.write(f"  {harmless(row.workspace)}\n")
-
-
-def _state(row: "ListedSession") -> str:
-    """Say how a session is, and whether a program has it open."""
-    from treadle.app.reports.session_list import SessionState
-
-    state = standing_words(row.state, row.ended)
-    if row.background:
-        return f"{state} (background)"
-    return f"{state} (open)" if row.open and row.state in (SessionState.DONE, SessionState.STOPPED) else state
-
-
-def standing_words(state: str, ended: str | None) -> str:
-    """Say in words how a session is, and why it stopped."""
-    return _STATES.get(state, state) if ended is None else f"{state}: {_ENDED.get(ended, ended)}"
 
 
 def _money(cost: float | None) -> str:

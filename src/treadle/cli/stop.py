@@ -45,9 +45,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show(one: "StoppedSession") -> None:
+    from treadle.app.reports.session_list import SessionState, state_words
     from treadle.app.stopping import StopResult
     from treadle.app.wrapping import harmless, write_wrapped
-    from treadle.cli.sessions import standing_words
 
     match one.result:
         case StopResult.STOPPED:
@@ -56,7 +56,7 @@ def _show(one: "StoppedSession") -> None:
             where = "" if one.process is None else f" (process {one.process})"
             write_wrapped(sys.stdout, f"Interrupted {one.id}. It stays open in the program that has it{where}.")
         case StopResult.NOT_OPEN:
-            how = standing_words(str(one.state), one.ended)
+            how = state_words(one.state or SessionState.STOPPED, one.ended)
             write_wrapped(sys.stderr, f"{one.id} is not open ({how}). Continue it with: treadle --resume {one.id}")
         case StopResult.FAILED:
             write_wrapped(sys.stderr, harmless(f"treadle: {one.problem}\n  fix: {one.fix.strip()}"))

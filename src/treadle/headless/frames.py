@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.app.foreign_tools import claude_call
+from treadle.app.history.entries import entry_uuid
 from treadle.headless.channel import Frame
 from treadle.headless.partial import PartialMessage
 from treadle.protocol.messages import Image, Message, ResultContent, Text, Thinking, ToolUse
@@ -57,6 +58,7 @@ class FrameMaker:
         self._replay = replay
         self._said: set[str] = set()
         self._waiting: list[CallChanged] = []
+        self._step = self._parts = 0
         self.calls: dict[str, ToolCall] = {}
         self.denials: list[Frame] = []
 
@@ -89,7 +91,8 @@ class FrameMaker:
             case ReplyDropped():
                 self._waiting = [one for one in self._waiting if one.call.id in self._said]
                 yield from self._events(() if self._partial is None else self._partial.drop())
-            case MessageDone(message=message, usage=usage):
+            case MessageDone(message=message, usage=usage, step=step):
+                self._step, self._parts = step, 0
                 yield from self._message(message, usage)
             case CallChanged() as changed:
                 self.calls[changed.call.id] = changed.call
@@ -124,16 +127,17 @@ class FrameMaker:
             yield self.frame("stream_event", event=event, parent_tool_use_id=None)
 
     def _message(self, message: Message, usage: Usage) -> Iterator[Frame]:
-        content = list(self._blocks(message))
+        blocks = list(self._blocks(message))
+        content = [block for block, _ in blocks]
         calls = [block for block in message.content if isinstance(block, ToolUse)]
         self._said.update(block.id for block in calls)
         stop = "tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn"
         message_id = f"msg_{uuid.uuid4().hex}"
         if self._partial is not None:
             message_id = self._partial.id
-            yield from self._events(self._partial.rest(content))
+            yield from self._events(self._partial.rest(blocks))
         if content:
-            yield self._assistant(message_id, content, stop, usage)
+            yield self._entry(self._assistant(message_id, content, stop, usage), 0)
         if self._partial is not None:
             yield from self._events(self._partial.end(stop, usage_of(usage)))
         waiting, self._waiting = self._waiting, []
@@ -157,15 +161,16 @@ class FrameMaker:
         }
         return self.frame("assistant", message=said, parent_tool_use_id=None)
 
-    def _blocks(self, message: Message) -> Iterator[Frame]:
+    def _blocks(self, message: Message) -> Iterator[tuple[Frame, bool]]:
+        """Give the blocks of a message, and whether each is text that may have been streamed as it is."""
         for block in message.content:
             match block:
                 case Text(text=text) if text.strip():
-                    yield {"type": "text", "text": text}
+                    yield {"type": "text", "text": text}, True
                 case Thinking(text=text, signature=signature) if signature:
-                    yield {"type": "thinking", "thinking": text, "signature": signature}
+                    yield {"type": "thinking", "thinking": text, "signature": signature}, True
                 case ToolUse(id=call_id, name=name, arguments=arguments):
-                    yield from self._call(call_id, name, arguments)
+                    yield from ((block, False) for block in self._call(call_id, name, arguments))
                 case _:
                     pass
 
@@ -198,12 +203,18 @@ class FrameMaker:
         else:
             told = content
         block = {"type": "tool_result", "tool_use_id": call.id, "content": told, "is_error": result.is_error}
-        yield self.frame(
+        self._parts += 1
+        made = self.frame(
             "user",
             message={"role": "user", "content": [block]},
             parent_tool_use_id=None,
             tool_use_result=text_of_result(result) if result.is_error else _facts(result),
         )
+        yield self._entry(made, self._parts)
+
+    def _entry(self, frame: Frame, part: int) -> Frame:
+        """Give a message the uuid by which a host can go back to it."""
+        return {**frame, "uuid": entry_uuid(self.session_id, self._step, part)}
 
 
 def _facts(result: CallResult) -> Frame:

@@ -13,7 +13,7 @@ from treadle.headless.host_questions import (
     permission_request,
 )
 from treadle.protocol.errors import RefusedError, TreadleError
-from treadle.protocol.events import Answer, SetMode, SetPresence
+from treadle.protocol.events import Answer
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 
@@ -72,8 +72,7 @@ class OpenQuestions:
             case QuestionKind.GUIDANCE:
                 # Hosts have no way to say how the model goes on: the turn ends as without anybody there.
                 self._asking.pop(question.id, None)
-                for present in (False, True):
-                    await live.post(SetPresence(user_present=present), self._host.source)
+                await self._host.ask_nobody(live)
 
     async def _ask_host(self, live: LiveSession, question: Question) -> None:
         host, call, root = self._host, self._host.frames.calls[question.call_id], str(live.workspace)
@@ -88,8 +87,8 @@ class OpenQuestions:
             host.warn(f"From the host: {note}.")
         await self._answer(live, given.answer)
         try:
-            if given.mode is not None:
-                await live.post(SetMode(mode=given.mode), host.source)
+            if given.mode:
+                await host.change_mode(live, given.mode)
         except TreadleError as error:
             host.warn(f"The mode stays: {error}")
         if given.interrupt:

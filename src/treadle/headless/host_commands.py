@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from treadle.app.slash import do_command
 from treadle.app.slash_commands import Surfaces, find_slash, slash_word
+from treadle.headless.channel import Frame
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from treadle.headless.hosting import HostedSession
 
 
-async def do_host_command(host: "HostedSession", live: "LiveSession", text: str) -> str:
+async def do_host_command(host: "HostedSession", live: "LiveSession", text: str, frame: Frame) -> str:
     """Do what a message that begins with `/` says; gives what is to be sent to the model, empty for nothing."""
     name = slash_word(text)
     row = find_slash(name) if name else None
     if row is None or Surfaces.HEADLESS not in row.where:
         return text
-    await host.until_idle()
+    await host.messages.until_idle()
     argument = text[1 + len(name) :].strip()
     said, failed = "", False
     try:
@@ -42,5 +43,5 @@ async def do_host_command(host: "HostedSession", live: "LiveSession", text: str)
         await host.until_quiet(live)
     except TreadleError as error:
         said, failed = f"{error.what} {error.why}".strip(), True
-    host.answer_command(live, said, failed=failed)
+    host.answer_alone(live, said, frame, failed=failed)
     return ""

@@ -14,8 +14,7 @@ from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_servers import server_status
-from treadle.protocol.errors import TreadleError
-from treadle.protocol.events import SetMode, SetPresence
+from treadle.protocol.errors import ToolError, TreadleError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
@@ -39,8 +38,11 @@ async def control(host: "HostedSession", frame: Frame) -> None:
         host.channel.answer(request_id, error=f"Treadle has no control request {subtype!r}.")
         return
     if handler is _initialize:
-        host.hooks = _hooks_of(request)
-    live = await host.session() if handler is not _initialize or not host.waits_for_trust else None
+        host.speaks = True
+        if host.live is None:
+            host.hooks = _hooks_of(request)
+    waits = handler is _interrupt or (handler is _initialize and host.waits_for_trust)
+    live = host.live if waits else await host.session()
     try:
         host.channel.answer(request_id, await handler(host, live, request))
     except UnsupportedError as error:
@@ -84,6 +86,8 @@ def mode_of(host: "HostedSession", live: LiveSession) -> str:
 
 
 async def _initialize(host: "HostedSession", live: LiveSession | None, request: Frame) -> Frame:
+    if host.hooks != _hooks_of(request):
+        raise UnsupportedError("The session has begun already: its hooks stay as they are.")
     if request.get("agents"):
         host.warn("The agents of the host are not used: Treadle has no subagents yet.")
     said: Frame = {
@@ -115,19 +119,20 @@ def _commands() -> list[Frame]:
     ]
 
 
-async def _interrupt(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+async def _interrupt(host: "HostedSession", live: LiveSession | None, request: Frame) -> Frame:  # noqa: ARG001
+    if live is None or not live.status.turn_active:
+        host.messages.interrupt()
+    if live is None:
+        return {"still_queued": []}
     await host.interrupt(live)
     return {"still_queued": [prompt.id for prompt in live.status.queue]}
 
 
 async def _set_mode(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
     wanted = str(request.get("mode"))
-    mode = Mode.ASK if wanted == NOBODY else HOST_MODES.get(wanted)
-    if mode is None:
+    if wanted not in HOST_MODES:
         raise UnsupportedError(f"There is no permission mode {wanted!r}.")
-    if host.hosting.asks:
-        await live.post(SetPresence(user_present=wanted != NOBODY), host.source)
-    await live.post(SetMode(mode=mode), host.source)
+    await host.change_mode(live, wanted)
     return {"mode": wanted}
 
 
@@ -148,8 +153,9 @@ def with_provider(name: str, known: str) -> str:
 
 async def _set_thinking(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
     tokens = request.get("max_thinking_tokens")
-    if isinstance(tokens, int):
-        await live.post(live.choose(live.status.model, tokens), host.source)
+    if isinstance(tokens, bool) or not (tokens is None or (isinstance(tokens, int) and tokens >= 0)):
+        raise UnsupportedError(f"{tokens!r} is no number of tokens.")
+    await live.post(live.choose(live.status.model, tokens), host.source)
     return {}
 
 
@@ -215,11 +221,21 @@ async def _mcp_status(host: "HostedSession", live: LiveSession, request: Frame) 
     return {"mcpServers": server_status(live)}
 
 
-async def _mcp_reconnect(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
-    name = str(request.get("serverName"))
+async def _mcp_reconnect(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:
+    return await _mcp_toggle(host, live, {**request, "enabled": True})
+
+
+async def _mcp_toggle(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
+    """Turn a server on or off; one that is on and not connected is tried once more."""
+    name, on = str(request.get("serverName")), request.get("enabled") is True
     if live.servers is None or name not in [one.name for one in live.servers.hub.health()]:
         raise UnsupportedError(f"There is no MCP server {name!r} in this session.")
-    live.servers.hub.reconnect(name)
+    try:
+        health = await live.servers.hub.turn(name, on=on)
+    except ToolError as error:
+        raise UnsupportedError(error.text) from error
+    if on and health.state != "connected":
+        raise UnsupportedError(f"The MCP server {name} is not connected: {health.why}.")
     return {}
 
 
@@ -249,5 +265,9 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "stop_task": _stop_task,
         "mcp_status": _mcp_status,
         "mcp_reconnect": _mcp_reconnect,
+        "mcp_toggle": _mcp_toggle,
     }
 )
+
+BESIDE = frozenset({"get_context_usage", "rewind_files", "stop_task", "mcp_reconnect", "mcp_toggle"})
+"""Those that may take a while: nothing that the host says next waits for them."""

@@ -18,16 +18,22 @@ ACCESS = "SandboxAccess"
 
 _NO_ANSWER = "The user gave no answer. Decide yourself."
 
-HOST_MODES = {name: mode for mode, name in MODE_NAMES.items()}
+NOBODY = "dontAsk"
+"""The mode of hosts in which what would be asked is denied."""
+
+HOST_MODES = {**{name: mode for mode, name in MODE_NAMES.items()}, NOBODY: Mode.ASK}
 """The modes that hosts name, as ours."""
 
 
 class HostAnswer(Struct, frozen=True, kw_only=True):
-    """What a host said to a question: the answer, and what it wants besides; `notes` say what of it is not done."""
+    """What a host said to a question: the answer, and what it wants besides; `notes` say what of it is not done.
+
+    `mode` is one of `HOST_MODES`, empty for none.
+    """
 
     answer: Answer
     interrupt: bool = False
-    mode: Mode | None = None
+    mode: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -78,10 +84,16 @@ def _suggestions(question: Question, name: str) -> Iterator[Frame]:
     """Offer what "always allow" would allow, never more."""
     if OptionKind.ALLOW_ALWAYS not in question.options or question.decision is None:
         return
-    rules = [{"toolName": name, "ruleContent": _rule(offer)} for offer in question.decision.offers]
+    rules = [{"toolName": tool, "ruleContent": rule} for tool, rule in _rules(question, name)]
     yield {"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"}
     if question.accesses and all(isinstance(access, WritePath) for access in question.accesses):
         yield {"type": "setMode", "mode": MODE_NAMES[Mode.EDITS], "destination": "session"}
+
+
+def _rules(question: Question, name: str) -> list[tuple[str, str]]:
+    """Give what "always allow" would allow, as rules for a tool."""
+    offers = () if question.decision is None else question.decision.offers
+    return [(name, _rule(offer)) for offer in offers]
 
 
 def _rule(offer: Allowance) -> str:
@@ -105,34 +117,60 @@ def host_answer(question: Question, call: ToolCall, root: str, said: Frame) -> H
     listed = said.get("updatedPermissions")
     updates = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     arguments: dict[str, Any] | None = None
-    shown = _shown(question, call, root)[1]
+    name, shown = _shown(question, call, root)
     if given is not None and given != shown:
         try:
             arguments = _amended(question, call, root, given)
         except ValueError as error:
             text = f"The approval changed the call to something that cannot run: {error}"
             return HostAnswer(answer=Answer(question_id=question.id, option=OptionKind.REJECT_ONCE, text=text))
-    always = next((one for one in updates if _allows(one) and OptionKind.ALLOW_ALWAYS in question.options), None)
-    option = OptionKind.ALLOW_ONCE if always is None or arguments is not None else OptionKind.ALLOW_ALWAYS
-    scope = AllowScope.SESSION if always is None or always.get("destination") == "session" else AllowScope.USER
-    mode = next((one.get("mode") for one in updates if one.get("type") == "setMode"), None)
-    known = ("addRules", "setMode")
-    notes = [f"the permission update {one.get('type')} is not done" for one in updates if one.get("type") not in known]
+    scope = _always(question, name, updates) if arguments is None else None
+    option = OptionKind.ALLOW_ONCE if scope is None else OptionKind.ALLOW_ALWAYS
+    mode = next((str(one.get("mode")) for one in updates if one.get("type") == "setMode"), "")
     return HostAnswer(
-        answer=Answer(question_id=question.id, option=option, arguments=arguments, scope=scope),
-        mode=HOST_MODES.get(str(mode)),
-        notes=tuple(notes),
+        answer=Answer(question_id=question.id, option=option, arguments=arguments, scope=scope or AllowScope.SESSION),
+        mode=mode if mode in HOST_MODES else "",
+        notes=tuple(_not_done(updates, mode, always=scope is not None)),
     )
+
+
+def _always(question: Question, name: str, updates: Sequence[Frame]) -> AllowScope | None:
+    """Say for how long the host allows all that it was offered; None where it allows less, or something else."""
+    wanted = set(_rules(question, name))
+    if OptionKind.ALLOW_ALWAYS not in question.options or not wanted:
+        return None
+    whole = next((one for one in updates if _allows(one) and wanted <= set(_named(one.get("rules")))), None)
+    if whole is None:
+        return None
+    return AllowScope.SESSION if whole.get("destination") == "session" else AllowScope.USER
+
+
+def _allows(update: Frame) -> bool:
+    return update.get("type") == "addRules" and update.get("behavior") == "allow"
+
+
+def _named(rules: Any) -> Iterator[tuple[str, str]]:
+    for one in rules if isinstance(rules, list) else ():
+        if isinstance(one, dict):
+            yield str(one.get("toolName")), str(one.get("ruleContent") or "")
+
+
+def _not_done(updates: Sequence[Frame], mode: str, *, always: bool) -> Iterator[str]:
+    for one in updates:
+        kind = one.get("type")
+        if _allows(one):
+            if not always:
+                yield "no rule is added: that takes all those of permission_suggestions, and a call that is not changed"
+        elif kind != "setMode":
+            yield f"the permission update {kind} {one.get('behavior') or ''}".rstrip() + " is not done"
+    if mode and mode not in HOST_MODES:
+        yield f"there is no permission mode {mode}"
 
 
 def _amended(question: Question, call: ToolCall, root: str, given: Frame) -> dict[str, Any] | None:
     if question.denial is not None or question.copy is not None:
         raise ValueError("it has run already, so its input cannot be changed. Approve or reject it as it is.")
     return amended_arguments(call.name, question.arguments or call.arguments, given, root)
-
-
-def _allows(update: Frame) -> bool:
-    return update.get("type") == "addRules" and update.get("behavior") == "allow"
 
 
 def _answers(given: Frame) -> str:
@@ -155,7 +193,3 @@ def elicitation_answer(question: Question, said: Frame) -> Answer:
         return Answer(question_id=question.id, option=OptionKind.REJECT_ONCE)
     values = content if isinstance(content, dict) else None
     return Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE, arguments=values)
-
-
-NOBODY = "dontAsk"
-"""The mode of hosts in which what would be asked is denied."""

@@ -63,11 +63,11 @@ def _table(text: str) -> dict[str, Any]:
     if not text.lstrip().startswith("{"):
         try:
             text = Path(text).expanduser().read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: no home for ~NAME
             raise _wrong(str(error)) from error
     try:
         said = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _wrong(f"It is not JSON ({error}).") from error
     table = said.get("mcpServers") if isinstance(said, dict) else None
     if not isinstance(table, dict):

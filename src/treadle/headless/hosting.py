@@ -1,25 +1,27 @@
 """A session that a host drives over standard input and output, as the SDKs for Claude Code do: both ways at once."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.exits import Exit, exit_code
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
-from treadle.app.structured import AGAIN, MOST_TRIES
+from treadle.app.structured import MOST_TRIES
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.headless.frames import FrameMaker
 from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
-from treadle.headless.host_prompts import content_of, trust_request
-from treadle.headless.results import TurnCount, command_fields, failed_fields, result_fields
+from treadle.headless.host_messages import HostMessages
+from treadle.headless.host_prompts import trust_request
+from treadle.headless.host_questions import HOST_MODES, NOBODY
+from treadle.headless.results import TurnCount, command_fields, denied_words, failed_fields, result_fields
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
-from treadle.protocol.events import Delivery, Interrupt, Prompt, SetPresence, Source
-from treadle.protocol.messages import Text
+from treadle.protocol.events import EditQueued, Interrupt, SetMode, SetPresence, Source
 from treadle.protocol.notifications import (
     Notification,
     Phase,
@@ -37,17 +39,17 @@ if TYPE_CHECKING:
     from treadle.app.structured import StructuredAnswer
 
 HOST = Source(kind="sdk", id="main")
-_RESUMED = "the turn that was cut off"
 
 
 class Hosting(Struct, frozen=True, kw_only=True):
     """What the command line of a host says that is not about the session itself.
 
-    `asks`: the host answers questions about permissions. `task` is the only message, of a host that says nothing.
-    `state_frames`: it follows the state of the session, and shows that to nobody.
+    `asks`: the host answers questions about permissions; `denies`: not yet, by its mode. `task` is the only message, of
+    a host that says nothing. `state_frames`: it follows the state of the session, and shows that to nobody.
     """
 
     asks: bool = False
+    denies: bool = False
     partial: bool = False
     replay: bool = False
     hook_events: bool = False
@@ -64,7 +66,10 @@ class SessionOpener(Struct, frozen=True, kw_only=True):
 
 
 class HostedSession:
-    """One host and its session, which is opened when it is first needed: by then the host can say whether to trust."""
+    """One host and its session, which is opened when it is first needed: by then the host can say whether to trust.
+
+    `goes_back_to` is the event after which the conversation of a session that is resumed goes on, 0 for its end.
+    """
 
     source = HOST
 
@@ -75,19 +80,17 @@ class HostedSession:
         self.hooks: Frame = {}
         self.live: LiveSession | None = None
         self.first_model = ""
+        self.goes_back_to = 0
         self.frames = FrameMaker("", "", str)
         self._opener = opener
         self._opening = asyncio.Lock()
-        self._messages: asyncio.Queue[Frame | None] = asyncio.Queue()
+        self.messages = HostMessages(self)
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._questions = OpenQuestions(self)
-        self._owed: set[str] = set()
-        self._delivered: set[str] = set()
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._quiet = asyncio.Event()
-        self._left = self._skips = False
+        self._left = self._skips = self.speaks = False
+        self._denies = hosting.denies
         self._state = ""
         self._tries = 0
         self._in_tools = False
@@ -98,7 +101,15 @@ class HostedSession:
     @property
     def present(self) -> bool:
         """Whether somebody can answer."""
-        return self.hosting.asks and not self._left
+        return self.hosting.asks and not (self._left or self._denies)
+
+    @property
+    def denies_itself(self) -> bool:
+        """Whether a call that nobody approves is denied by the word of a host that could be asked: it does not want to.
+
+        One that wanted to be asked and has gone has said nothing, and neither has a script.
+        """
+        return self.speaks and (self._denies or not self.hosting.asks)
 
     @property
     def waits_for_trust(self) -> bool:
@@ -107,7 +118,7 @@ class HostedSession:
 
     async def run(self) -> int:
         """Do what the host says until it has nothing more to say; returns the exit code. Raises `TreadleError`."""
-        self.start(self._send_messages(), "messages")
+        self.start(self.messages.send_all(), "messages")
         reading = asyncio.create_task(self._read(), name="host")
         gone = asyncio.create_task(self.channel.gone.wait(), name="host gone")
         try:
@@ -149,32 +160,46 @@ class HostedSession:
 
     async def _read(self) -> None:
         """Take what the host says; at its end do what it has asked for, without anybody to ask."""
-        from treadle.headless.host_control import control
+        from treadle.headless.host_control import BESIDE, control
 
         if self.hosting.task is not None:
-            self._messages.put_nowait({"message": {"content": self.hosting.task}})
+            self.messages.put({"message": {"content": self.hosting.task}})
         async for frame in self.channel.frames():
             match frame:
                 case str(problem):
                     self.warn(f"A line of the host is skipped: {problem}.")
+                case {"type": "control_request", "request": {"subtype": str(kind)}} if kind in BESIDE:
+                    self.start(control(self, frame), "control")
                 case {"type": "control_request"}:
                     await control(self, frame)
                 case {"type": "user"}:
-                    self._messages.put_nowait(frame)
+                    self.messages.put(frame)
                 case _:
                     self.warn(f"A frame of the host is skipped: its type {frame.get('type')!r} is not known.")
         self._left = True
-        self._messages.put_nowait(None)
+        self.messages.put(None)
         if self.live is not None:
-            await self._leave(self.live)
-        while (messages := [task for task in self._tasks if task.get_name() == "messages"]) and not self._failed.done():
-            await asyncio.wait([*messages, self._failed], return_when=asyncio.FIRST_COMPLETED)
-        await self._idle.wait()
+            await self._tell_presence(self.live)
+        named = ("messages", "control")
+        while (wanted := [task for task in self._tasks if task.get_name() in named]) and not self._failed.done():
+            await asyncio.wait([*wanted, self._failed], return_when=asyncio.FIRST_COMPLETED)
+        await self.messages.until_idle()
 
-    async def _leave(self, live: LiveSession) -> None:
+    async def _tell_presence(self, live: LiveSession) -> None:
         if self.hosting.asks:
             with suppress(RefusedError):
-                await live.post(SetPresence(user_present=False), HOST)
+                await live.post(SetPresence(user_present=self.present), HOST)
+
+    async def ask_nobody(self, live: LiveSession) -> None:
+        """End what only somebody here could answer as it ends without anybody."""
+        await live.post(SetPresence(user_present=False), HOST)
+        await self._tell_presence(live)
+
+    async def change_mode(self, live: LiveSession, wanted: str) -> None:
+        """Change the mode to one of `HOST_MODES`. Raises `TreadleError`."""
+        await live.post(SetMode(mode=HOST_MODES[wanted]), HOST)
+        self._denies = wanted == NOBODY
+        await self._tell_presence(live)
 
     async def session(self) -> LiveSession:
         """Give the session; opens it first. Raises `TreadleError`."""
@@ -183,13 +208,13 @@ class HostedSession:
                 trust = self._opener.trust()
                 if trust.asks and self.present:
                     trust = await self._asked_trust(trust)
-                self.live = await self._open(trust)
+                return await self._open(trust)
             return self.live
 
     async def _open(self, trust: SessionTrust) -> LiveSession:
         live = await self._opener.open(trust, self)
         feed = live.follow()
-        await live.__aenter__()
+        self.live = await live.__aenter__()
         hosting = self.hosting
         self.frames = FrameMaker(
             live.id,
@@ -201,23 +226,31 @@ class HostedSession:
         self.first_model = live.status.model
         for notice in live.notices:
             self.warn(notice)
-        if live.status.turn_active and hosting.task is None:
-            # A turn that was cut off is over for its host, whose next message says how it goes on.
-            self._skips = True
-            await self.interrupt(live)
+        if hosting.task is None or self.goes_back_to:
+            await self._end_past(live)
         elif live.status.turn_active:
-            self._owe(_RESUMED)
-            self._delivered.add(_RESUMED)
+            self.messages.owe_resumed()
             self._begin(live)
         self.start(self._follow(live, feed), "frames")
+        if self.goes_back_to:
+            await self.until_quiet(live)
+            await live.post(Restore(files=False, conversation=True, to=self.goes_back_to), HOST)
+            await self.until_quiet(live)
         if self._left:
-            await self._leave(live)
+            await self._tell_presence(live)
         return live
+
+    async def _end_past(self, live: LiveSession) -> None:
+        """End what was going on when the session was left: what its host reads next is about its next message."""
+        for waiting in live.status.queue:
+            self.warn("A message that was waiting when the session ended is not sent.")
+            await live.post(EditQueued(prompt_id=waiting.id), HOST)
+        if live.status.turn_active:
+            self._skips = True
+            await self.interrupt(live)
 
     async def _asked_trust(self, trust: SessionTrust) -> SessionTrust:
         """Ask the host whether what is in the folder may take effect; anything but a yes is a no."""
-        from msgspec.structs import replace
-
         try:
             said = await self.channel.ask(trust_request(trust))
         except HostError as error:
@@ -225,61 +258,11 @@ class HostedSession:
             return trust
         return replace(trust, once=said.get("behavior") == "allow")
 
-    async def _send_messages(self) -> None:
-        while (frame := await self._messages.get()) is not None:
-            live = await self.session()
-            content = content_of(frame, self.warn)
-            if not content and self._owed:
-                continue  # nothing but to finish what was cut off
-            if not content:
-                self.warn("A message without a text, an image or a document is skipped.")
-                continue
-            text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
-            if text.startswith("/"):
-                from treadle.headless.host_commands import do_host_command
-
-                text = await do_host_command(self, live, text)
-                if not text:
-                    continue
-                content = (Text(text=text),)
-            soon = frame.get("priority") in ("now", "next")
-            delivery = Delivery.STEER if soon else Delivery.QUEUE
-            prompt = Prompt(id=str(frame.get("uuid") or uuid.uuid4()), content=content, delivery=delivery)
-            try:
-                await self._prompt(live, prompt)
-            except RefusedError as error:
-                if live.closed:
-                    raise
-                # A hook keeps it back: for the host that is a turn without a model.
-                self.answer_command(live, error.why or error.what, failed=False)
-
-    async def _prompt(self, live: LiveSession, prompt: Prompt) -> None:
-        self._owe(prompt.id)
-        try:
-            await live.post(prompt, HOST)
-        except RefusedError:
-            self._settle({prompt.id})
-            raise
-
-    def _owe(self, prompt_id: str) -> None:
-        self._owed.add(prompt_id)
-        self._idle.clear()
-
-    def _settle(self, prompts: set[str]) -> None:
-        self._owed -= prompts
-        if not self._owed:
-            self.state("idle")
-            self._idle.set()
-
     async def until_quiet(self, live: LiveSession) -> None:
         """Wait until what was posted besides a message is done, such as a summary or a restored file."""
         while not live.quiet:
             self._quiet.clear()
             await self._quiet.wait()
-
-    async def until_idle(self) -> None:
-        """Wait until the turns of every message are over."""
-        await self._idle.wait()
 
     async def _follow(self, live: LiveSession, feed: AsyncIterator[Notification]) -> None:
         async for notification in feed:
@@ -305,7 +288,7 @@ class HostedSession:
                 await self._ended(live, outcome)
             case _:
                 if isinstance(notification, PromptDelivered):
-                    self._delivered.add(notification.prompt_id)
+                    self.messages.delivered(notification.prompt_id)
                 for frame in self.frames.take(notification):
                     self.channel.send(frame)
         self._questions.put(live)
@@ -353,27 +336,30 @@ class HostedSession:
         missing = structured is not None and structured.is_missing(outcome)
         if missing and self._tries < MOST_TRIES:
             self._tries += 1
-            await self._prompt(live, Prompt(id=uuid.uuid4().hex, content=(Text(text=AGAIN),)))
+            await self.messages.ask_again(live)
             return
         self._tries = 0
+        if outcome.denied and self.denies_itself:
+            self.warn(f"{denied_words(outcome)}: the host answers no questions about permissions.")
+            outcome = replace(outcome, denied=0)
         fields = result_fields(outcome, no_value=missing, in_tools=self._in_tools)
         if structured is not None and structured.given and outcome.stop is TurnStop.END_TURN:
             fields["structured_output"] = structured.value
-        fields["user_message_uuids"] = sorted(self._delivered - {_RESUMED})
+        fields["user_message_uuids"] = self.messages.in_turn()
         self._code = Exit.FAILED if missing else exit_code(outcome)
         self._denied = self._denied or outcome.denied > 0
         self.result(fields)
-        self._settle(self._delivered)
-        self._delivered.clear()
+        self.messages.settle_turn()
 
-    def answer_command(self, live: LiveSession, text: str, *, failed: bool) -> None:
-        """Say what came of a command that was done instead of sent."""
+    def answer_alone(self, live: LiveSession, text: str, frame: Frame, *, failed: bool) -> None:
+        """Say what came of a message that was not sent to a model, such as a command; nothing else is going on."""
         self._count.begin()
         self.frames.begin_turn()
         self.announce(live)
         if text:
             self.channel.send(self.frames.answer(text))
-        self.result(command_fields(text, failed=failed))
+        named = [str(frame["uuid"])] if frame.get("uuid") else []
+        self.result({**command_fields(text, failed=failed), "user_message_uuids": named})
         self._code = Exit.USAGE if failed else Exit.DONE
         self.state("idle")
 

@@ -22,24 +22,25 @@ class PartialMessage:
         self._started = False
         self._open = ""
         self._index = -1
-        self._shown: dict[str, str] = {}
+        self._shown: set[str] = set()
 
     def add(self, kind: str, text: str) -> Iterator[_Event]:
         """Write more `text` or `thinking`."""
         if self._open != kind:
             yield from self._block(kind, {"type": kind, kind: ""})
-        self._shown[kind] = self._shown.get(kind, "") + text
+        self._shown.add(kind)
         yield self._delta({"type": f"{kind}_delta", kind: text})
 
-    def rest(self, content: Sequence[_Event]) -> Iterator[_Event]:
-        """Write what was not streamed: `content` are all blocks of the reply."""
+    def rest(self, content: Sequence[tuple[_Event, bool]]) -> Iterator[_Event]:
+        """Write what was not streamed: `content` are all blocks, and whether each is streamed where its kind is."""
         yield from self._close()
-        for block in content:
+        shown = frozenset(self._shown)
+        for block, streams in content:
             match block:
                 case {"type": "tool_use", "input": given}:
                     yield from self._block("tool_use", {**block, "input": {}})
                     yield self._delta({"type": "input_json_delta", "partial_json": json.dumps(given)})
-                case {"type": kind} if block[kind].strip() not in self._shown.get(kind, ""):
+                case {"type": kind} if not (streams and kind in shown):
                     yield from self.add(kind, block[kind])
                 case _:
                     pass

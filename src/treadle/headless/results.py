@@ -97,8 +97,7 @@ def result_fields(outcome: TurnOutcome, *, no_value: bool = False, in_tools: boo
         subtype = "error_max_structured_output_retries"
         errors = ["The model did not give an answer that fits the JSON Schema."]
     elif code is Exit.PERMISSION:
-        calls = "1 call was" if outcome.denied == 1 else f"{outcome.denied} calls were"
-        errors = [f"{calls} denied because nobody was there to approve."]
+        errors = [f"{denied_words(outcome)} because nobody was there to approve."]
     elif code is not Exit.DONE:
         errors = [_why(outcome)]
     said: dict[str, Any] = {
@@ -112,6 +111,11 @@ def result_fields(outcome: TurnOutcome, *, no_value: bool = False, in_tools: boo
     if outcome.error is not None:
         said["api_error_status"] = outcome.error.status
     return said
+
+
+def denied_words(outcome: TurnOutcome) -> str:
+    """Say how many calls were denied for want of anybody to ask."""
+    return "1 call was denied" if outcome.denied == 1 else f"{outcome.denied} calls were denied"
 
 
 def _why(outcome: TurnOutcome) -> str:

@@ -21,6 +21,6 @@ async def until_answered(
     for _ in range(MOST_TRIES):
         if not structured.is_missing(outcome):
             break
-        await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=AGAIN),)), HEADLESS)
+        await live.wake(Prompt(id=uuid.uuid4().hex, content=(Text(text=AGAIN),)), HEADLESS)
         outcome = await next_end()
     return outcome

@@ -75,6 +75,7 @@ class ServerConnection:
         self._broken = asyncio.Event()
         self._ending = asyncio.Event()
         self._again = asyncio.Event()
+        self._off = asyncio.Event()
         self._had_connection = False
         self._clocks: set[asyncio.Timeout] = set()
         self._callbacks = Callbacks(plan, host, self.paused)
@@ -83,11 +84,17 @@ class ServerConnection:
         """Connect, and again when the connection breaks, until `end`; the task that runs this is never cancelled."""
         attempts: Iterator[float] = iter(_RETRIES)
         while not self._ending.is_set():
+            if self._off.is_set():
+                await self._rest()
+                attempts = iter(_RETRIES)
+                continue
             began = time.monotonic()
             why = await self._serve(places)
             self._client = None
             if self._ending.is_set():
                 break
+            if self._off.is_set():
+                continue
             if time.monotonic() - began > _STEADY and self.settled.is_set():
                 attempts = iter(_RETRIES)
             pause = next(attempts, None) if self._had_connection or self._may_pass() else None
@@ -105,9 +112,33 @@ class ServerConnection:
         self._set(ServerState.CLOSED, "")
         self.settled.set()
 
+    async def _rest(self) -> None:
+        """Have nothing, until somebody wants the server again."""
+        self.declared = Declared()
+        self._had_connection = False
+        self._set(ServerState.DISABLED, "")
+        self.settled.set()
+        while self._off.is_set() and not self._ending.is_set():
+            self._again.clear()
+            await _first_of(self._ending, self._again)
+
+    def turn(self, *, on: bool) -> None:
+        """Turn it on or off; `settled` says when that is done. One that was given up is tried once more."""
+        if on == self._off.is_set() or (on and self.state is ServerState.FAILED):
+            self.settled.clear()
+            self._again.set()
+        if on:
+            self._off.clear()
+        elif not self._off.is_set():
+            self._off.set()
+            self._break_off()
+
     def end(self) -> None:
         """Let the owner close the connection."""
         self._ending.set()
+        self._break_off()
+
+    def _break_off(self) -> None:
         self._broken.set()
         if self._connecting is not None and not self._connecting.expired():
             self._connecting.reschedule(0)
@@ -126,7 +157,7 @@ class ServerConnection:
         try:
             async with AsyncExitStack() as stack:
                 async with places:
-                    if self._ending.is_set():
+                    if self._ending.is_set() or self._off.is_set():
                         return ""
                     if self.state is not ServerState.RECONNECTING:
                         self._set(ServerState.CONNECTING, "")

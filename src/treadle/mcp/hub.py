@@ -67,6 +67,7 @@ class McpHub:
         self._thread = threading.Thread(target=self._run_thread, name="mcp", daemon=True)
         self._connections: Mapping[str, ServerConnection] = MappingProxyType({})
         self._owners: list[asyncio.Task[None]] = []
+        self._places = asyncio.Semaphore(_AT_ONCE)
         self._running: dict[str, list[_Running]] = {}
         self._ready = threading.Event()
         self._told_asking: set[str] = set()
@@ -130,8 +131,11 @@ class McpHub:
 
     def health(self) -> tuple[ServerHealth, ...]:
         """Say how each server is doing."""
-        found = (server_health(plan, self._connections.get(plan.slug), self.table) for plan in self.plans)
-        return tuple(replace(one, why=self._ports.redact(one.why)) if one.why else one for one in found)
+        return tuple(map(self._health_of, self.plans))
+
+    def _health_of(self, plan: ServerPlan) -> ServerHealth:
+        found = server_health(plan, self._connections.get(plan.slug), self.table)
+        return replace(found, why=self._ports.redact(found.why)) if found.why else found
 
     def resources_of(self) -> tuple[str, ...]:
         """Name the servers that have resources."""
@@ -180,13 +184,33 @@ class McpHub:
         connection = self._named(name)
         self._loop.call_soon_threadsafe(connection.again)
 
+    async def turn(self, name: str, *, on: bool) -> ServerHealth:
+        """Turn a server on or off for this session, and wait until that is done. Raises `ToolError`."""
+        await self._until_ready()
+        plan = next((plan for plan in self.plans if name in (plan.server.name, plan.slug)), None)
+        if plan is None or plan.problem:
+            why = "there is none of this name" if plan is None else plan.problem
+            raise ToolError(f"The MCP server {visible(name)} is not usable: {why}. Correct that, or use another one.")
+
+        async def turned() -> None:
+            if on and plan.slug not in self._connections:
+                self._connect([plan], {})
+            connection = self._connections.get(plan.slug)
+            if connection is not None:
+                connection.turn(on=on)
+                await connection.settled.wait()
+
+        await self._there(turned)
+        return self._health_of(plan)
+
     def _named(self, name: str) -> "ServerConnection":
         for one in self._connections.values():
-            if name in (one.plan.server.name, one.plan.slug):
+            if name in (one.plan.server.name, one.plan.slug) and one.state is not ServerState.DISABLED:
                 return one
         for plan in self.plans:
             if name in (plan.server.name, plan.slug):
-                why = plan.problem or ("it is still starting" if plan.server.enabled else "it is disabled")
+                state = self.state_of(plan)
+                why = plan.problem or ("it is disabled" if state is ServerState.DISABLED else "it is still starting")
                 raise ToolError(f"The MCP server {visible(name)} cannot be used: {visible(why)}. Continue without it.")
         known = ", ".join(visible(plan.server.name) for plan in self.plans)
         raise ToolError(f"There is no MCP server {visible(name)!r}. Use one of: {known}.", invalid=True)
@@ -222,17 +246,20 @@ class McpHub:
         early = dict(zip(first, started, strict=True))  # with errors, which their owners take care of
         await asyncio.sleep(_HEAD_START)
         try:
-            from treadle.mcp.connection import ServerConnection
+            self._connect(wanted, early)
         except ImportError as error:
             why = f"the extra 'mcp' cannot be loaded: {error}"
             self.plans = [replace(plan, problem=plan.problem or why) for plan in self.plans]
             self._tell(f"MCP servers are not used: {why}. Run: pip install 'treadle[mcp]'")
             await asyncio.gather(*(one.close() for one in early.values() if isinstance(one, ServerProgram)))
-            return
-        places = asyncio.Semaphore(_AT_ONCE)
-        made = {plan.slug: ServerConnection(plan, self, early.get(plan.slug)) for plan in wanted}
-        self._connections = MappingProxyType(made)
-        self._owners = [self._loop.create_task(one.own(places), name=f"mcp {slug}") for slug, one in made.items()]
+
+    def _connect(self, plans: Sequence[ServerPlan], early: Mapping[str, ServerProgram | BaseException]) -> None:
+        from treadle.mcp.connection import ServerConnection
+
+        made = {plan.slug: ServerConnection(plan, self, early.get(plan.slug)) for plan in plans}
+        self._connections = MappingProxyType({**self._connections, **made})
+        for slug, one in made.items():
+            self._owners.append(self._loop.create_task(one.own(self._places), name=f"mcp {slug}"))
 
     async def _settled(self) -> None:
         await asyncio.gather(*(one.settled.wait() for one in self._connections.values()))
@@ -293,6 +320,9 @@ class McpHub:
             case ServerState.RECONNECTING:
                 what = "ended" if before is ServerState.CONNECTED else "is not connected"
                 self._tell(f"The MCP server {name} {what} ({why}). Connecting again.")
+            case ServerState.DISABLED:
+                self.news.append(f"{connection.plan.slug} is turned off")
+                self.table.forget(connection.plan)
             case ServerState.CONNECTED:
                 self.news.append(f"{connection.plan.slug} is connected")
                 self.table.learn(connection.plan, connection.declared)

@@ -49,6 +49,11 @@ class ToolTable:
                 self._say_yes(plan, Declared(tools=tools, instructions=instructions))
         self._rebuild()
 
+    def forget(self, plan: ServerPlan) -> None:
+        """Drop what a server has, which is turned off; what was approved of it stays approved."""
+        self._declared.pop(plan.slug, None)
+        self._rebuild()
+
     async def approve(self, plan: ServerPlan, declared: Declared, *, only: bool = False) -> None:
         """Take a yes to what a server declares; with `only` nothing else stays approved."""
         await asyncio.to_thread(self._say_yes, plan, declared, only=only)

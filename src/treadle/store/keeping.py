@@ -8,7 +8,7 @@ from treadle.protocol.codec import encodable
 from treadle.store import leases
 from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, insert_versioned
-from treadle.store.archive import pack
+from treadle.store.archive import pack, unpack
 from treadle.store.chain import LogRow
 from treadle.store.search import index_of
 from treadle.store.sqlite import SessionRow, Store
@@ -34,6 +34,11 @@ def archive(store: Store, session_ids: Sequence[str], at: int) -> None:
             pack(connection, session_id, at)
 
     store.write_now(packed)
+
+
+def unarchive(store: Store, session_id: str) -> None:
+    """Unpack a session that is archived; any other stays as it is. Raises `StoreError`."""
+    store.write_now(lambda connection: unpack(connection, session_id))
 
 
 def delete(store: Store, session_id: str) -> None:

@@ -1,57 +1,34 @@
 """A question to the person: the answers, the chosen one, and what Enter makes of it. No clock, no keys."""
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.forms import filled_in, form_fields
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import QuestionStyle, is_edit, once, question_style
+from treadle.app.presentation.answer_rows import (
+    BLOCKS_ARGUMENT,
+    Act,
+    AnswerRow,
+    EditFirst,
+    answer_rows,
+    edits_mode_allows,
+    text_arguments,
+    text_to_change,
+)
+from treadle.app.presentation.forms import filled_in
+from treadle.app.presentation.questions import QuestionStyle, question_style
 from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import Risk
-
-_MAIN_TEXTS = ("diff", "patch", "content", "command")
-_BLOCKS = "diff"
-"""The argument that may hold several SEARCH/REPLACE blocks."""
 
 _SURE = "yes"
 
-NO_WITH_WORDS = "No, and say what to do instead"
-
-
-class Act(Enum):
-    """What a row of the list does."""
-
-    ALLOW = "allow"
-    SESSION = "session"
-    ALWAYS = "always"
-    EDITS = "edits"
-    BLOCKS = "blocks"
-    REJECT = "reject"
-    SHOW = "show"
-    FOR_REAL = "for real"
-    OPTION = "option"
-    WORDS = "words"
-    TAKE = "take"
-    DROP = "drop"
-    SAVE = "save"
-    DO_NOT_SAVE = "do not save"
-
+_PLAIN_NO = (QuestionKind.BUDGET, QuestionKind.ELICITATION)
+"""Questions whose no takes no words."""
 
 _YES = (Act.ALLOW, Act.TAKE, Act.SAVE)
 _NO = (Act.REJECT, Act.DROP, Act.DO_NOT_SAVE)
-
-
-class AnswerRow(Struct, frozen=True):
-    """One row of the list."""
-
-    act: Act
-    label: str
 
 
 class Stage(Enum):
@@ -96,7 +73,7 @@ class Asking(Struct, frozen=True, kw_only=True):
     @property
     def block(self) -> str:
         """The text of the block that is asked about."""
-        return _text(self.question, _BLOCKS)[self.blocks[len(self.kept)]]
+        return _text(self.question, BLOCKS_ARGUMENT)[self.blocks[len(self.kept)]]
 
     @property
     def danger(self) -> bool:
@@ -107,13 +84,6 @@ class Asking(Struct, frozen=True, kw_only=True):
     def field(self) -> bool:
         """Whether a line of words is asked for."""
         return self.stage in FIELDS
-
-
-class EditFirst(Struct, frozen=True):
-    """The argument `name` of a call with its text."""
-
-    name: str
-    text: str
 
 
 class ShowWhole(Struct, frozen=True):
@@ -132,7 +102,7 @@ Answered: TypeAlias = Asking | GivenAnswer | ShowWhole
 
 def ask(question: Question, mode: Mode = Mode.ASK) -> Asking:
     """Begin to ask."""
-    blocks = block_spans(_text(question, _BLOCKS)) if question.kind is QuestionKind.PERMISSION else ()
+    blocks = block_spans(_text(question, BLOCKS_ARGUMENT)) if question.kind is QuestionKind.PERMISSION else ()
     return Asking(question=question, mode=mode, blocks=blocks if len(blocks) > 1 else ())
 
 
@@ -153,77 +123,18 @@ def choices(asking: Asking) -> tuple[AnswerRow, ...]:
 
 
 def _listed(asking: Asking) -> tuple[AnswerRow, ...]:
-    question = asking.question
-    match question.kind:
-        case QuestionKind.PERMISSION if question.denial is not None:
-            return _again(asking)
-        case QuestionKind.PERMISSION if question.copy is not None:
-            return _KEEPING
-        case QuestionKind.PERMISSION:
-            return _permission(asking)
-        case QuestionKind.BUDGET:
-            yes = f"Yes, {question.more}" if question.more else "Yes"
-            return (AnswerRow(Act.ALLOW, yes), AnswerRow(Act.REJECT, "No"))
-        case QuestionKind.ELICITATION:
-            return _elicitation(question)
-        case QuestionKind.FOLLOWUP | QuestionKind.SUMMARY if question.options:
-            options = tuple(AnswerRow(Act.OPTION, option) for option in question.options)
-            return (*options, AnswerRow(Act.WORDS, "Something else…")) if asking.words else options
-        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.SUMMARY:
-            return (AnswerRow(Act.WORDS, "Answer in your own words"),)
-
-
-def _elicitation(question: Question) -> tuple[AnswerRow, ...]:
-    wants = bool(form_fields(question.form))
-    complete = not filled_in(question.form, "", question.arguments)[1]
-    send = (AnswerRow(Act.ALLOW, "Send this" if wants else "Yes, opened" if question.url else "Yes"),) * complete
-    fill = (AnswerRow(Act.WORDS, "Fill in (name=value, or the value where there is one field)…"),) * wants
-    return (*send, *fill, AnswerRow(Act.REJECT, "No"))
-
-
-_PLAIN_NO = (QuestionKind.BUDGET, QuestionKind.ELICITATION)
-"""Questions whose no takes no words."""
-
-_KEEPING = (
-    AnswerRow(Act.ALLOW, "Apply"),
-    AnswerRow(Act.SHOW, "Show the diff"),
-    AnswerRow(Act.REJECT, "Discard"),
-    AnswerRow(Act.FOR_REAL, "Run it for real"),
-)
-
-
-def _again(asking: Asking) -> tuple[AnswerRow, ...]:
-    yes, no = AnswerRow(Act.ALLOW, "Yes, with this right, once"), AnswerRow(Act.REJECT, NO_WITH_WORDS)
-    return (no, yes) if asking.danger else (yes, no)
-
-
-def _permission(asking: Asking) -> tuple[AnswerRow, ...]:
-    no = AnswerRow(Act.REJECT, NO_WITH_WORDS)
-    if asking.danger:
-        return (no, AnswerRow(Act.ALLOW, once(asking.question)))
-    rows = [AnswerRow(Act.ALLOW, "Yes" if asking.changed is None else "Yes, with your change")]
-    if asking.changed is not None:
-        return (*rows, no)
-    if may_switch(asking):
-        rows.append(AnswerRow(Act.EDITS, "Yes, and all edits in this project this session (edits mode, shift-tab)"))
-    elif grants := grants_of(asking.question):
-        rows.append(AnswerRow(Act.SESSION, f"Yes, and don't ask again this session for: {grants.session}"))
-        rows.append(AnswerRow(Act.ALWAYS, f"Always {grants.where}: {grants.always}"))
-    if asking.blocks:
-        rows.append(AnswerRow(Act.BLOCKS, f"Choose block by block ({len(asking.blocks)})"))
-    return (*rows, no)
+    return answer_rows(
+        asking.question,
+        asking.mode,
+        changed=asking.changed is not None,
+        blocks=len(asking.blocks),
+        words=asking.words,
+    )
 
 
 def may_switch(asking: Asking) -> bool:
-    """Whether the mode edits would have allowed it: an edit inside the project that mode ask asks about."""
-    decision = asking.question.decision
-    return (
-        asking.mode is Mode.ASK
-        and is_edit(asking.question)
-        and decision is not None
-        and decision.risk is Risk.WRITE
-        and question_style(asking.question) is QuestionStyle.USUAL
-    )
+    """Whether the mode edits would have allowed it."""
+    return edits_mode_allows(asking.question, asking.mode)
 
 
 def move(asking: Asking, rows: int) -> Asking:
@@ -361,8 +272,8 @@ def _block(asking: Asking, *, keep: bool) -> Answered:
         return replace(asking, kept=kept, chosen=0)
     if not any(kept):
         return no(asking)
-    text = keep_blocks(_text(asking.question, _BLOCKS), asking.blocks, kept)
-    return _allowed(replace(asking, changed=EditFirst(_BLOCKS, text)), Act.ALLOW)
+    text = keep_blocks(_text(asking.question, BLOCKS_ARGUMENT), asking.blocks, kept)
+    return _allowed(replace(asking, changed=EditFirst(BLOCKS_ARGUMENT, text)), Act.ALLOW)
 
 
 def change(asking: Asking, name: str, text: str) -> Asking:
@@ -371,20 +282,9 @@ def change(asking: Asking, name: str, text: str) -> Asking:
 
 
 def main_text(asking: Asking) -> EditFirst | None:
-    """Find the text of a call that a person would want to change: a known one, or the only one there is."""
-    if asking.changed is not None:
-        return asking.changed
-    question = asking.question
-    if question.kind is not QuestionKind.PERMISSION or question.denial is not None or question.copy is not None:
-        return None
-    texts = _texts(asking.question.arguments)
-    name = next((known for known in _MAIN_TEXTS if known in texts), next(iter(texts)) if len(texts) == 1 else None)
-    return None if name is None else EditFirst(name, texts[name])
-
-
-def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in arguments.items() if isinstance(value, str)}
+    """Find the text of a call that a person would want to change, as it is now."""
+    return asking.changed or text_to_change(asking.question)
 
 
 def _text(question: Question, name: str) -> str:
-    return _texts(question.arguments).get(name, "")
+    return text_arguments(question.arguments).get(name, "")

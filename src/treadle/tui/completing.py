@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.mention_text import MENTION_WORDS
+from treadle.app.session.mention_writing import Mention, complete, mention_at
 from treadle.app.session.mentionable import mentionable_paths
+from treadle.app.session.path_search import Index, PathSearch
 from treadle.app.slash import named_texts
 from treadle.tui.aside import Aside
-from treadle.tui.matching import Index, PathSearch
-from treadle.tui.mentions import Mention, complete, mention_at, mentioned
+from treadle.tui.mentions import mentioned
 from treadle.tui.menu import Menu, MenuEntry, begins
 from treadle.tui.menus import ArgumentMenus, menu_for, named_entries
 from treadle.tui.screen import Screen

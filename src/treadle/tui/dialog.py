@@ -11,12 +11,12 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.presentation.answer_rows import EditFirst
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.asking import (
     WITH_NO,
     Answered,
     Asking,
-    EditFirst,
     GivenAnswer,
     ShowWhole,
     Stage,

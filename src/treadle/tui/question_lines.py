@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from treadle.app.presentation.answer_rows import Act, AnswerRow
 from treadle.app.presentation.escape import exact, printable
 from treadle.app.presentation.grants import grants_of
 from treadle.app.presentation.questions import AskedPart, QuestionWords, asked_in_words, in_short
 from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import QuestionKind
-from treadle.tui.asking import WITH_NO, Act, AnswerRow, Asking, Stage, choices, main_text
+from treadle.tui.asking import WITH_NO, Asking, Stage, choices, main_text
 from treadle.tui.dialog import Dialog
 from treadle.tui.diffs import counts, diff_lines, is_folded
 from treadle.tui.lines import Line, apart, cells, clip, line, middle_out, wrap

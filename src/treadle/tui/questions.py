@@ -5,10 +5,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
+from treadle.app.presentation.answer_rows import EditFirst
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.tui.asking import EditFirst, GivenAnswer, ShowWhole, change
+from treadle.tui.asking import GivenAnswer, ShowWhole, change
 from treadle.tui.commands import next_mode
 from treadle.tui.dialog import (
     Dialog,

@@ -18,6 +18,7 @@ from treadle.web.guard import Guard, is_near
 from treadle.web.keys import Keys
 from treadle.web.requests import answer, body_of, not_served, refused
 from treadle.web.screens import (
+    beside,
     context,
     devices,
     health,
@@ -25,6 +26,8 @@ from treadle.web.screens import (
     live,
     policy,
     review,
+    saying,
+    session_keeping,
     session_list,
     settings,
     settings_folder,
@@ -76,6 +79,7 @@ def web_application(
             Route("/events", streams.events),
             *session_list.ROUTES,
             *inbox.ROUTES,
+            *session_keeping.ROUTES,
             *live.ROUTES,
             *review.ROUTES,
             *timeline.ROUTES,
@@ -87,6 +91,8 @@ def web_application(
             *settings.ROUTES,
             *settings_folder.ROUTES,
             *health.ROUTES,
+            *saying.ROUTES,
+            *beside.ROUTES,
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
         exception_handlers={TreadleError: refused, HTTPException: not_served},

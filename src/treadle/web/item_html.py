@@ -1,19 +1,25 @@
 """Items of a session's page as HTML; each version is made once, however many browsers look."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from treadle.app.presentation.escape import output_of_command
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import QuestionStyle, asked_in_words
 from treadle.app.presentation.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
 from treadle.protocol.notifications import CallStatus, TurnStop
-from treadle.protocol.permissions import OptionKind, Question
-from treadle.protocol.tools import ToolKind
-from treadle.web.items import CallCard, Entry, Note, Problem, Prose, Said, Thought, TurnEnd, Writing
+from treadle.protocol.tools import Outcome, ToolKind
+from treadle.web.clock import milliseconds
+from treadle.web.items import CallCard, Entry, Note, OwnCommand, Problem, Prose, Said, Thought, TurnEnd, Writing
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
+
+_SIGNS = {
+    Outcome.OK: "✓",
+    Outcome.REJECTED: "⊘",
+    Outcome.DENIED: "⊘",
+    Outcome.SKIPPED: "⊘",
+    Outcome.INTERRUPTED: "■",
+}
+"""Signs of what came of a call, besides the colour."""
 
 
 def entry_html(entry: Entry) -> str:
@@ -28,21 +34,14 @@ def _parts(entry: Entry) -> dict[str, Any]:
     match item:
         case None:
             return {"kind": "gone"}
-        case Said():
-            return {"kind": "said", "item": item}
-        case Prose():
-            return {"kind": "prose", "item": item}
-        case Thought():
-            return {"kind": "thought", "item": item}
-        case Writing():
-            return {"kind": "writing", "item": item}
-        case Note():
-            return {"kind": "note", "item": item}
-        case Problem():
-            return {"kind": "problem", "item": item}
+        case Said() | Prose() | Thought() | Writing() | Note() | Problem():
+            return {"kind": type(item).__name__.lower(), "item": item}
         case TurnEnd(outcome=outcome):
             good = outcome.stop is TurnStop.END_TURN
             return {"kind": "end", "item": item, "words": ended(outcome.stop), "good": good, "sum": _sum(item)}
+        case OwnCommand():
+            since = None if item.since is None else milliseconds(item.since)
+            return {"kind": "own", "item": item, "since": since, "output": output_of_command(item.output)}
         case CallCard():
             return _card(item)
 
@@ -65,45 +64,11 @@ def _card(card: CallCard) -> dict[str, Any]:
         "name": describe_call(changed),
         "state": what_came_of(changed, result) if result is not None else changed.status.value,
         "outcome": result.outcome.value if result is not None else "open",
+        "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
         "note": note_of(changed.kind, result) if result is not None else "",
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": output,
         "done": done,
-        "decision": changed.decision,
+        "since": None if done or card.since is None else milliseconds(card.since),
+        "decision": None if asks else changed.decision,
     }
-
-
-def question_html(session_id: str, question: Question, roots: Sequence[str]) -> str:
-    """Give the card of a question, with a button for each answer that it offers."""
-    words = asked_in_words(question, roots)
-    preview = question.preview
-    return render(
-        "question.html",
-        session_id=session_id,
-        question=question,
-        words=words,
-        danger=words.style is QuestionStyle.DANGER,
-        diff=preview.text if preview is not None and preview.is_diff else "",
-        grants=grants_of(question),
-        permits=OptionKind.ALLOW_ONCE in question.options,
-        for_real=OptionKind.RUN_FOR_REAL in question.options,
-        fields=_fields(question),
-    )
-
-
-def _fields(question: Question) -> list[dict[str, Any]]:
-    """Give the fields of the form that an elicitation wants filled in."""
-    required = question.form.get("required", [])
-    return [
-        {
-            "name": name,
-            "label": schema.get("title", name),
-            "about": schema.get("description", ""),
-            "type": schema.get("type", "string"),
-            "choices": [str(choice) for choice in schema.get("enum", [])],
-            "value": question.arguments.get(name, schema.get("default")),
-            "required": name in required,
-        }
-        for name, schema in question.form.get("properties", {}).items()
-        if isinstance(schema, dict)
-    ]

@@ -39,11 +39,33 @@ class Writing(Struct, frozen=True):
 
 
 class CallCard(Struct, frozen=True):
-    """A call: where it is in its life, and the end of what it printed, after `above` lines."""
+    """A call: where it is in its life, and the end of what it printed, after `above` lines.
+
+    `since` is when it began to run, on the clock of `PageView.take`, `seconds` how long it ran; None where not known.
+    """
 
     changed: CallChanged
     output: str = ""
     above: int = 0
+    since: float | None = None
+    seconds: float | None = None
+
+
+class OwnCommand(Struct, frozen=True):
+    """A command of the person's own: the end of what it printed, after `above` lines, and what is `said` at its end.
+
+    `since` is when it began, on the clock of `PageView.take`, None once it has ended; then `seconds` is how long it
+    ran, and `good` whether it ended well.
+    """
+
+    number: int
+    line: str
+    output: str = ""
+    above: int = 0
+    since: float | None = None
+    said: str = ""
+    good: bool = True
+    seconds: float | None = None
 
 
 class Note(Struct, frozen=True):
@@ -69,7 +91,7 @@ class TurnEnd(Struct, frozen=True):
     seconds: float | None = None
 
 
-PageItem: TypeAlias = Said | Prose | Thought | Writing | CallCard | Note | Problem | TurnEnd
+PageItem: TypeAlias = Said | Prose | Thought | Writing | CallCard | OwnCommand | Note | Problem | TurnEnd
 
 
 class Entry(Struct):

@@ -9,10 +9,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import assert_never
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.prose import Growing, grow
+from treadle.app.presentation.prose import LONGEST_BLOCK, Growing, grow
 from treadle.app.presentation.words import (
     ANSWERS,
     advice,
@@ -26,7 +25,7 @@ from treadle.app.presentation.words import (
 )
 from treadle.app.report import facts_of
 from treadle.protocol.errors import TreadleError
-from treadle.protocol.messages import Text, Thinking
+from treadle.protocol.messages import Text, Thinking, ToolUse
 from treadle.protocol.notifications import (
     AllowancesChanged,
     CallChanged,
@@ -56,8 +55,8 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
+from treadle.web.facts import PageFacts
 from treadle.web.items import CallCard, Entry, Note, PageItem, Problem, Prose, Said, Thought, TurnEnd, Writing
-from treadle.web.reading_order import reading_order
 
 _KEPT_OUTPUT = 20_000
 """Characters of a running call's output that the page shows."""
@@ -66,23 +65,14 @@ _SHOWN_WRITING = 2_000
 """Characters of the end of a call that is still being written."""
 
 _MOST_THOUGHT = 40_000
-
-
-class PageFacts(Struct, frozen=True, kw_only=True):
-    """What is true of the session now, apart from what stands on the page. Cost in US dollars."""
-
-    phase: Phase = Phase.WAITING_FOR_EVENT
-    active: bool = False
-    step: int = 0
-    cost: float = 0.0
-    unpriced: bool = False
-    added: int = 0
-    removed: int = 0
-    retry: str = ""
+_MOST_ANSWERED = 200
 
 
 class PageView:
-    """Takes notifications one after the other. `root` is the workspace, as seen from which files are named."""
+    """Takes notifications one after the other. `root` is the workspace, as seen from which files are named.
+
+    `answered` says of the last questions how and where they were answered; `delivered` are the ids of prompts.
+    """
 
     def __init__(self, root: str, model: str = "") -> None:
         self.run = f"{time.time_ns():x}"  # a browser that knows another one's versions begins anew
@@ -90,6 +80,8 @@ class PageView:
         self.facts = PageFacts()
         self.facts_version = 0
         self.entries: list[Entry] = []
+        self.answered: OrderedDict[str, str] = OrderedDict()
+        self.delivered: set[str] = set()
         self._root = root
         self._model = model
         self._newest: OrderedDict[int, Entry] = OrderedDict()
@@ -99,6 +91,8 @@ class PageView:
         self._thinking: list[str] = []
         self._growing = Growing()
         self._writing: Entry | None = None
+        self._live = False
+        self._proposed: dict[str, CallChanged] = {}
         self._calls: dict[str, Entry] = {}
         self._questions: dict[str, Question] = {}
         self._presented = ""
@@ -128,30 +122,35 @@ class PageView:
         self.version += 1
         self._add(Problem(error.what, error.why, error.fix))
 
+    def show(self, item: PageItem, place: Entry | None = None) -> Entry:
+        """Put something on the page that no notification tells of, or change it there."""
+        self.version += 1
+        if place is None:
+            return self._add(item)
+        self._change(place, item)
+        return place
+
     def take(self, notification: Notification, at: float | None = None) -> None:  # noqa: C901, PLR0912 - one line each
         """Take one notification, heard `at` seconds on a steady clock; None for one of the past."""
         self.version += 1
         match notification:
             case PhaseChanged(phase=phase):
-                retry = self.facts.retry if phase is Phase.WAITING_TO_RETRY else ""
-                self._know(replace(self.facts, phase=phase, retry=retry))
+                facts = self.facts if phase is Phase.WAITING_TO_RETRY else self.facts.without_retry()
+                self._know(replace(facts, phase=phase))
             case TurnStarted():
                 self._began = at
                 self._know(replace(self.facts, active=True, step=0))
-            case PromptDelivered(content=content, enclosed=enclosed, by=by):
+            case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
+                self.delivered.add(prompt_id)
                 self._add(Said(written_text(content), enclosed, written_by(by) if by else ""))
-            case TextDelta(text=text):
-                self._write(text)
-            case ThinkingDelta(text=text):
-                self._think(text)
-            case CallDelta():
-                self._write_call(notification)
+            case TextDelta() | ThinkingDelta() | CallDelta():
+                self._hear_piece(notification)
             case ReplyDropped():
                 self._drop_reply()
             case MessageDone():
                 self._message_done(notification)
             case CallChanged():
-                self._call(notification)
+                self._call(notification, at)
             case CallOutput(call_id=call_id, text=text):
                 self._print(call_id, text)
             case QuestionAsked(question=question):
@@ -163,8 +162,8 @@ class PageView:
                 self._add(Prose(text))
             case RetryScheduled(attempt=attempt, seconds=seconds, most=most, error=error):
                 of = f" of {most}" if most else ""
-                why = describe_failure(error, self._model)
-                self._know(replace(self.facts, retry=f"{why} Attempt {attempt}{of} in {seconds:.0f} s."))
+                why = f"{describe_failure(error, self._model)} Attempt {attempt}{of}"
+                self._know(replace(self.facts, retry=why, retry_at=None if at is None else at + seconds))
             case ContextCompacted() as made:
                 self._add(Note(f"{room_made(made)}.", warns=True))
             case ModelChanged(model=model, why=why):
@@ -193,8 +192,28 @@ class PageView:
         entry.item, entry.version, entry.html = item, self.version, ""
         self._newest.move_to_end(entry.position)
 
+    def _hear_piece(self, piece: TextDelta | ThinkingDelta | CallDelta) -> None:
+        self._show_all_proposed()
+        self._live = True
+        match piece:
+            case TextDelta(text=text):
+                self._write(text)
+            case ThinkingDelta(text=text):
+                self._think(text)
+            case CallDelta():
+                self._write_call(piece)
+
     def _write(self, text: str) -> None:
+        """Take more of the answer, cut so that the same items come of it in whatever pieces it came."""
         self._end_thought()
+        while text:
+            end = text.find("\n")
+            room = LONGEST_BLOCK + 1 - len(self._growing.text)
+            take = max(1, min(room, len(text) if end < 0 else end or 1))
+            self._write_piece(text[:take])
+            text = text[take:]
+
+    def _write_piece(self, text: str) -> None:
         finished, self._growing = grow(self._growing, text)
         if finished.strip():
             if self._tail is None:
@@ -210,6 +229,7 @@ class PageView:
             self._reply.append(self._tail)
 
     def _think(self, text: str) -> None:
+        self._end_text()
         self._thinking.append(text[:_MOST_THOUGHT])
         if self._thought is None:
             self._thought = self._add(Thought("", growing=True))
@@ -218,7 +238,8 @@ class PageView:
 
     def _end_thought(self) -> None:
         if self._thought is not None:
-            self._change(self._thought, Thought("".join(self._thinking)[:_MOST_THOUGHT]))
+            text = "".join(self._thinking)[:_MOST_THOUGHT]
+            self._change(self._thought, Thought(text) if text.strip() else None)
         self._thought = None
         self._thinking.clear()
 
@@ -229,6 +250,7 @@ class PageView:
 
     def _write_call(self, delta: CallDelta) -> None:
         self._end_thought()
+        self._end_text()
         known = self._writing.item if self._writing is not None else None
         text = delta.text
         if isinstance(known, Writing) and (known.tool, known.parameter) == (delta.name, delta.parameter):
@@ -249,31 +271,50 @@ class PageView:
         self._end_text()
         self._end_writing()
         self._reply.clear()
+        self._live = False
 
     def _drop_reply(self) -> None:
         """Withdraw what was streamed; what the user cut stays, as the log keeps it too."""
         gone = [] if self.facts.phase is Phase.CANCELLING else [*self._reply, *self._calls.values()]
         self._end_reply()
         self._calls.clear()
+        self._proposed.clear()
         for entry in gone:
             self._change(entry, None)
 
     def _message_done(self, done: MessageDone) -> None:
-        streamed = bool(self._reply)
+        """Close the reply; of one that nobody heard streaming, as in a log, show what it says in its order."""
+        streamed = self._live
         self._end_reply()
         for block in () if streamed else done.message.content:
             match block:
-                case Thinking(text=text) if text.strip():
-                    self._add(Thought(text[:_MOST_THOUGHT]))
-                case Text(text=text) if text.strip():
-                    self._add(Prose(text))
+                case Thinking(text=text):
+                    self._think(text)
+                case Text(text=text):
+                    self._write(text)
+                case ToolUse(id=call_id) if call_id in self._proposed:
+                    self._end_reply()
+                    self._show_proposed(call_id)
                 case _:
                     pass
+        self._end_reply()
+        self._show_all_proposed()
         cost, unpriced = self.facts.cost + (done.cost or 0.0), self.facts.unpriced or done.cost is None
         self._know(replace(self.facts, step=done.step, cost=cost, unpriced=unpriced))
 
-    def _call(self, changed: CallChanged) -> None:
-        self._end_writing()
+    def _show_all_proposed(self) -> None:
+        for call_id in tuple(self._proposed):
+            self._show_proposed(call_id)
+
+    def _show_proposed(self, call_id: str) -> None:
+        self._calls[call_id] = self._add(CallCard(self._proposed.pop(call_id)))
+
+    def _call(self, changed: CallChanged, at: float | None) -> None:
+        if changed.status is CallStatus.PROPOSED:  # what else goes on beside a reply does not cut it
+            self._end_thought()
+            self._end_text()
+            self._end_writing()
+        self._proposed.pop(changed.call.id, None)
         known = self._calls.get(changed.call.id)
         result = changed.result
         if changed.status is CallStatus.FINISHED and result is not None:
@@ -281,17 +322,28 @@ class PageView:
             if changed.flow is not Flow.RUN and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
                 self._finish_saying(changed, result, known)
                 return
-        if known is None:
-            if changed.flow is Flow.RUN or changed.status is CallStatus.FINISHED:
-                entry = self._add(CallCard(changed))
-                if changed.status is not CallStatus.FINISHED:
-                    self._calls[changed.call.id] = entry
-            return
-        card = known.item
+        if known is not None:
+            self._move_on(known, changed, at)
+        elif changed.status is CallStatus.PROPOSED and not self._live:
+            # In a log a call comes before the reply that it stands in; where it stands there is known then.
+            if changed.flow is Flow.RUN:
+                self._proposed[changed.call.id] = changed
+        elif changed.flow is Flow.RUN or changed.status is CallStatus.FINISHED:
+            entry = self._add(CallCard(changed, since=at if changed.status is CallStatus.RUNNING else None))
+            if changed.status is not CallStatus.FINISHED:
+                self._calls[changed.call.id] = entry
+
+    def _move_on(self, entry: Entry, changed: CallChanged, at: float | None) -> None:
+        card = entry.item
         if not isinstance(card, CallCard):
             return
-        again = changed.status is CallStatus.STARTING
-        self._change(known, CallCard(changed, "" if again else card.output, 0 if again else card.above))
+        if changed.status is CallStatus.STARTING:
+            card = CallCard(changed)  # what it printed in an earlier run does not count
+        elif changed.status is CallStatus.RUNNING:
+            card = replace(card, since=at)
+        elif changed.status is CallStatus.FINISHED and at is not None and card.since is not None:
+            card = replace(card, since=None, seconds=at - card.since)
+        self._change(entry, replace(card, changed=changed))
 
     def _finish_saying(self, changed: CallChanged, result: CallResult, known: Entry | None) -> None:
         """Show what a call said that does not run: an answer to the model's question is the user's own."""
@@ -304,11 +356,12 @@ class PageView:
         entry = self._calls.get(call_id)
         if entry is None or not isinstance(entry.item, CallCard):
             return
-        output, above = entry.item.output + text, entry.item.above
+        card = entry.item
+        output, above = card.output + text, card.above
         if len(output) > 2 * _KEPT_OUTPUT:
             above += output.count("\n", 0, len(output) - _KEPT_OUTPUT)
             output = output[-_KEPT_OUTPUT:]
-        self._change(entry, CallCard(entry.item.changed, output, above))
+        self._change(entry, replace(card, output=output, above=above))
 
     def _answered(self, closed: QuestionClosed) -> None:
         question = self._questions.pop(closed.question_id, None)
@@ -318,11 +371,16 @@ class PageView:
         if question.kind is QuestionKind.FOLLOWUP:
             self._add(Prose(question.text))
         where = f" {elsewhere(closed.by)}" if closed.by else ""
-        self._add(Note(f"Answered{where}: {ANSWERS[closed.option]}."))
+        said = f"Answered{where}: {ANSWERS[closed.option]}."
+        self.answered[closed.question_id] = said
+        while len(self.answered) > _MOST_ANSWERED:
+            self.answered.popitem(last=False)
+        self._add(Note(said))
 
     def _turn_ended(self, ended: TurnEnded, at: float | None) -> None:
         self._end_reply()
         self._calls.clear()
+        self._proposed.clear()
         outcome = ended.outcome
         answer = outcome.text.removeprefix(self._presented).strip() if self._presented else outcome.text
         self._presented = ""
@@ -335,18 +393,10 @@ class PageView:
         self._add(TurnEnd(outcome, files, seconds))
         self._know(
             replace(
-                self.facts,
+                self.facts.without_retry(),
                 active=False,
-                retry="",
+                stop=outcome.stop,
                 added=self.facts.added + sum(change.added for change in outcome.changes),
                 removed=self.facts.removed + sum(change.removed for change in outcome.changes),
             )
         )
-
-
-def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[Notification] = ()) -> PageView:
-    """Make the page of what happened before, and of what is under way and in no log yet."""
-    view = PageView(root, model)
-    for notification in reading_order(past, live):
-        view.take(notification)
-    return view

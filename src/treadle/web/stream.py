@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,14 +11,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from treadle.app.presentation.words import written_text
-from treadle.app.session.checklist_file import todo_of
 from treadle.web.book import PageSession, SessionBook
-from treadle.web.item_html import entry_html, question_html
+from treadle.web.item_html import entry_html
+from treadle.web.items import Entry
 from treadle.web.keys import Keys, Visitor
 from treadle.web.page_view import PageView
 from treadle.web.requests import book_of, visitor_of, whole_number
 from treadle.web.signals import Signal
+from treadle.web.status import listed_state, page_status
+
+_SAID_OF = 5
+"""Answers of each session that a browser is told with its questions."""
 
 _PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two updates: what happens meanwhile comes as one."""
@@ -84,7 +87,8 @@ class _News:
         self._run = run
         known = whole_number(version)
         self._version = -1 if known is None else known
-        self._waiting: Any = None
+        self._asked: Any = None
+        self._states: Any = None
         self._status: Any = None
 
     async def stream(self, event: asyncio.Event) -> AsyncIterator[bytes]:
@@ -118,11 +122,12 @@ class _News:
 
     def _news(self, page: PageSession | None) -> dict[str, Any]:
         news: dict[str, Any] = {}
-        waiting = {id_: len(one.questions) for id_, one in self._book.opened.items() if one.questions}
-        if waiting != self._waiting:
-            self._waiting = waiting
-            news["waiting"] = waiting
+        self._add_questions(news)
         if not self._session_id:
+            states = {id_: listed_state(one) for id_, one in self._book.opened.items()}
+            if states != self._states:
+                self._states = states
+                news["states"] = states
             return news
         if self._book.opened.get(self._session_id) is not page:
             return {"reload": True}  # it was opened or closed
@@ -130,12 +135,22 @@ class _News:
             self._add_page(page, page.view, news)
         return news
 
-    def _add_page(self, page: PageSession, view: PageView, news: dict[str, Any]) -> None:
-        if view.run != self._run or self._version < 0:
-            news["reload"] = True
+    def _add_questions(self, news: dict[str, Any]) -> None:
+        asked = {id_: [one.id for one in page.questions] for id_, page in self._book.opened.items() if page.questions}
+        if asked == self._asked:
             return
-        changed = view.changed_after(self._version)
-        if len(changed) > _MOST_ENTRIES:
+        self._asked = asked
+        news["asked"] = asked
+        news["waiting"] = {id_: len(ids) for id_, ids in asked.items()}
+        news["answered"] = {
+            f"{id_}/{question}": said
+            for id_, page in self._book.opened.items()
+            for question, said in list(page.view.answered.items())[-_SAID_OF:]
+        }
+
+    def _add_page(self, page: PageSession, view: PageView, news: dict[str, Any]) -> None:
+        changed = missed(view, self._run, self._version)
+        if changed is None:
             news["reload"] = True
             return
         if changed:
@@ -148,27 +163,13 @@ class _News:
 
     def _message(self, news: dict[str, Any]) -> bytes:
         number = f"id: {self._run}.{self._version}\n".encode() if self._version >= 0 else b""
+        news["now"] = int(time.time() * 1000)
         return number + b"data: " + msgspec.json.encode(news) + b"\n\n"
 
 
-def page_status(page: PageSession) -> dict[str, Any]:
-    """Say what is true of an open session beside what stands on its page."""
-    status, facts = page.session.status, page.view.facts
-    roots = (str(page.session.workspace), *page.session.roots)
-    return {
-        "phase": status.phase.value,
-        "active": status.turn_active,
-        "mode": status.mode.value,
-        "model": status.model,
-        "tokens": status.tokens,
-        "window": status.window,
-        "cost": facts.cost,
-        "unpriced": facts.unpriced,
-        "step": facts.step,
-        "added": facts.added,
-        "removed": facts.removed,
-        "retry": facts.retry,
-        "queue": [{"id": one.id, "text": written_text(one.content)[:2_000]} for one in status.queue],
-        "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
-        "questions": [[one.id, question_html(page.session.id, one, roots)] for one in status.questions],
-    }
+def missed(view: PageView, run: str, version: int) -> Sequence[Entry] | None:
+    """Give what changed on a page since a browser saw it; None where it has to load the page anew."""
+    if view.run != run or not 0 <= version <= view.version:
+        return None
+    changed = view.changed_after(version)
+    return None if len(changed) > _MOST_ENTRIES else changed

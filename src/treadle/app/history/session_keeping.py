@@ -53,6 +53,13 @@ def archive_sessions(rows: list[SessionRow]) -> None:
         keeping.archive(store, [row.id for row in rows], clock())
 
 
+def unarchive_session(prefix: str) -> SessionRow:
+    """List an archived session with the others again; raises `SessionError`, `StoreError`."""
+    with _opened() as store:
+        keeping.unarchive(store, store.find(prefix).id)
+        return store.find(prefix)
+
+
 def delete_session(row: SessionRow) -> None:
     """Delete a session with everything of it; raises `SessionError` for one that is open, `StoreError`."""
     with _opened() as store:

@@ -8,13 +8,15 @@ from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle.app.config.hook_settings import HookOrigin, HookSpec, hook_specs
+from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec, all_hooks, hook_specs
 from treadle.app.config.settings import Settings
 from treadle.app.hooks.hook_commands import CommandHook, HookPlace
 from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.app.places import outputs
+from treadle.app.report import print_notice
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
@@ -89,6 +91,20 @@ def claude_specs(table: dict[str, Any], file: str, origin: HookOrigin) -> tuple[
         return tuple(hook_specs(table.get("hooks", {}), origin=origin, file=file, own=False))
     except ValueError as error:
         raise _wrong(file, error) from error
+
+
+def with_hooks_said(settings: Settings, table: Any, file: str) -> Settings:
+    """Add hooks, as Claude Code writes them, that whoever starts the program gives it. Raises `ConfigError`.
+
+    They are the caller's own words: no folder has to be trusted for them.
+    """
+    for spec in claude_specs({"hooks": table}, file, HookOrigin.USER):
+        if spec.event not in list(HookEvent):
+            print_notice(f"Hooks of the event {spec.event} are not run: Treadle has no such moment.")
+    known = {event: groups for event, groups in table.items() if event in list(HookEvent)}
+    said = all_hooks([(file, {"hooks": known}, False)])
+    hooks = {**settings.hooks, **{event: (*settings.hooks.get(event, ()), *said[event]) for event in said}}
+    return replace(settings, hooks=hooks)
 
 
 def _bounded(file: Path) -> bytes:

@@ -20,7 +20,7 @@ def form_fields(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def form_lines(form: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[str]:
     """Say what a form asks for, a line for each field, with the value that it has."""
     for name, about in form_fields(form).items():
-        offered = " | ".join(map(str, _offered(about)))
+        offered = " | ".join(map(str, offered_values(about)))
         kind = offered or str(about.get("type", "text"))
         needed = "" if name in form.get("required", ()) else ", optional"
         said = f": {about['description']}" if about.get("description") else ""
@@ -50,13 +50,29 @@ def filled_in(form: Mapping[str, Any], words: str, known: Mapping[str, Any]) -> 
     return values, f"Missing: {', '.join(missing)}." if missing else ""
 
 
+def typed_values(form: Mapping[str, Any], typed: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    """Read the values of a form that was filled in field by field; an empty field has none.
+
+    Gives the values, and what is wrong or missing; empty where the form is complete.
+    """
+    values: dict[str, Any] = {}
+    for name, about in form_fields(form).items():
+        if typed.get(name, "") != "":
+            try:
+                values[name] = _value(about, typed[name])
+            except ValueError as error:
+                return values, f"{name}: {error}"
+    missing = [name for name in form.get("required", ()) if name not in values]
+    return values, f"Missing: {', '.join(missing)}." if missing else ""
+
+
 def _pairs(words: str) -> Iterator[tuple[str, str]]:
     for word in shlex.split(words):
         name, sign, value = word.partition("=")
         yield (name, value) if sign else ("", word)
 
 
-def _offered(about: Mapping[str, Any]) -> list[Any]:
+def offered_values(about: Mapping[str, Any]) -> list[Any]:
     """Give the values that a field is limited to."""
     found = about.get("enum") or [one.get("const") for one in about.get("oneOf", ()) if isinstance(one, dict)]
     return list(found) if isinstance(found, list) else []
@@ -75,6 +91,6 @@ def _value(about: Mapping[str, Any], text: str) -> Any:
         case "array":
             return [one.strip() for one in text.split(",")]
         case _:
-            if (offered := _offered(about)) and text not in offered:
+            if (offered := offered_values(about)) and text not in offered:
                 raise ValueError(f"it is one of {', '.join(map(str, offered))}")
             return text

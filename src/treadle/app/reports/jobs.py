@@ -36,8 +36,21 @@ class JobLine(Record, frozen=True, kw_only=True, omit_defaults=False):
 def list_jobs(*, now: int, every: bool) -> list[JobLine]:
     """List what runs and what ended within a day, or all that is known; the newest last."""
     lines = [*(_line(session, job) for session, job in _all()), *(line for line, *_ in _timers())]
-    shown = (line for line in lines if every or line.running or now - max(line.started_at, line.ended_at) < _RECENT)
+    shown = (line for line in lines if every or _is_recent(line, now))
     return sorted(shown, key=lambda line: line.started_at)
+
+
+def session_jobs(session: str, *, now: int) -> list[JobLine]:
+    """List what runs of one session and what ended of it within a day, the newest last."""
+    folder = outputs() / session
+    jobs = read_jobs(folder) if folder.is_dir() else ()
+    timers = (line for line, *_ in _timers() if line.session == session)
+    lines = [*(_line(session, job) for job in jobs), *timers]
+    return sorted((line for line in lines if _is_recent(line, now)), key=lambda line: line.started_at)
+
+
+def _is_recent(line: JobLine, now: int) -> bool:
+    return line.running or now - max(line.started_at, line.ended_at) < _RECENT
 
 
 def find_job(wanted: str) -> tuple[JobLine, Job]:

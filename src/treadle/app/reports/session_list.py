@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeGuard
 
 import msgspec
@@ -69,6 +70,32 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     mode: str = ""
     archived: bool = False
     background: bool = False
+
+
+_ENDED: Mapping[str, str] = MappingProxyType(
+    {
+        "max_turn_requests": "step limit",
+        "cancelled": "interrupted",
+        "time": "time limit",
+        "refusal": "refused",
+    }
+)
+"""Plainer words for why a session stopped."""
+
+
+def state_words(state: SessionState, ended: str | None) -> str:
+    """Say how a session is, and why it stopped if it did."""
+    if ended is not None:
+        return f"{state.value}: {_ENDED.get(ended, ended)}"
+    return "waiting for you" if state is SessionState.WAITING else state.value
+
+
+def listed_words(row: ListedSession) -> str:
+    """Say how a session is, and whether a program has it open."""
+    words = state_words(row.state, row.ended)
+    if row.background:
+        return f"{words} (background)"
+    return f"{words} (open)" if row.open and row.state in (SessionState.DONE, SessionState.STOPPED) else words
 
 
 class _Digest(Record, frozen=True, kw_only=True):
@@ -268,8 +295,11 @@ def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
 def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]:
     if digest.active and live:
         return (SessionState.WAITING if digest.asking else SessionState.WORKING), None
-    if digest.active or digest.stop is None:
+    return how_it_ended(None if digest.active else digest.stop)
+
+
+def how_it_ended(stop: str | None) -> tuple[SessionState, str | None]:
+    """Give the state of a session in which no turn goes on, by how the last one ended, None where it did not."""
+    if stop is None:
         return SessionState.STOPPED, _UNFINISHED
-    if digest.stop == TurnStop.END_TURN:
-        return SessionState.DONE, None
-    return SessionState.STOPPED, digest.stop
+    return (SessionState.DONE, None) if stop == TurnStop.END_TURN else (SessionState.STOPPED, stop)

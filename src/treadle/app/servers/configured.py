@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,18 @@ class Configured(Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
 
 
-def configured_servers(trust: SessionTrust, given: Sequence[McpServer] = ()) -> Configured:
-    """Read what is configured for a folder: what the client gives, the user's file, and the folder's if trusted."""
+def configured_servers(trust: SessionTrust, given: Sequence[McpServer] = (), *, others: bool = True) -> Configured:
+    """Read what is configured for a folder: what the client gives, the user's file, and the folder's if trusted.
+
+    Without `others` only what the client gives.
+    """
     found = {one.name: _checked(one, ServerOrigin.CLIENT) for one in given}
     notices: list[str] = []
-    for origin, name, read in (
+    files: tuple[tuple[ServerOrigin, str, Callable[[], bytes]], ...] = (
         (ServerOrigin.USER, str(servers_file()), _read_own),
         (ServerOrigin.FOLDER, FOLDER_FILE, lambda: _read_folders(trust)),
-    ):
+    )
+    for origin, name, read in files if others else ():
         try:
             servers = list(_servers(read(), origin))
         except ValueError as error:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 class ServersWanted(ServersPlace, frozen=True, kw_only=True):
     """What a session's servers are put together from.
 
-    `native` says whether calls are native ones now, `window` gives the model's tokens, `tell` shows the person a
-    sentence, `aside` gives what asks the model beside the work, and `tools` are those that the session has anyway.
+    With `others` those that are configured count besides the `given` ones. `native` says whether calls are native ones
+    now, `window` gives the model's tokens, `tell` shows the person a sentence, `aside` gives what asks the model beside
+    the work, and `tools` are those that the session has anyway.
     """
 
     given: tuple[McpServer, ...]
+    others: bool
     exchanges: Mapping[str, Exchange]
     native: Callable[[], bool]
     window: Callable[[], int | None]
@@ -36,7 +38,7 @@ class ServersWanted(ServersPlace, frozen=True, kw_only=True):
 
 def join_servers(wanted: ServersWanted) -> Mapping[str, Any]:
     """Read what is configured, and give what the servers add to the session; nothing is started yet."""
-    configured = configured_servers(wanted.trust, wanted.given)
+    configured = configured_servers(wanted.trust, wanted.given, others=wanted.others)
     if not configured.servers:
         return {"notices": configured.notices}
 

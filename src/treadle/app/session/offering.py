@@ -105,7 +105,8 @@ def joined_servers(
     What they take is loaded only where some are configured.
     """
     of_folder = parts.trust.trusted and any(item.kind is ActiveKind.SERVERS for item in parts.trust.items)
-    if not (parts.brought.servers or of_folder or os.path.lexists(servers_file())):
+    others = not parts.brought.only_servers and (of_folder or os.path.lexists(servers_file()))
+    if not (parts.brought.servers or others):
         return JoinedServers(offered=tools, known=tools)
     from treadle.app.servers.joining import ServersWanted, join_servers
 
@@ -116,6 +117,7 @@ def joined_servers(
         redactor=redactor,
         pass_on=parts.settings.pass_variables,
         given=parts.brought.servers,
+        others=others,
         exchanges=parts.brought.exchanges,
         native=lambda: engine().state.choice.tool_protocol is ToolProtocol.NATIVE,
         window=lambda: parts.models.spec(engine().state.choice.model).context_window,

@@ -32,14 +32,16 @@ class Brought(Struct, frozen=True, kw_only=True):
     """What whoever opens a session brings to it.
 
     `tools` are offered besides the built-in ones and those of installed packages, `hooks` run besides those of the
-    settings. `servers` are MCP servers that the client of the session names, `exchanges` those of them that it has
-    itself, by their names. `clock` gives milliseconds since 1970. `files` gives what reads and saves in the place of
-    the disk, such as an editor. `shape` is what the caller wants different from other sessions.
+    settings. `servers` are MCP servers that the client of the session names, with `only_servers` the only ones;
+    `exchanges` are those of them that it has itself, by their names. `clock` gives milliseconds since 1970. `files`
+    gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
+    from other sessions.
     """
 
     tools: tuple[Tool, ...] = ()
     hooks: "tuple[HookRow, ...]" = ()
     servers: "tuple[McpServer, ...]" = ()
+    only_servers: bool = False
     exchanges: "Mapping[str, Exchange]" = {}
     clock: Callable[[], int] = clock
     files: FilesOver = on_disk

@@ -7,30 +7,29 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from treadle.web.book import SessionBook
-from treadle.web.item_html import question_html
 from treadle.web.requests import book_of
 from treadle.web.templating import page, render
 
 
 async def _show(request: Request) -> Response:
-    return page(request, "inbox.html", cards=await asyncio.to_thread(_cards, book_of(request)))
+    return page(request, "inbox.html", cards=await _cards(book_of(request)))
 
 
 async def _list(request: Request) -> Response:
     """Give the cards alone, for a page that is open already."""
-    return HTMLResponse(render("cards.html", cards=await asyncio.to_thread(_cards, book_of(request))))
+    return HTMLResponse(render("cards.html", cards=await _cards(book_of(request))))
 
 
-def _cards(book: SessionBook) -> list[dict[str, str]]:
+def _titles(book: SessionBook) -> dict[str, str]:
+    return {id_: one.session.title or id_ for id_, one in tuple(book.opened.items())}
+
+
+async def _cards(book: SessionBook) -> list[dict[str, str]]:
+    titles = await asyncio.to_thread(_titles, book)
     return [
-        {
-            "session": id_,
-            "title": one.session.title or id_,
-            "workspace": str(one.session.workspace),
-            "html": question_html(id_, question, (str(one.session.workspace), *one.session.roots)),
-        }
-        for id_, one in tuple(book.opened.items())
-        for question in one.questions
+        {"session": id_, "title": titles.get(id_, id_), "workspace": str(one.session.workspace), "html": html}
+        for id_, one in book.opened.items()
+        for _, html in one.cards()
     ]
 
 

@@ -12,8 +12,8 @@ export function tell(text) {
   setTimeout(() => line.remove(), 10_000);
 }
 
-/** Send a request; gives its answer, or null after the person was told what went wrong. */
-export async function sendFor(path, body = {}) {
+/** Send a request; gives its answer, or null after the person was told what went wrong. `refused` may tell it instead. */
+export async function sendFor(path, body = {}, refused = () => false) {
   let answer;
   try {
     answer = await fetch(path, {
@@ -31,13 +31,14 @@ export async function sendFor(path, body = {}) {
     return null;
   }
   const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
+  if (refused(answer.status, said)) return null;
   tell([said.what, said.why, said.fix].filter(Boolean).join(" "));
   return null;
 }
 
 /** Send a request; gives the JSON of its answer, or null after the person was told what went wrong. */
-export async function send(path, body = {}) {
-  const answer = await sendFor(path, body);
+export async function send(path, body = {}, refused = () => false) {
+  const answer = await sendFor(path, body, refused);
   return answer ? answer.json() : null;
 }
 
@@ -91,13 +92,13 @@ export function showWaiting(waiting) {
 
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 
-let gone = -10_000;
+let gone = -Infinity; // a page that has just been opened has heard no g
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
   if (event.key === "g") {
     gone = event.timeStamp;
   } else if (event.timeStamp - gone < 1_500) {
-    gone = -10_000;
+    gone = -Infinity;
     const link = document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`);
     if (link) {
       event.preventDefault();

@@ -1,30 +1,50 @@
 // Everything that waits: the cards follow what happens in all sessions.
 
-import { answerable, came } from "./questions.js";
+import { tell } from "./app.js";
+import { answerable, came, keyOf, wasMine } from "./questions.js";
 
 const cards = document.getElementById("cards");
-answerable(cards);
+let said = {};
+
+const of = (section) => section.querySelector(".question");
+
+function leave(card) {
+  const section = card.closest(".card");
+  const next = section.nextElementSibling ?? section.previousElementSibling;
+  const focused = section.contains(document.activeElement);
+  section.remove();
+  if (focused && next) of(next)?.focus();
+}
+
+answerable(cards, leave);
 for (const card of cards.querySelectorAll(".question")) came(card);
 
-document.addEventListener("news", async (event) => {
-  if (!event.detail.waiting) return;
+async function follow() {
   const answer = await fetch("/inbox/cards");
   if (!answer.ok) return;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
-  const known = new Map([...cards.querySelectorAll(".question")].map((one) => [one.dataset.question, one.parentElement]));
-  const fresh = [...holder.content.children].map((one) => {
-    const card = one.querySelector(".question");
-    if (card && known.has(card.dataset.question)) return known.get(card.dataset.question); // what was typed in it stays
+  const known = new Map([...cards.querySelectorAll(".question")].map((one) => [one.id, one]));
+  for (const fresh of [...holder.content.children]) {
+    const card = of(fresh);
+    if (card && known.delete(card.id)) continue; // what was typed in it stays
     if (card) came(card);
-    return one;
-  });
-  cards.replaceChildren(...fresh);
-});
+    if (card || known.size === 0) cards.append(fresh);
+  }
+  for (const card of known.values()) {
+    const how = said[keyOf(card)];
+    if (how && !wasMine(card)) tell(how);
+    leave(card);
+  }
+  const empty = cards.querySelector(".nothing");
+  const any = cards.querySelector(".question") !== null;
+  if (empty && any) empty.remove();
+  if (!empty && !any) cards.append(...holder.content.children);
+}
 
-document.addEventListener("keydown", (event) => {
-  if (event.target.closest("input, textarea, select") || !["j", "k"].includes(event.key)) return;
-  const all = [...cards.querySelectorAll(".question")];
-  const at = all.indexOf(document.activeElement);
-  all[Math.min(all.length - 1, Math.max(0, at + (event.key === "j" ? 1 : -1)))]?.focus();
+// One after the other: the answer to an older request must not undo a newer one.
+let going = Promise.resolve();
+document.addEventListener("news", (event) => {
+  if (event.detail.answered) said = event.detail.answered;
+  if (event.detail.asked) going = going.then(follow, follow);
 });

@@ -1,37 +1,75 @@
-// One session: its items come and change in place, its questions are answered, and the person says what is next.
+// One session: its items come and change in place, its questions are asked, and what is true of it is shown.
 
-import { listen, send, showWaiting, tell } from "./app.js";
+import { listen, send, showWaiting } from "./app.js";
+import { composer } from "./compose.js";
+import { morph, parsed } from "./morph.js";
 import { answerable, came } from "./questions.js";
+import { beside } from "./beside.js";
 
 const { session, cursor } = document.body.dataset;
 const items = document.getElementById("items");
 const questions = document.getElementById("questions");
-const text = document.getElementById("text");
+const earlier = document.getElementById("earlier");
+const newest = document.getElementById("newest");
+const now = document.getElementById("now");
+const page = document.documentElement;
 const number = (element) => Number(element.id.slice(1));
 let first = Number(document.body.dataset.first);
-let active = false;
+let status = null;
+let skew = 0;
 
-const atEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 80;
+// ---- where the person is on the page: at the end it follows, elsewhere nothing moves
 
-function parsed(html) {
-  const holder = document.createElement("template");
-  holder.innerHTML = html;
-  return holder.content.firstElementChild;
+const NEAR = 60;
+const TOP = 60; // what the header covers
+let lastTop = window.scrollY;
+const atEnd = () => window.innerHeight + window.scrollY >= page.scrollHeight - NEAR;
+let following = true;
+
+/** Go to the end, or to the beginning of a question that is longer than the screen. */
+function toEnd() {
+  const card = questions.firstElementChild;
+  const room = window.innerHeight - TOP - document.getElementById("say").offsetHeight;
+  const top = card && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - TOP : page.scrollHeight;
+  window.scrollTo({ top, behavior: "instant" });
+  lastTop = window.scrollY;
 }
+
+function follow(yes) {
+  following = yes;
+  if (yes) newest.hidden = true;
+}
+
+window.addEventListener(
+  "scroll",
+  () => {
+    // What grows moves the end away without anybody scrolling: only going up ends the following.
+    if (atEnd()) follow(true);
+    else if (window.scrollY < lastTop - 2) {
+      follow(false);
+      newest.hidden = false;
+    }
+    lastTop = window.scrollY;
+  },
+  { passive: true },
+);
+new ResizeObserver(() => {
+  // A card in which somebody reads or writes stays where it is.
+  if (following && !questions.contains(document.activeElement)) toEnd();
+}).observe(document.querySelector(".talk"));
+newest.addEventListener("click", () => {
+  follow(true);
+  toEnd();
+});
+
+// ---- items
 
 function place(position, html) {
   if (position < first) return;
   const fresh = parsed(html);
   const known = document.getElementById(`i${position}`);
   if (known) {
-    for (const [index, details] of known.querySelectorAll("details").entries()) {
-      const same = fresh.querySelectorAll("details")[index];
-      if (same && details.dataset.touched) {
-        same.open = details.open;
-        same.dataset.touched = "1";
-      }
-    }
-    known.replaceWith(fresh);
+    morph(known, fresh);
     return;
   }
   let before = items.lastElementChild;
@@ -45,112 +83,119 @@ items.addEventListener("click", (event) => {
   if (details) details.dataset.touched = "1";
 });
 
-function show(status) {
-  active = status.active;
-  document.getElementById("mode").value = status.mode;
-  document.getElementById("model").textContent = status.model;
-  const share = status.window ? ` (${Math.round((100 * status.tokens) / status.window)} %)` : "";
-  document.getElementById("context").textContent = `${status.tokens.toLocaleString()} tokens${share}`;
-  document.getElementById("cost").textContent = status.unpriced ? "unknown" : `$${status.cost.toFixed(4)}`;
-  document.getElementById("changes").textContent = `+${status.added} -${status.removed}`;
-  document.getElementById("now").textContent = status.retry || (active ? `${WORDS[status.phase] ?? "Working"} …` : "");
-  document.getElementById("stop").hidden = !active;
-  document.getElementById("steer").hidden = !active;
-  list("todo", status.todo, (row, todo) => {
-    row.textContent = `${todo.done ? "☑" : "☐"} ${todo.text}`;
-  });
-  list("queue", status.queue, (row, waiting) => {
-    const drop = document.createElement("button");
-    drop.textContent = "Remove";
-    drop.addEventListener("click", () => send(`/s/${session}/change`, { dropped: waiting.id }));
-    row.append(waiting.text, " ", drop);
-  });
-  const known = new Map([...questions.children].map((card) => [card.dataset.question, card]));
-  for (const [id, html] of status.questions) {
-    if (known.has(id)) known.delete(id);
-    else {
-      const card = parsed(html);
-      came(card);
-      questions.append(card);
-    }
+items.addEventListener("click", (event) => {
+  const own = event.target.closest("button[data-own]");
+  if (own) send(`/s/${session}/commands/stop`, { number: Number(own.dataset.own) });
+});
+
+let looking = false;
+
+async function lookBack() {
+  if (looking || earlier.hidden) return;
+  looking = true;
+  try {
+    const answer = await fetch(`/s/${session}/items?before=${first}`);
+    if (!answer.ok) return;
+    const holder = document.createElement("template");
+    holder.innerHTML = await answer.text();
+    const added = holder.content.querySelectorAll("li.item");
+    const anchor = items.firstElementChild;
+    const top = anchor?.getBoundingClientRect().top ?? 0;
+    if (added.length) first = number(added[0]);
+    items.prepend(holder.content);
+    earlier.hidden = answer.headers.get("x-more") !== "yes";
+    if (anchor) window.scrollBy({ top: anchor.getBoundingClientRect().top - top, behavior: "instant" });
+  } finally {
+    looking = false;
   }
-  for (const card of known.values()) card.remove();
 }
+
+earlier.addEventListener("click", lookBack);
+new IntersectionObserver((seen) => {
+  if (seen.some((one) => one.isIntersecting) && window.scrollY < lastTop + 1 && !following) lookBack();
+}).observe(earlier);
+
+// ---- what is true of the session
 
 const WORDS = {
   ASSEMBLING_CONTEXT: "Preparing the request",
   AWAITING_LLM_RESPONSE: "The model answers",
   JUDGING: "Checking a call",
-  AWAITING_USER_CONFIRMATION: "Waiting for you",
+  AWAITING_USER_CONFIRMATION: "Waiting for your answer",
   EXECUTING_TOOL: "Running",
-  COMPACTING: "Making room",
+  COMPACTING: "Making room in the conversation",
   CANCELLING: "Stopping",
 };
 
-function list(id, rows, fill) {
-  const section = document.getElementById(id);
-  section.hidden = rows.length === 0;
-  section.querySelector("ul").replaceChildren(
-    ...rows.map((row) => {
-      const made = document.createElement("li");
-      fill(made, row);
-      return made;
-    }),
-  );
+const side = beside(session);
+const writing = composer(session, { isActive: () => status?.active ?? false, followed: () => follow(true) });
+
+function show(news) {
+  status = news;
+  const { active } = news;
+  document.body.classList.toggle("working", active);
+  document.getElementById("stop").hidden = !active;
+  document.getElementById("steer").hidden = !active;
+  document.getElementById("send").textContent = active ? "Queue" : "Send";
+  side.show(news);
+  ask(news.questions);
+  tick();
 }
+
+function ask(asked) {
+  const known = new Map([...questions.children].map((card) => [card.dataset.question, card]));
+  for (const [id, html] of asked) {
+    const fresh = parsed(html);
+    const card = known.get(id);
+    if (!card) {
+      came(fresh);
+      questions.append(fresh);
+    } else known.delete(id); // what was typed in it stays
+  }
+  for (const card of known.values()) leave(card);
+}
+
+function leave(card) {
+  const focused = card.contains(document.activeElement);
+  card.remove();
+  if (focused) (questions.querySelector(".question") ?? writing.text).focus({ preventScroll: true });
+}
+
+answerable(questions, leave);
+
+const span = (seconds) =>
+  seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, "0")}s`;
+const left = (at) => Math.max(0, Math.round((at - (Date.now() + skew)) / 1000));
+
+/** Show what changes with the time alone. */
+function tick() {
+  for (const one of items.querySelectorAll(".since")) {
+    const text = span(Math.max(0, Math.floor((Date.now() + skew - Number(one.dataset.since)) / 1000)));
+    if (one.textContent !== text) one.textContent = text;
+  }
+  if (!status) return;
+  const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${left(status.retry_at)} s` : ""}.`;
+  const text = retry || (status.active ? `${WORDS[status.phase] ?? "Working"} …` : "");
+  if (now.textContent !== text) now.textContent = text;
+}
+setInterval(tick, 1_000);
 
 listen(
   (news) => {
+    if (news.now) skew = news.now - Date.now();
     if (news.waiting) showWaiting(news.waiting);
-    const follow = atEnd();
     for (const [position, html] of news.items ?? []) place(position, html);
     if (news.status) show(news.status);
-    if (follow && (news.items || news.status)) window.scrollTo(0, document.documentElement.scrollHeight);
+    if (news.items) {
+      tick();
+      side.mayHaveJobs();
+      if (!following) newest.hidden = false;
+    }
+    if (following && (news.items || news.status) && !questions.contains(document.activeElement)) toEnd();
   },
   session,
   cursor,
 );
 
-answerable(questions);
-
-async function say(steer) {
-  const message = text.value.trim();
-  if (!message) return;
-  const id = crypto.randomUUID?.().replaceAll("-", "") ?? String(Math.random()).slice(2);
-  text.disabled = true;
-  const answered = await send(`/s/${session}/say`, { text: message, id, steer });
-  text.disabled = false;
-  text.focus();
-  if (!answered) return;
-  text.value = "";
-  if (answered.shown) tell(answered.shown);
-}
-
-document.getElementById("say").addEventListener("submit", (event) => {
-  event.preventDefault();
-  say(false);
-});
-document.getElementById("steer").addEventListener("click", () => say(true));
-document.getElementById("stop").addEventListener("click", () => send(`/s/${session}/interrupt`));
-document.getElementById("mode").addEventListener("change", (event) => send(`/s/${session}/change`, { mode: event.target.value }));
-text.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    say(false);
-  }
-});
-
-document.getElementById("earlier").addEventListener("click", async (event) => {
-  const answer = await fetch(`/s/${session}/items?before=${first}`);
-  if (!answer.ok) return;
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
-  const added = holder.content.querySelectorAll("li");
-  const height = document.documentElement.scrollHeight;
-  if (added.length) first = number(added[0]);
-  items.prepend(holder.content);
-  event.target.hidden = first === 0 || added.length === 0;
-  window.scrollBy(0, document.documentElement.scrollHeight - height);
-});
-
-window.scrollTo(0, document.documentElement.scrollHeight);
+document.getElementById("stop").addEventListener("click", () => writing.stop());
+toEnd();

@@ -1,0 +1,77 @@
+"""Commands of the person's own: they run beside the session, and what they print goes along with the next message."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from treadle.app.session.own_shell import Ended, OwnShell
+from treadle.protocol.errors import ToolError
+from treadle.web.items import Entry, OwnCommand, PageItem, Problem
+
+_KEPT = 20_000
+"""Characters of the output that the page shows."""
+
+
+class PageCommands:
+    """Runs what is entered with `!`; `show` puts an item on the page, or changes it there."""
+
+    def __init__(self, shell: Callable[[], OwnShell], show: Callable[[PageItem, Entry | None], Entry]) -> None:
+        self._shell = shell
+        self._show = show
+        self._running: dict[int, tuple[asyncio.Event, asyncio.Task[None]]] = {}
+        self._done: list[Ended] = []
+        self._count = 0
+
+    def start(self, line: str) -> None:
+        """Run a command."""
+        self._count += 1
+        stop = asyncio.Event()
+        item = OwnCommand(self._count, line, since=time.monotonic())
+        task = asyncio.create_task(self._run(item, self._show(item, None), stop), name="own command")
+        self._running[self._count] = stop, task
+
+    def stop(self, number: int) -> bool:
+        """Stop a command; gives whether it ran."""
+        stop, _ = self._running.get(number, (None, None))
+        if stop is not None:
+            stop.set()
+        return stop is not None
+
+    def take(self) -> tuple[Ended, ...]:
+        """Give what ended since the last message, to go with the next one."""
+        done, self._done = self._done, []
+        return tuple(done)
+
+    def take_back(self, ended: Sequence[Ended]) -> None:
+        """Let these go with the next message after all."""
+        self._done[:0] = ended
+
+    async def close(self) -> None:
+        """End all that run."""
+        tasks = [task for _, task in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, item: OwnCommand, place: Entry, stop: asyncio.Event) -> None:
+        def printed(text: str) -> None:
+            nonlocal item
+            output, above = item.output + text, item.above
+            if len(output) > 2 * _KEPT:
+                above += output.count("\n", 0, len(output) - _KEPT)
+                output = output[-_KEPT:]
+            item = replace(item, output=output, above=above)
+            self._show(item, place)
+
+        try:
+            ended = await self._shell().run(item.line, printed, stop)
+        except ToolError as error:
+            self._show(Problem(error.text), place)
+        else:
+            self._done.append(ended)
+            shown = replace(item, since=None, said=ended.said, good=ended.status == 0, seconds=ended.seconds)
+            self._show(replace(shown, output=ended.output[-_KEPT:] or item.output), place)
+        finally:
+            del self._running[item.number]

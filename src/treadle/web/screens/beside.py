@@ -1,0 +1,131 @@
+"""What the screen of a session asks for beside its items: completions, models, jobs, and the parts of its context."""
+
+import asyncio
+import time
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from treadle.app.compose import session_log, session_workspace
+from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.presentation.words import money, tokens
+from treadle.app.reports.context_report import PricedBlock, context_report, model_prices, sent_request
+from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
+from treadle.protocol.errors import SessionError
+from treadle.web.completing import completions
+from treadle.web.requests import answer, body_of, book_of, done, opened_session
+from treadle.web.templating import render
+
+_MOST_TYPED = 1_000
+_LARGEST = 8
+"""Blocks of a request that are named; the others are one row."""
+
+
+async def _complete(request: Request) -> Response:
+    """Say what the text before the cursor can go on with."""
+    session_id = request.path_params["session_id"]
+    book = book_of(request)
+    opened = book.opened.get(session_id)
+    if opened is not None:
+        trust = opened.session.trust
+    else:
+        workspace = await asyncio.to_thread(session_workspace, session_id)
+        trust = await asyncio.to_thread(book.trust, workspace)
+    text = request.query_params.get("text", "")[-_MOST_TYPED:]
+    return answer(await completions(text, trust, book.files))
+
+
+async def _models(request: Request) -> Response:
+    """Give the models to choose from, those that can be called first."""
+    session = opened_session(request).session
+    models = await asyncio.to_thread(session.offered_models)
+    rows = [
+        {
+            "ref": one.ref,
+            "about": " · ".join(
+                filter(
+                    None,
+                    (
+                        one.title,
+                        "" if one.window is None else f"{tokens(one.window)} tokens",
+                        _prices(one.price_in, one.price_out),
+                        one.key if one.usable else "no key",
+                    ),
+                )
+            ),
+            "usable": one.usable,
+            "thinks": one.thinks,
+        }
+        for one in sorted(models, key=lambda one: not one.usable)
+    ]
+    return answer({"now": session.status.model, "models": rows, "efforts": list(EFFORT_BUDGETS)})
+
+
+def _prices(price_in: float | None, price_out: float | None) -> str:
+    return "" if price_in is None or price_out is None else f"${price_in:g} in, ${price_out:g} out for 1M tokens"
+
+
+async def _jobs(request: Request) -> Response:
+    """Give what the session runs in the background."""
+    session_id = request.path_params["session_id"]
+    now = int(time.time() * 1000)
+    jobs = await asyncio.to_thread(lambda: session_jobs(session_id, now=now))
+    return HTMLResponse(render("jobs.html", jobs=jobs[::-1], now=now))
+
+
+class _Job(Struct):
+    id: str
+
+
+async def _stop_job(request: Request) -> Response:
+    """Stop one command in the background, or take a timer back."""
+    wanted = await body_of(request, _Job)
+    await asyncio.to_thread(_stop, wanted.id, request.path_params["session_id"])
+    return done()
+
+
+def _stop(wanted: str, session_id: str) -> None:
+    if not any(line.id == wanted for line in session_jobs(session_id, now=int(time.time() * 1000))):
+        raise SessionError("job-unknown", "This session has no such command in the background any more.")
+    if end_timer(wanted):
+        return
+    line, job = find_job(wanted)
+    if line.running and not kill_job(job):
+        raise SessionError("job-runs", "The command does not end.", why=line.command, fix="Stop its processes.")
+
+
+async def _parts(request: Request) -> Response:
+    """Give what the last request to the model consisted of, the largest parts first."""
+    session_id = request.path_params["session_id"]
+    return HTMLResponse(await asyncio.to_thread(_parts_html, session_id))
+
+
+def _parts_html(session_id: str) -> str:
+    with session_log(session_id) as (row, store):
+        sent = sent_request(list(store.read(row.id, whole=False)))
+    report = context_report(sent, model_prices(sent.model))
+    blocks = sorted(report.blocks, key=lambda block: -block.tokens)
+    rest = blocks[_LARGEST:]
+    rows = [(_part(block), tokens(block.tokens), _money(block.price)) for block in blocks[:_LARGEST]]
+    if rest:
+        rows.append((f"{len(rest)} smaller ones", tokens(sum(block.tokens for block in rest)), ""))
+    return render("window_parts.html", rows=rows)
+
+
+def _part(block: PricedBlock) -> str:
+    return " ".join(block.source.split())[:80]
+
+
+def _money(price: float | None) -> str:
+    return "" if price is None else money(price)
+
+
+ROUTES = (
+    Route("/s/{session_id}/complete", _complete),
+    Route("/s/{session_id}/models", _models),
+    Route("/s/{session_id}/jobs", _jobs),
+    Route("/s/{session_id}/jobs/stop", _stop_job, methods=["POST"]),
+    Route("/s/{session_id}/parts", _parts),
+)

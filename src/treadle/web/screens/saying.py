@@ -1,0 +1,235 @@
+"""What a person says to a session on the page: messages, answers, and what goes on with both."""
+
+import asyncio
+import binascii
+import uuid
+from base64 import b64decode
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from treadle.app.compose import session_workspace
+from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.session.attachments import image_block
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
+from treadle.protocol.messages import Text, UserContent, text_of, without_own_commands
+from treadle.protocol.permissions import Mode
+from treadle.web.answering import GivenOnPage, answer_question
+from treadle.web.book import PageSession
+from treadle.web.entered import do_entered
+from treadle.web.folder_trust import folder_trust
+from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
+
+_MOST_IMAGES = 10
+_MOST_TEXT = 2_000_000
+
+
+class _Image(Struct):
+    name: str
+    data: str
+
+
+class _Said(Struct):
+    text: str = ""
+    id: str = ""
+    steer: bool = False
+    images: tuple[_Image, ...] = ()
+    trust: str = ""
+    seen: str = ""
+
+
+async def _say(request: Request) -> Response:
+    """Send a message, or do a slash command; a session that nobody has open is opened for it.
+
+    What comes a second time with the same id, because its answer was lost, is not done again.
+    """
+    said = await body_of(request, _Said)
+    if len(said.text) > _MOST_TEXT or len(said.images) > _MOST_IMAGES:
+        raise ConfigError(
+            "message-size",
+            "The message is too long.",
+            why=f"It has at most {_MOST_TEXT:,} characters and {_MOST_IMAGES} images.",
+            fix="Put long texts into a file, and name the file.",
+        )
+    opened = await _open(request, said.trust, said.seen)
+    if isinstance(opened, dict):
+        return answer({"trust": opened})
+    who, key = visitor_of(request).name, said.id or uuid.uuid4().hex
+    return answer(await opened.once(key, lambda: _send(said, key, opened, who)))
+
+
+async def _send(said: _Said, prompt_id: str, session: PageSession, who: str) -> dict[str, Any]:
+    if session.has_prompt(prompt_id):
+        return {"shown": ""}
+    notes: list[str] = []
+    images = await asyncio.to_thread(_images, said.images, session, notes)
+    entered = await do_entered(said.text, session, who)
+    if entered.send or (images and not entered.shown):
+        own = session.commands.take()
+        held, session.held = session.held, ()
+        texts = (*held, *(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
+        delivery = Delivery.STEER if said.steer or entered.steer else Delivery.QUEUE
+        prompt = Prompt(id=prompt_id, content=(*texts, *images), delivery=delivery)
+        try:
+            await session.post(prompt, who)
+        except TreadleError:
+            session.commands.take_back(own)
+            session.held = (*held, *session.held)
+            raise
+    return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
+
+
+def _images(given: Sequence[_Image], session: PageSession, notes: list[str]) -> tuple[UserContent, ...]:
+    """Read images as they are pasted; raises `ConfigError` for what is none, or what the model does not see."""
+    if given and not session.session.sees_images:
+        raise ConfigError(
+            "attachment",
+            "The model cannot see images.",
+            fix="Remove the image, or choose another model: /model PROVIDER/NAME.",
+        )
+    blocks: list[UserContent] = []
+    for one in given:
+        try:
+            raw = b64decode(one.data, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise ConfigError("attachment", "An image cannot be read.", fix="Paste it again.") from error
+        blocks.append(image_block(raw, one.name[:200] or "image", notes.append))
+    return tuple(blocks)
+
+
+async def _open(request: Request, said: str, seen: str) -> PageSession | dict[str, Any]:
+    """Give the session, opened if nobody has it open; before that, what the user says of its folder is asked for."""
+    session_id = request.path_params["session_id"]
+    book = book_of(request)
+    known = book.opened.get(session_id)
+    if known is not None:
+        return known
+    workspace = await asyncio.to_thread(session_workspace, session_id)
+    trust = await folder_trust(book, workspace, said, seen)
+    return trust if isinstance(trust, dict) else await book.resume(session_id, trust)
+
+
+class _Trust(Struct):
+    trust: str = ""
+    seen: str = ""
+
+
+async def _continue(request: Request) -> Response:
+    """Open a session that nobody has open, without saying anything to it yet."""
+    said = await body_of(request, _Trust)
+    opened = await _open(request, said.trust, said.seen)
+    return answer({"trust": opened}) if isinstance(opened, dict) else done()
+
+
+async def _answer(request: Request) -> Response:
+    """Answer a question; the first answer counts, from wherever it comes."""
+    given = await body_of(request, GivenOnPage)
+    late = await answer_question(given, opened_session(request), visitor_of(request).name)
+    if not late:
+        return done()
+    return answer({"code": "answered", "what": late, "why": "", "fix": ""}, status=409)
+
+
+class _Chosen(Struct):
+    mode: Mode | None = None
+    model: str = ""
+    effort: str = ""
+
+
+async def _change(request: Request) -> Response:
+    """Change the mode, or the model and how much it thinks."""
+    chosen = await body_of(request, _Chosen)
+    session, who = opened_session(request), visitor_of(request).name
+    if chosen.mode is not None:
+        await session.post(SetMode(mode=chosen.mode), who)
+    if chosen.model:
+        thinking = EFFORT_BUDGETS.get(chosen.effort)
+        await session.post(await asyncio.to_thread(session.session.choose, chosen.model, thinking), who)
+    return done()
+
+
+class _Queued(Struct):
+    id: str
+    text: str | None = None
+    steer: bool = False
+
+
+async def _queue(request: Request) -> Response:
+    """Change a message that waits, let it go at the next step, or with an empty text remove it."""
+    wanted = await body_of(request, _Queued)
+    session, who = opened_session(request), visitor_of(request).name
+    waiting = next((one for one in session.session.status.queue if one.id == wanted.id), None)
+    if waiting is None:
+        raise RefusedError("EditQueued", session.session.status.phase, "the message does not wait any more")
+    content: tuple[UserContent, ...] = waiting.content
+    if wanted.text is not None:
+        content = (*beside_words(content), Text(text=wanted.text)) if wanted.text.strip() else ()
+    if not wanted.steer:
+        await session.post(EditQueued(prompt_id=wanted.id, content=content), who)
+        return done()
+    await session.post(EditQueued(prompt_id=wanted.id), who)
+    await session.post(Prompt(id=uuid.uuid4().hex, content=content, delivery=Delivery.STEER), who)
+    return done()
+
+
+def beside_words(content: tuple[UserContent, ...]) -> tuple[UserContent, ...]:
+    """Give what goes along with the words of a message: images, and the output of the person's own commands."""
+    words = without_own_commands(content)
+    return tuple(block for block in content if not isinstance(block, Text) or block not in words)
+
+
+class _Command(Struct):
+    number: int
+
+
+async def _stop_command(request: Request) -> Response:
+    """Stop a command of the person's own."""
+    wanted = await body_of(request, _Command)
+    if not opened_session(request).commands.stop(wanted.number):
+        raise SessionError("command-ended", "This command has ended already.")
+    return done()
+
+
+async def _interrupt(request: Request) -> Response:
+    """Stop what is going on. Stopping starts nothing: what waited is given back, to be sent again or not."""
+    session, who = opened_session(request), visitor_of(request).name
+    held: list[str] = []
+    for waiting in session.session.status.queue:
+        with suppress(RefusedError):  # it is on its way
+            await session.post(EditQueued(prompt_id=waiting.id), who)
+            held.append(text_of(without_own_commands(waiting.content)))
+            session.held = (*session.held, *beside_words(waiting.content))
+    await session.post(Interrupt(), who)
+    return answer({"held": held})
+
+
+async def _close(request: Request) -> Response:
+    """Close a session of this process."""
+    session = opened_session(request)
+    if not session.own:
+        raise SessionError(
+            "session-elsewhere",
+            "This session is open in another program.",
+            why="The page only follows it.",
+            fix="Close it there: /quit in the terminal.",
+        )
+    await book_of(request).close(session.session.id)
+    return done()
+
+
+ROUTES = (
+    Route("/s/{session_id}/say", _say, methods=["POST"]),
+    Route("/s/{session_id}/open", _continue, methods=["POST"]),
+    Route("/s/{session_id}/answer", _answer, methods=["POST"]),
+    Route("/s/{session_id}/change", _change, methods=["POST"]),
+    Route("/s/{session_id}/queue", _queue, methods=["POST"]),
+    Route("/s/{session_id}/interrupt", _interrupt, methods=["POST"]),
+    Route("/s/{session_id}/commands/stop", _stop_command, methods=["POST"]),
+    Route("/s/{session_id}/close", _close, methods=["POST"]),
+)

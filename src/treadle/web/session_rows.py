@@ -1,0 +1,109 @@
+"""The sessions as the page lists them: as their logs say, and those that are open as they are now."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.presentation.words import money
+from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions, state_words
+from treadle.app.reports.session_search import found_places
+from treadle.web.book import SessionBook
+from treadle.web.status import listed_state
+
+_MOST_FOUND = 100
+_SHOWN = 200
+
+
+class ListFilter(Struct, frozen=True):
+    """Which sessions are wanted: of one folder, in one state, those in which a text is found, or the archived ones."""
+
+    folder: str = ""
+    state: str = ""
+    search: str = ""
+    archived: bool = False
+    all: bool = False
+
+
+class PageRow(Struct, frozen=True, kw_only=True):
+    """A session as it stands in the list; `places` are where the text that is looked for was found."""
+
+    id: str
+    title: str
+    state: str
+    words: str
+    cost: str
+    mode: str
+    added: int
+    removed: int
+    workspace: str
+    model: str
+    updated_at: int
+    open: bool = False
+    own: bool = False
+    archived: bool = False
+    waiting: int = 0
+    places: tuple[str, ...] = ()
+
+
+class PageRows(Struct, frozen=True, kw_only=True):
+    """What is listed; `left_out` counts what is not shown, `folders` are those of all sessions."""
+
+    lines: Sequence[PageRow]
+    left_out: int
+    folders: Sequence[str]
+
+
+def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
+    """List sessions, the last used first. Reads logs, so it is to be done in a thread; raises `TreadleError`."""
+    opened = dict(book.opened)
+    rows = listed_sessions(None, read=False, archived=wish.archived)
+    if any(row.steps is None and row.id not in opened for row in rows):
+        rows = listed_sessions(None, archived=wish.archived)
+    folders = list(dict.fromkeys(row.workspace for row in rows))
+    lines: Iterable[PageRow] = (_with_life(_line(row), book) for row in rows)
+    if wish.folder:
+        lines = (line for line in lines if line.workspace == wish.folder)
+    lines = list(lines) if not wish.search.strip() else _searched(list(lines), wish)
+    lines = [line for line in lines if not wish.state or line.state == wish.state]
+    most = len(lines) if wish.all else _SHOWN
+    return PageRows(lines=lines[:most], left_out=max(0, len(lines) - most), folders=folders)
+
+
+def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:
+    folder = Path(wish.folder) if wish.folder else None
+    places: dict[str, list[str]] = {}
+    for place in found_places(wish.search, folder, _MOST_FOUND, archived=wish.archived):
+        places.setdefault(place.session, []).append(place.snippet if place.event else "")
+    found = (line for line in lines if line.id in places)
+    return [replace(line, places=tuple(filter(None, places[line.id][:2]))) for line in found]
+
+
+def _line(row: ListedSession) -> PageRow:
+    return PageRow(
+        id=row.id,
+        title=row.title,
+        state=row.state.value,
+        words=state_words(row.state, row.ended),
+        cost="-" if row.cost is None else money(row.cost),
+        mode=row.mode or "-",
+        added=row.added,
+        removed=row.removed,
+        workspace=row.workspace,
+        model=row.model,
+        updated_at=row.updated_at,
+        open=row.open,
+        archived=row.archived,
+    )
+
+
+def _with_life(line: PageRow, book: SessionBook) -> PageRow:
+    page = book.opened.get(line.id)
+    if page is None:
+        return line
+    return replace(line, open=True, own=page.own, model=page.session.status.model, **listed_state(page))
+
+
+STATES = tuple(state.value for state in SessionState)
+"""What the list can be limited to."""

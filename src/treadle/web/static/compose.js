@@ -1,0 +1,322 @@
+// Writing a message: its draft, what completes it, the images that go along, and sending it so that it arrives once.
+
+import { send, tell } from "./app.js";
+import { askTrust } from "./trust.js";
+
+const text = document.getElementById("text");
+const menu = document.getElementById("menu");
+const hint = document.getElementById("hint");
+const shown = document.getElementById("shown");
+const pasted = document.getElementById("images");
+const files = document.getElementById("files");
+
+const MOST_IMAGES = 10;
+const MOST_BYTES = 10_000_000;
+const STOP_WITHIN = 2_000; // milliseconds between two presses of Esc that stop
+const fromFinger = matchMedia("(pointer: coarse)");
+
+const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
+
+/** Make the field work; `isActive` says whether the session works, `followed` is called when something was sent. */
+export function composer(session, { isActive, followed }) {
+  const key = `draft:${session}`;
+  let draft = { text: "", id: newId(), sending: false };
+  let images = [];
+
+  // ---- the draft is kept over a reload; of what was on its way nobody knows whether it arrived, so it is sent again
+
+  function keep(changes) {
+    draft = { ...draft, ...changes };
+    try {
+      if (draft.text) sessionStorage.setItem(key, JSON.stringify(draft));
+      else sessionStorage.removeItem(key);
+    } catch {
+      // It is too long to be kept; it stays in the field.
+    }
+  }
+
+  function typed() {
+    if (text.value !== draft.text) keep({ text: text.value, id: newId(), sending: false });
+    grow();
+  }
+
+  function grow() {
+    text.rows = Math.min(12, Math.max(fromFinger.matches ? 1 : 2, text.value.split("\n").length));
+    text.form.classList.toggle("written", text.value !== "");
+  }
+
+  function put(words) {
+    text.value = words;
+    typed();
+  }
+
+  if (fromFinger.matches) text.placeholder = "Message, / or @";
+  grow();
+  let leaving = false;
+  for (const name of ["beforeunload", "pagehide"]) {
+    window.addEventListener(name, () => {
+      leaving = true;
+    });
+  }
+  window.addEventListener("pageshow", () => {
+    leaving = false;
+  });
+
+  // ---- sending
+
+  async function say(steer, more = {}) {
+    const message = text.value.trim();
+    if ((!message && images.length === 0) || text.readOnly) return;
+    closeMenu();
+    keep({ text: text.value, sending: images.length === 0, steer });
+    text.readOnly = true;
+    const answer = await send(`/s/${session}/say`, { text: message, id: draft.id, steer, images: images.map(({ name, data }) => ({ name, data })), ...more });
+    if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
+    text.readOnly = false;
+    keep({ sending: false });
+    if (!answer) return;
+    if (answer.trust) {
+      askTrust(document.getElementById("trust"), answer.trust, (said) => say(steer, said));
+      return;
+    }
+    images = [];
+    showImages();
+    put("");
+    followed();
+    showAnswer(answer.shown);
+  }
+
+  function showAnswer(words) {
+    shown.hidden = !words;
+    shown.querySelector("pre").textContent = words ?? "";
+    if (words) shown.scrollIntoView({ block: "nearest" });
+  }
+  document.getElementById("hide-shown").addEventListener("click", () => {
+    showAnswer("");
+    text.focus();
+  });
+
+  document.getElementById("say").addEventListener("submit", (event) => {
+    event.preventDefault();
+    say(false);
+  });
+  document.getElementById("steer").addEventListener("click", () => say(true));
+  document.getElementById("continue")?.addEventListener("click", () => resume({}));
+
+  async function resume(said) {
+    const answer = await send(`/s/${session}/open`, said);
+    if (answer?.trust) askTrust(document.getElementById("trust"), answer.trust, resume);
+  }
+
+  // ---- stopping: with the button, or with Esc twice
+
+  let escaped = -Infinity;
+
+  async function stop() {
+    const answer = await send(`/s/${session}/interrupt`);
+    if (!answer?.held?.length) return;
+    put([...answer.held, text.value].filter(Boolean).join("\n\n"));
+    tell("Stopped. What waited is in the message field again.");
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !isActive() || document.querySelector("dialog[open]")) return;
+    if (event.timeStamp - escaped < STOP_WITHIN) {
+      escaped = -Infinity;
+      hint.textContent = "";
+      stop();
+    } else {
+      escaped = event.timeStamp;
+      hint.textContent = "Esc again stops.";
+      setTimeout(() => {
+        hint.textContent = "";
+      }, STOP_WITHIN);
+    }
+  });
+
+  // ---- completing
+
+  let rows = [];
+  let chosen = 0;
+  let asked = 0;
+  let waiting = 0;
+
+  function closeMenu() {
+    asked++;
+    clearTimeout(waiting);
+    rows = [];
+    menu.hidden = true;
+    text.removeAttribute("aria-activedescendant");
+  }
+
+  function before() {
+    return text.value.slice(0, text.selectionStart);
+  }
+
+  const completes = (words) => (words.startsWith("/") && !words.includes("\n")) || /(^|\s)@(\S*|"[^"\n]*)$/.test(words);
+
+  function complete() {
+    clearTimeout(waiting);
+    const words = before();
+    if (!completes(words)) {
+      closeMenu();
+      return;
+    }
+    const mine = ++asked;
+    waiting = setTimeout(async () => {
+      const answer = await fetch(`/s/${session}/complete?${new URLSearchParams({ text: words.slice(-1_000) })}`).catch(() => null);
+      if (!answer?.ok || mine !== asked) return;
+      const found = await answer.json();
+      if (mine === asked && before() === words) showMenu(found, words);
+    }, 80);
+  }
+
+  function showMenu(found, words) {
+    rows = found.rows.map((row) => ({ ...row, begin: words.length - found.replaces, end: words.length }));
+    rows = rows.filter((row) => row.text.trim() !== words.slice(row.begin).trim() || row.text.endsWith("/"));
+    chosen = 0;
+    menu.replaceChildren(
+      ...rows.map((row, at) => {
+        const line = document.createElement("li");
+        line.id = `m${at}`;
+        line.setAttribute("role", "option");
+        const name = document.createElement("code");
+        name.textContent = row.name;
+        const about = document.createElement("small");
+        about.textContent = row.about;
+        line.append(name, " ", about);
+        line.addEventListener("pointerdown", (event) => {
+          event.preventDefault();
+          take(at);
+        });
+        return line;
+      }),
+    );
+    menu.hidden = rows.length === 0;
+    mark();
+  }
+
+  function mark() {
+    [...menu.children].forEach((line, at) => line.setAttribute("aria-selected", String(at === chosen)));
+    menu.children[chosen]?.scrollIntoView({ block: "nearest" });
+    if (rows.length) text.setAttribute("aria-activedescendant", `m${chosen}`);
+  }
+
+  function take(at) {
+    const row = rows[at];
+    closeMenu();
+    text.setRangeText(row.text, row.begin, row.end, "end");
+    typed();
+    text.focus();
+    if (row.text.endsWith("/") || (row.text.startsWith("/") && row.text.endsWith(" "))) complete();
+  }
+
+  text.addEventListener("input", () => {
+    typed();
+    complete();
+  });
+  text.addEventListener("blur", closeMenu);
+  text.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const open = !menu.hidden;
+    if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      event.preventDefault();
+      chosen = (chosen + (event.key === "ArrowDown" ? 1 : rows.length - 1)) % rows.length;
+      mark();
+    } else if (open && event.key === "Escape") {
+      event.preventDefault();
+      closeMenu();
+    } else if (open && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey && !event.ctrlKey) {
+      event.preventDefault();
+      take(chosen);
+    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      say(isActive());
+    } else if (event.key === "Enter" && !event.shiftKey && !fromFinger.matches) {
+      event.preventDefault();
+      say(false);
+    }
+  });
+
+  // ---- images
+
+  async function add(list) {
+    for (const file of list) {
+      const size = images.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
+      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) tell(`${file.name || "This"} is no image that a model takes.`);
+      else if (images.length >= MOST_IMAGES) tell(`At most ${MOST_IMAGES} images go along with a message.`);
+      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: together they have at most ${MOST_BYTES / 1_000_000} MB.`);
+      else images.push(await read(file));
+    }
+    showImages();
+  }
+
+  function read(file) {
+    return new Promise((done) => {
+      const reader = new FileReader();
+      reader.onload = () => done({ name: file.name || "pasted image", data: String(reader.result).split(",", 2)[1] ?? "", file });
+      reader.readAsDataURL(file);
+    });
+  }
+
+  function showImages() {
+    pasted.hidden = images.length === 0;
+    pasted.replaceChildren(
+      ...images.map((one) => {
+        const line = document.createElement("li");
+        const small = document.createElement("canvas");
+        const drop = document.createElement("button");
+        drop.type = "button";
+        drop.textContent = "Remove";
+        drop.setAttribute("aria-label", `Remove ${one.name}`);
+        drop.addEventListener("click", () => {
+          images = images.filter((other) => other !== one);
+          showImages();
+          text.focus();
+        });
+        line.append(small, one.name, " ", drop);
+        draw(small, one.file);
+        return line;
+      }),
+    );
+  }
+
+  async function draw(canvas, file) {
+    const picture = await createImageBitmap(file).catch(() => null);
+    if (!picture) return;
+    canvas.height = 48;
+    canvas.width = Math.min(160, Math.max(8, Math.round((48 * picture.width) / picture.height)));
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    picture.close();
+  }
+
+  text.addEventListener("paste", (event) => {
+    const list = [...event.clipboardData.files];
+    if (!list.length) return;
+    event.preventDefault();
+    add(list);
+  });
+  for (const name of ["dragover", "drop"]) {
+    document.addEventListener(name, (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      if (name === "drop") add([...event.dataTransfer.files]);
+    });
+  }
+  document.getElementById("attach").addEventListener("click", () => files.click());
+  files.addEventListener("change", () => {
+    add([...files.files]);
+    files.value = "";
+  });
+
+  // Last, because what was on its way is sent.
+  const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
+  if (kept) {
+    draft = kept;
+    text.value = kept.text;
+    grow();
+    if (kept.sending) say(kept.steer);
+  }
+
+  return { text, stop, put };
+}

@@ -1,0 +1,57 @@
+// Bringing an element to what fresh HTML says while what is the same stays: scrolled, opened and selected as it was.
+
+/** Parse one element. */
+export function parsed(html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content.firstElementChild;
+}
+
+/** Make an element like a fresh one. A `details` that the person opened or closed stays as it is. */
+export function morph(old, fresh) {
+  if (old.nodeName !== fresh.nodeName || old.id !== fresh.id) {
+    old.replaceWith(fresh);
+    return;
+  }
+  const keepsOpen = old.dataset.touched === "1";
+  for (const { name } of [...old.attributes]) {
+    if (name === "data-touched" || (keepsOpen && name === "open")) continue;
+    if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (keepsOpen && name === "open") continue;
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  const scrolled = old.scrollHeight > old.clientHeight && old.nodeName === "PRE";
+  const atEnd = scrolled && old.scrollTop + old.clientHeight >= old.scrollHeight - 8;
+  children(old, fresh);
+  if (atEnd || (!scrolled && old.nodeName === "PRE" && old.classList.contains("output"))) old.scrollTop = old.scrollHeight;
+}
+
+function children(old, fresh) {
+  let at = old.firstChild;
+  for (let next = fresh.firstChild; next; ) {
+    const following = next.nextSibling;
+    if (!at) old.append(next);
+    else {
+      const after = at.nextSibling;
+      if (at.nodeType !== next.nodeType) at.replaceWith(next);
+      else if (at.nodeType === Node.ELEMENT_NODE) morph(at, next);
+      else text(at, next);
+      at = after;
+    }
+    next = following;
+  }
+  while (at) {
+    const after = at.nextSibling;
+    at.remove();
+    at = after;
+  }
+}
+
+function text(old, fresh) {
+  if (old.data === fresh.data) return;
+  // What only grows is added to, so that a selection in it stays.
+  if (old.appendData && fresh.data.startsWith(old.data)) old.appendData(fresh.data.slice(old.data.length));
+  else old.data = fresh.data;
+}

@@ -1,0 +1,71 @@
+"""What is true of an open session beside what stands on its page: for its own screen, and for the list of sessions."""
+
+from typing import Any
+
+from treadle.app.presentation.words import money, tokens
+from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
+from treadle.app.session.checklist_file import todo_of
+from treadle.protocol.messages import Text, text_of, without_own_commands
+from treadle.protocol.notifications import QueuedPrompt
+from treadle.web.book import PageSession
+from treadle.web.clock import milliseconds
+from treadle.web.facts import PageFacts
+
+
+def page_status(page: PageSession) -> dict[str, Any]:
+    """Give what the screen of a session shows all the time."""
+    status, facts = page.session.status, page.view.facts
+    return {
+        "phase": status.phase.value,
+        "active": status.turn_active,
+        "mode": status.mode.value,
+        "model": status.model,
+        "tokens": status.tokens,
+        "window": status.window,
+        "context": _context(status.tokens, status.window),
+        "cost": spent_words(facts, "unknown"),
+        "step": facts.step,
+        "added": facts.added,
+        "removed": facts.removed,
+        "retry": facts.retry,
+        "retry_at": None if facts.retry_at is None else milliseconds(facts.retry_at),
+        "queue": [_queued(one) for one in status.queue],
+        "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
+        "questions": page.cards(),
+        "own": page.own,
+    }
+
+
+def spent_words(facts: PageFacts, unknown: str) -> str:
+    """Say what a session cost, or that it is unknown."""
+    return unknown if facts.unpriced and not facts.cost else money(facts.cost, unpriced=facts.unpriced)
+
+
+def _queued(one: QueuedPrompt) -> dict[str, Any]:
+    """Give a message that waits: its words, and how much else goes along with them."""
+    words = text_of(without_own_commands(one.content))
+    return {"id": one.id, "text": words, "more": sum(not isinstance(block, Text) for block in one.content)}
+
+
+def _context(used: int, window: int | None) -> str:
+    if not window:
+        return f"{tokens(used)} tokens"
+    return f"{tokens(used)} of {tokens(window)} ({100 * used // window} %)"
+
+
+def listed_state(page: PageSession) -> dict[str, Any]:
+    """Give what the list of sessions shows of an open session."""
+    status, facts = page.session.status, page.view.facts
+    if status.turn_active or status.questions:
+        state, ended = (SessionState.WAITING if status.questions else SessionState.WORKING), None
+    else:
+        state, ended = how_it_ended(facts.stop)
+    return {
+        "state": state.value,
+        "words": state_words(state, ended),
+        "cost": spent_words(facts, "-"),
+        "mode": status.mode.value,
+        "added": facts.added,
+        "removed": facts.removed,
+        "waiting": len(status.questions),
+    }

@@ -1,0 +1,53 @@
+"""Sessions that another program has open: the page follows them and answers in them, and leaves them open."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.faults.driving import attended, run
+from tests.web.in_process import HOST, PATIENCE, Visit, until
+from treadle.protocol.permissions import OptionKind
+from treadle.web.application import web_application
+from treadle.web.book import SessionBook
+from treadle.web.keys import Keys
+
+
+async def test_a_question_of_another_program_is_answered_on_the_page_and_its_session_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with attended(tmp_path, monkeypatch, run("git push origin main")) as there:
+        await there.begin()
+        question = await there.asked()
+        keys, changed = Keys(), asyncio.Event()
+        async with SessionBook(tmp_path, {}, trust=True) as book:
+            visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token))
+            with book.changed.told(changed):
+                async with asyncio.timeout(PATIENCE):
+                    while there.live.id not in book.opened:
+                        await changed.wait()
+                        changed.clear()
+            path, page = f"/s/{there.live.id}", book.opened[there.live.id]
+            assert "git push origin main" in await visit.get("/inbox")
+            assert "It is open in another program." in await visit.get(path)
+            answer = {"question_id": question.id, "option": OptionKind.REJECT_ONCE, "text": "not today"}
+            await visit.done(f"{path}/answer", **answer)
+            await there.ended()
+            status, said = await visit.post(f"{path}/answer", **answer)
+            assert (status, said["what"]) == (409, "Answered on the web page, in page 2: no.")
+            await until(page, lambda: page.view.facts.stop is not None)
+            status, said = await visit.post(f"{path}/close")
+            assert (status, said["code"]) == (404, "session-elsewhere")
+        assert not there.live.closed
+
+
+async def test_a_page_that_is_not_there_says_so_as_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    keys = Keys()
+    async with SessionBook(tmp_path, {}, trust=True) as book:
+        visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token))
+        status, html = await visit.look("/s/<b>")
+        assert status == 404
+        assert "<h1>There is no session " in html
+        assert "<b>" not in html
+        assert (await visit.look("/nothing"))[0] == 404

@@ -1,0 +1,121 @@
+"""The cards of questions as HTML: the answers that the terminal offers, and nothing that could do anything."""
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.tui.asked import AGAIN, BUDGET, COMPOUND, DANGER, EDIT, EVERY_KIND, FOLLOWUP, GUIDANCE, KEEP, RUN
+from treadle.app.presentation.forms import typed_values
+from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.web.question_cards import question_html
+
+ROOTS = ("/project",)
+FORM = {
+    "properties": {
+        "name": {"type": "string", "description": "Who <you> are"},
+        "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
+        "colour": {"enum": ["red", "blue"]},
+        "sure": {"type": "boolean", "default": True},
+        "broken": "no schema",
+    },
+    "required": ["name"],
+}
+ELICIT = Question(id="q", kind=QuestionKind.ELICITATION, text="Fill this in", form=FORM)
+
+
+def html_of(question: Question, mode: Mode = Mode.ASK) -> str:
+    return question_html("s1", question, ROOTS, mode)
+
+
+def answers_of(html: str) -> list[tuple[str, str]]:
+    """The answers that stand there at once: what each does and what it is called."""
+    first = html.partition('<div class="answers">')[2].partition("</div>")[0]
+    return [(act, unescape(label)) for act, label in re.findall(r'data-act="([^"]+)"[^>]*>([^<]*)</button>', first)]
+
+
+def test_the_answers_are_those_of_the_terminal_and_yes_is_first() -> None:
+    assert answers_of(html_of(RUN)) == [
+        ("allow", "Yes"),
+        ("session", "Yes, and don't ask again this session for: python3 -m unittest …"),
+        ("always", "Always for this project: python3 -m unittest …"),
+        ("reject", "No"),
+    ]
+    assert answers_of(html_of(EDIT)) == [
+        ("allow", "Yes"),
+        ("edits", "Yes, and all edits in this project this session (edits mode)"),
+        ("blocks", "Choose block by block (2)"),
+        ("reject", "No"),
+    ]
+    assert answers_of(html_of(EDIT, Mode.PLAN))[1] == ("blocks", "Choose block by block (2)")
+    assert answers_of(html_of(KEEP)) == [("allow", "Apply"), ("reject", "Discard"), ("for real", "Run it for real")]
+    assert answers_of(html_of(BUDGET)) == [("allow", "Yes, up to $10.00"), ("reject", "No")]
+    assert answers_of(html_of(FOLLOWUP)) == [("option", "red"), ("option", "blue")]
+    assert answers_of(html_of(AGAIN)) == [("allow", "Yes, with this right, once"), ("reject", "No")]
+
+
+def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:
+    html = html_of(DANGER)
+    assert answers_of(html) == [("reject", "No"), ("allow", "Yes, run it once")]
+    assert 'class="question danger"' in html
+    assert "DANGER" in html
+    assert '<section class="panel" data-panel="allow" hidden>' in html
+    assert 'name="sure"' in html
+    assert "ctrl-enter yes" not in html
+    assert 'data-panel="allow"' not in html_of(COMPOUND)
+
+
+def test_a_rule_says_what_it_allows_and_what_not_before_it_is_saved() -> None:
+    panel = html_of(RUN).partition('data-panel="always"')[2].partition("</section>")[0]
+    assert "Always allow commands that begin with `python3 -m unittest`, for this project." in unescape(panel)
+    assert "<code>python3 -m unittest -q</code>" in panel
+    assert "<code>python3 -m other-unittest</code>" in panel
+    assert panel.index('data-act="close"') < panel.index('data-act="save"')
+
+
+def test_what_stands_out_of_a_command_is_marked_and_named() -> None:
+    html = unescape(html_of(COMPOUND))
+    assert '&& <strong class="stands-out">rm -rf build</strong></pre>' in html
+    assert "(inside this project)" in html
+
+
+def test_a_call_can_be_changed_first_as_its_text_or_as_json() -> None:
+    assert 'name="changed" data-name="command" value="python3 -m unittest -q"' in html_of(RUN)
+    fetch = replace(EVERY_KIND["fetch"], arguments={"url": "https://example.com/", "how": "fast", "n": 3})
+    assert '"n": 3' in unescape(html_of(fetch)).partition('name="changed" data-name=""')[2]
+    for question in (AGAIN, KEEP, BUDGET, FOLLOWUP, GUIDANCE):
+        assert 'name="changed"' not in html_of(question)
+
+
+def test_a_form_has_a_field_for_each_value_and_what_is_typed_is_read() -> None:
+    html = html_of(ELICIT)
+    assert answers_of(html) == [("allow", "Send this"), ("reject", "No")]
+    assert re.findall(r'<(?:input|select)[^>]* name="(\w+)"', html) == ["name", "age", "tags", "colour", "sure"]
+    assert "Who &lt;you&gt; are" in html
+    typed = {"name": "Ada", "age": "36", "tags": "a, b", "colour": "", "sure": "no"}
+    assert typed_values(FORM, typed) == ({"name": "Ada", "age": 36, "tags": ["a", "b"], "sure": False}, "")
+    assert typed_values(FORM, {"age": "old"})[1].startswith("age: ")
+    assert typed_values(FORM, {"age": "36"})[1] == "Missing: name."
+
+
+@pytest.mark.parametrize(("url", "is_link"), [("https://example.com/a?b=1", True), ("javascript:alert(1)", False)])
+def test_an_address_to_open_is_a_link_only_if_it_leads_to_the_web(url: str, *, is_link: bool) -> None:
+    html = html_of(Question(id="q", kind=QuestionKind.ELICITATION, text="Open this", url=url))
+    assert ("<a " in html) is is_link
+    assert answers_of(html) == [("allow", "Yes, opened"), ("reject", "No")]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sampled_from(list(EVERY_KIND.values())), st.text(max_size=40))
+def test_nothing_of_a_question_can_leave_its_place(question: Question, text: str) -> None:
+    hostile = f'"><script>alert(1)</script>\x1b[2J\u202e{text}'
+    asked = replace(question, text=f"{question.text}{hostile}", options=(*question.options, hostile))
+    asked = replace(asked, arguments={**question.arguments, "more": hostile})
+    html = html_of(asked)
+    assert "<script" not in html
+    shown = re.sub(r"<textarea.*?</textarea>|<input[^>]*>", "", html, flags=re.DOTALL)
+    assert not set(shown) & {"\x1b", "\u202e"}

@@ -1,0 +1,282 @@
+"""What browsers say to a session: answers of which the first counts, and messages that arrive once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.faults.driving import block, make, run
+from tests.web.in_process import idle, page_here, until
+from tests.web.test_page_view import in_a_log, stands
+from treadle.protocol.messages import text_of
+from treadle.protocol.permissions import Mode
+from treadle.providers.scripted.script import SayText, SayThinking, Turn
+from treadle.web.items import OwnCommand
+from treadle.web.status import page_status
+
+SOURCE = "one = 1\ntwo = 2\n"
+EDIT = make("replace_in_file", path="a.py", diff=block("one = 1\n", "one = 10\n") + block("two = 2\n", "two = 20\n"))
+PUSH = run("git push origin main")
+DONE = Turn(items=(make("attempt_completion", result="Done."),))
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+async def test_the_first_answer_wins_and_the_other_browser_hears_whose_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(PUSH,)), DONE]) as here:
+        first, second = here.visit(), here.visit()
+        page = await here.start(first)
+        question = await here.asked(page)
+        path = f"/s/{page.session.id}/answer"
+        no = {"question_id": question.id, "option": "reject_once", "text": "not today"}
+        answers = await asyncio.gather(second.post(path, **no), first.post(path, **no))
+        assert answers[0] == (200, {})
+        assert answers[1] == (
+            409,
+            {"code": "answered", "what": "Answered on the web page, in browser 2: no.", "why": "", "fix": ""},
+        )
+        await idle(page)
+        assert (await first.post(path, **no))[0] == 409
+        assert "not today" in str(here.server.requests[-1].body)
+        cards = await second.get("/inbox/cards")
+        assert "Nothing waits for you" in cards
+
+
+async def test_calls_are_changed_before_they_run_and_edits_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [Turn(items=(EDIT,)), Turn(items=(PUSH,)), DONE]
+    async with page_here(tmp_path, monkeypatch, turns) as here:
+        (here.folder / "a.py").write_text(SOURCE)
+        visit = here.visit()
+        page = await here.start(visit)
+        path = f"/s/{page.session.id}/answer"
+        question = await here.asked(page, about="SEARCH")
+        status, said = await visit.post(path, question_id=question.id, option="allow_once", blocks=[True])
+        assert (status, said["code"]) == (400, "blocks")
+        yes = {"question_id": question.id, "option": "allow_once"}
+        await visit.done(path, **yes, blocks=[False, True], edits=True)
+        question = await here.asked(page, about="push")
+        assert (here.folder / "a.py").read_text() == "one = 1\ntwo = 20\n"
+        assert page.session.status.mode is Mode.EDITS
+        yes["question_id"] = question.id
+        status, said = await visit.post(path, **yes, changed="[1]")
+        assert (status, said["code"]) == (400, "arguments-json")
+        await visit.done(path, **yes, name="command", changed="echo changed > b.txt")
+        await idle(page)
+        assert (here.folder / "b.txt").read_text() == "changed\n"
+
+
+async def test_an_edit_of_which_no_block_is_taken_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(EDIT,)), DONE]) as here:
+        (here.folder / "a.py").write_text(SOURCE)
+        visit = here.visit()
+        page = await here.start(visit)
+        question = await here.asked(page)
+        answer = {"question_id": question.id, "option": "allow_once", "blocks": [False, False]}
+        await visit.done(f"/s/{page.session.id}/answer", **answer)
+        await idle(page)
+        assert page.view.answered == {question.id: "Answered on the web page, in browser 1: no."}
+        assert (here.folder / "a.py").read_text() == SOURCE
+
+
+async def test_a_message_that_comes_twice_arrives_once_even_after_the_session_was_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}"
+        said = {"text": "again", "id": "m1"}
+        both = await asyncio.gather(visit.post(f"{path}/say", **said), visit.post(f"{path}/say", **said))
+        assert list(both) == [(200, {"shown": ""}), (200, {"shown": ""})]
+        await until(page, lambda: page.view.delivered >= {"m1"} and not page.session.status.turn_active)
+        await visit.done(f"{path}/close")
+        await visit.done(f"{path}/say", **said)
+        again = here.book.opened[page.session.id]
+        assert again is not page
+        assert [getattr(item, "text", "") for item in stands(again.view)].count("again") == 1
+        assert not again.session.status.turn_active
+
+
+async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(PUSH,)), DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await here.asked(page)
+        path = f"/s/{page.session.id}"
+        for name in ("m1", "m2", "m3"):
+            images = [{"name": "a.png", "data": PIXEL}] if name == "m1" else []
+            await visit.done(f"{path}/say", text=f"message {name}", id=name, images=images)
+        await visit.done(f"{path}/queue", id="m1", text="changed")
+        await visit.done(f"{path}/queue", id="m2", text="")
+        await visit.done(f"{path}/queue", id="m3", steer=True)
+        assert [text_of(one.content) for one in page.session.status.queue] == ["changed", "message m3"]
+        status, said = await visit.post(f"{path}/queue", id="m2", text="late")
+        assert (status, said["why"]) == (409, "the message does not wait any more")
+        assert page_status(page)["queue"][0]["text"] == "changed"
+        assert await visit.done(f"{path}/interrupt") == {"held": ["changed", "message m3"]}
+        await idle(page)
+        assert page.session.status.queue == ()
+        await visit.done(f"{path}/say", text="Both of it.", id="m4")
+        await until(page, lambda: "m4" in page.view.delivered)
+        await idle(page)
+        assert str(here.server.requests[-1].body).count("image/png") == 1  # it goes along with the next message
+
+
+async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+
+        async def say(text: str) -> str:
+            return str((await visit.done(f"/s/{page.session.id}/say", text=text))["shown"])
+
+        assert await say("/mode plan") == "Done."
+        assert page.session.status.mode is Mode.PLAN
+        assert await say("/new") == "/new does not work here. Start one on the screen Sessions."
+        assert (await say("/hlp")).startswith("There is no command /hlp. Did you mean /help?")
+        assert "/mode NAME" in await say("/help")
+        assert "/quit" not in await say("/help")
+        assert (await say("!")).startswith("Write a command of your own behind the !")
+        assert await say("/steer") == "/steer needs a text: /steer TEXT."
+        assert len(here.server.requests) == 1
+
+
+async def test_commands_of_ones_own_run_are_stopped_and_go_along_with_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}"
+
+        def ended() -> list[tuple[str, bool, str]]:
+            items = [item for item in stands(page.view) if isinstance(item, OwnCommand) and item.since is None]
+            return [(item.line, item.good, item.output) for item in items]
+
+        await visit.done(f"{path}/say", text="!echo '<b>'; exit 3")
+        await until(page, lambda: ended() == [("echo '<b>'; exit 3", False, "<b>\n")])
+        await visit.done(f"{path}/say", text="!sleep 300")
+        await visit.done(f"{path}/commands/stop", number=2)
+        await until(page, lambda: [line for line, *_ in ended()][1:] == ["sleep 300"])
+        assert (await visit.post(f"{path}/commands/stop", number=2))[0] == 404
+        assert "&lt;b&gt;" in await visit.get(path)
+        assert len(here.server.requests) == 1
+        await visit.done(f"{path}/say", text="What happened?", id="m")
+        await until(page, lambda: "m" in page.view.delivered)
+        await idle(page)
+        sent = str(here.server.requests[-1].body["messages"][-1])
+        assert "; exit 3" in sent
+        assert "sleep 300" in sent
+
+
+async def test_images_go_along_and_what_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}/say"
+        for data in ("no base64!", "bm8gaW1hZ2U="):
+            status, said = await visit.post(path, text="look", id="m", images=[{"name": "a.png", "data": data}])
+            assert (status, said["code"]) == (400, "attachment")
+        await visit.done(path, text="look", id="m", images=[{"name": "a.png", "data": PIXEL}])
+        await until(page, lambda: "m" in page.view.delivered)
+        await idle(page)
+        assert "image/png" in str(here.server.requests[-1].body)
+
+
+async def test_a_closed_session_of_a_folder_that_nobody_trusts_is_continued_after_the_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE], trust=False) as here:
+        (here.folder / "AGENTS.md").write_text("Be nice.\n")
+        visit = here.visit()
+        asked = await visit.done("/sessions", folder=str(here.folder), text="Work.")
+        said = {"trust": "later", "seen": asked["trust"]["seen"]}
+        session_id = (await visit.done("/sessions", folder=str(here.folder), text="Work.", **said))["session"]
+        await idle(here.book.opened[session_id])
+        await visit.done(f"/s/{session_id}/close")
+        assert here.book.opened == {}
+        assert (await visit.post(f"/s/{session_id}/close"))[0] == 404
+        path = f"/s/{session_id}/say"
+        asked = await visit.done(path, text="more", id="m")
+        assert asked["trust"]["folder"].endswith("/ws")
+        assert here.book.opened == {}
+        (here.folder / "AGENTS.md").write_text("Be quick.\n")
+        changed = await visit.done(path, text="more", id="m", trust="always", seen=asked["trust"]["seen"])
+        assert changed["trust"]["seen"] != asked["trust"]["seen"]
+        assert await visit.done(path, text="more", id="m", trust="always", seen=changed["trust"]["seen"]) == {
+            "shown": ""
+        }
+        page = here.book.opened[session_id]
+        await until(page, lambda: "m" in page.view.delivered)
+        assert page.session.trust.trusted
+
+
+async def test_the_page_of_a_session_that_was_closed_is_the_one_that_saw_it_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [
+        Turn(items=(SayThinking(text="Hm."), SayText(text="First.\n\n```py\n1\n\n2\n```\n"), run("echo one"), EDIT)),
+        Turn(items=(SayText(text="Then."), PUSH)),
+        DONE,
+    ]
+    async with page_here(tmp_path, monkeypatch, turns) as here:
+        (here.folder / "a.py").write_text(SOURCE)
+        visit = here.visit()
+        page = await here.start(visit)
+        for about in ("SEARCH", "push"):
+            question = await here.asked(page, about=about)
+            option = "allow_once" if about == "SEARCH" else "reject_once"
+            await visit.done(f"/s/{page.session.id}/answer", question_id=question.id, option=option)
+        await idle(page)
+        seen = in_a_log(stands(page.view))
+        await visit.done(f"/s/{page.session.id}/close")
+        past = await asyncio.to_thread(here.book.past, page.session.id)
+        assert in_a_log(stands(past)) == seen
+
+
+async def test_one_command_in_the_background_is_stopped_and_no_other_session_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [Turn(items=(run("sleep 300", background=True),)), DONE, DONE]
+    async with page_here(tmp_path, monkeypatch, turns, mode="full") as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        jobs = await visit.get(f"/s/{page.session.id}/jobs")
+        assert "sleep 300" in jobs
+        job = jobs.partition('data-job="')[2].partition('"')[0]
+        other = await here.start(visit, "Rest.")
+        status, said = await visit.post(f"/s/{other.session.id}/jobs/stop", id=job)
+        assert (status, said["code"]) == (404, "job-unknown")
+        await visit.done(f"/s/{page.session.id}/jobs/stop", id=job)
+        jobs = await visit.get(f"/s/{page.session.id}/jobs")
+        assert "data-job" not in jobs
+        assert "sleep 300" in jobs
+
+
+async def test_commands_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE]) as here:
+        (here.folder / "shop").mkdir()
+        (here.folder / "shop" / "my cart.py").write_text("")
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}/complete?text="
+        assert '"name":"/mode NAME"' in await visit.get(f"{path}/mo")
+        assert '"text":"/mode edits"' in await visit.get(f"{path}/mode e")
+        assert '"/quit"' not in await visit.get(f"{path}/q")
+        found = await visit.get(f"{path}%F0%9F%98%80 look at @cart")
+        assert '{"name":"shop/my cart.py","about":"","text":"@\\"shop/my cart.py\\" "}' in found
+        assert found.endswith('"replaces":5}')
+        assert await visit.get(f"{path}mail a@cart") == '{"rows":[],"replaces":0}'
