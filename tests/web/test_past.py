@@ -114,7 +114,7 @@ async def _timeline(page: Page, served: Served) -> None:
     assert (file.read_text(), later.exists()) == (now, True)
     await page.evaluate(
         "fetch(location.pathname.replace('timeline', 'change'), {method: 'POST', body: '{\"mode\": \"plan\"}', "
-        "headers: {'content-type': 'application/json'}})"
+        "headers: {'content-type': 'application/json', 'x-treadle-key': localStorage.getItem('treadle-key')}})"
     )
     await page.wait_for_selector("#fresh:not([hidden])", timeout=PATIENCE * 1000)
     await page.click("#fresh button")

@@ -27,7 +27,7 @@ _MOST_COLOURED, _MOST_GROWING = 20_000, 2_000
 _LINKS = ("http://", "https://", "mailto:")
 
 
-def bounded_text(text: str) -> str:
+def page_text(text: str) -> str:
     """Show what would steer or hide in a text, and leave out what no reader goes through."""
     lines = (
         line
@@ -40,12 +40,12 @@ def bounded_text(text: str) -> str:
 
 def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT002 - as a filter takes it
     """Render a model's Markdown; what is still `growing` is rendered again and again."""
-    return Markup(_markdown().render(bounded_text(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
+    return Markup(_markdown().render(page_text(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
 
 
 def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
     """Colour code by its language, or by the name of its file, if it has at most so many characters."""
-    text = bounded_text(text)
+    text = page_text(text)
     lexer = _lexer(language, name) if len(text) <= most else None
     if lexer is None:
         return escape(text)
@@ -54,7 +54,7 @@ def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COL
 
 def diff_rows(text: str) -> Iterator[tuple[str, str]]:
     """Give each line of a unified diff with its kind: add, del, hunk, file or empty."""
-    for line in bounded_text(text.removesuffix("\n")).split("\n"):
+    for line in page_text(text.removesuffix("\n")).split("\n"):
         match line[:1]:
             case "@":
                 yield "hunk", line

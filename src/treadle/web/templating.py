@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import ago, counted, money, span, tokens
-from treadle.web.markup import bounded_text, code, diff_rows, markdown
+from treadle.web.markup import code, diff_rows, markdown, page_text
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -34,7 +34,7 @@ def _environment() -> Environment:
         clock=_clock,
         code=code,
         counted=counted,
-        harmless=bounded_text,
+        harmless=page_text,
         markdown=markdown,
         money=_money,
         span=span,

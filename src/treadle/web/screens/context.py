@@ -29,7 +29,7 @@ from treadle.app.reports.left_report import left_report
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import CompactNow, Event, Pin
 from treadle.web.charts import stacked_bars
-from treadle.web.markup import bounded_text
+from treadle.web.markup import page_text
 from treadle.web.requests import body_of, book_of, done, opened_session, visitor_of
 from treadle.web.templating import page, render
 
@@ -76,7 +76,7 @@ async def _text(request: Request) -> Response:
     session_id, step = request.path_params["session_id"], _step_of(request)
     at = request.query_params.get("at", "")
     text = await asyncio.to_thread(_block, session_id, step, int(at) if at.isdecimal() else -1)
-    return HTMLResponse(render("block_text.html", text=bounded_text(text), size=len(text)))
+    return HTMLResponse(render("block_text.html", text=page_text(text), size=len(text)))
 
 
 def _block(session_id: str, step: int | None, at: int) -> str:
