@@ -32,14 +32,14 @@ async def test_sessions_are_listed_as_they_are_and_found_by_state_folder_and_wor
         first = await here.start(visit, "Find <b>bold</b> things.")
         question = await here.asked(first)
         bold = "Find &lt;b&gt;bold&lt;/b&gt; things."
-        assert await listed(visit) == [("waiting", bold)]
+        assert await listed(visit) == [("waiting for you", bold)]
         await visit.done(f"/s/{first.session.id}/answer", question_id=question.id, option="reject_once")
         await idle(first)
         second = await here.start(visit, "Second.")
         await here.asked(second)
-        assert await listed(visit) == [("waiting", "Second."), ("done", bold)]
-        assert await listed(visit, "state=waiting") == [("waiting", "Second.")]
-        assert await listed(visit, "search=walrus") == [("waiting", "Second."), ("done", bold)]
+        assert await listed(visit) == [("waiting for you", "Second."), ("done", bold)]
+        assert await listed(visit, "state=waiting") == [("waiting for you", "Second.")]
+        assert await listed(visit, "search=walrus") == [("waiting for you", "Second."), ("done", bold)]
         assert await listed(visit, "search=bold") == [("done", bold)]
         assert "A walrus." in await visit.get("/sessions/rows?search=walrus")
         assert await listed(visit, "folder=/nowhere") == []
@@ -85,7 +85,7 @@ async def test_an_open_session_says_the_same_in_the_list_as_its_log_does(
         visit = here.visit()
         page = await here.start(visit)
         question = await here.asked(page)
-        assert listed_state(page)["words"] == "waiting"
+        assert listed_state(page)["words"] == "waiting for you"
         await visit.done(f"/s/{page.session.id}/answer", question_id=question.id, option="allow_once")
         await idle(page)
         live = await visit.get("/sessions/rows")

@@ -46,7 +46,7 @@ def _parts(entry: PageEntry) -> dict[str, Any]:
         case None:
             return {"kind": "gone"}
         case SaidItem() | ProseItem() | ThoughtItem() | Writing() | Note() | Problem():
-            return {"kind": type(item).__name__.lower(), "item": item}
+            return {"kind": type(item).__name__.removesuffix("Item").lower(), "item": item}
         case TurnEnd(outcome=outcome):
             good = outcome.stop is TurnStop.END_TURN
             return {"kind": "end", "item": item, "words": ended(outcome.stop), "good": good, "sum": _sum(item)}
