@@ -40,7 +40,7 @@ async def test_a_session_of_elsewhere_comes_is_made_anew_when_it_missed_too_much
             question = await session.asked()
             await until(lambda: id_ in book.opened)
             first = book.opened[id_]
-            await until(lambda: shown(first) == ["Said", "CallCard"])
+            await until(lambda: shown(first) == ["SaidItem", "CallCard"])
             assert isinstance(first.session, RemoteSession)
             # It comes back with a number that the session does not know any more.
             first.session._cursor = FeedCursor(run="another", number=1)
@@ -52,7 +52,7 @@ async def test_a_session_of_elsewhere_comes_is_made_anew_when_it_missed_too_much
             anew = book.opened[id_]
             assert first.view.run != anew.view.run
             await until(lambda: len(anew.questions) == 1)
-            assert shown(anew) == ["Said", "CallCard", "Note", "CallCard"]
+            assert shown(anew) == ["SaidItem", "CallCard", "Note", "CallCard"]
             await session.answer(second, OptionKind.ALLOW_ONCE)
             await session.ended()
             await until(lambda: any(isinstance(entry.item, TurnEnd) for entry in anew.view.entries))

@@ -149,8 +149,8 @@ async def test_an_odd_request_is_refused_in_words(session: Worked, client: TestC
         ("restore", {"checkpoint": 1, "files": True, "to": -5}, 400),
         ("restore", {"checkpoint": 77, "files": True}, 404),
         ("restore/preview", {"checkpoint": 77, "files": True}, 404),
-        ("fork", {"turn": 12}, 404),
-        ("fork", {"checkpoint": 12}, 404),
+        ("timeline/fork", {"turn": 12}, 404),
+        ("timeline/fork", {"checkpoint": 12}, 404),
     ],
 )
 async def test_an_odd_wish_changes_nothing(
@@ -176,7 +176,7 @@ async def test_a_fork_and_a_preview_come_from_a_checkpoint(session: Worked, clie
     preview = client.post(f"/s/{ID}/restore/preview", json={"checkpoint": 1, "files": True}).json()["html"]
     assert "write" in preview
     assert "+line 2" in preview
-    new = client.post(f"/s/{ID}/fork", json={"checkpoint": 2}).json()["session"]
+    new = client.post(f"/s/{ID}/timeline/fork", json={"checkpoint": 2}).json()["session"]
     assert "Session started" in client.get(f"/s/{new}/timeline").text
     assert client.post(f"/s/{ID}/restore", json={"checkpoint": 1, "files": True}).json()["files"] == [str(file)]
     assert file.read_text() == TEN

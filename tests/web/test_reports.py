@@ -34,7 +34,7 @@ async def test_a_person_goes_through_all_reports_of_a_session(tmp_path: Path) ->
         session = await start_session(page, "Write a file.")
         await page.wait_for_selector(".question")
         await page.wait_for_timeout(700)
-        await page.click(".question button[data-option=allow_always][data-scope=session]")
+        await page.click(".question button[data-act=session]")
         await page.wait_for_selector(".item.end")
         await _context(page, served, session)
         await _usage(page, session)

@@ -162,5 +162,5 @@ ROUTES = (
     Route("/s/{session_id}/news", _news),
     Route("/s/{session_id}/restore/preview", _preview, methods=["POST"]),
     Route("/s/{session_id}/restore", _restore, methods=["POST"]),
-    Route("/s/{session_id}/fork", _fork, methods=["POST"]),
+    Route("/s/{session_id}/timeline/fork", _fork, methods=["POST"]),
 )

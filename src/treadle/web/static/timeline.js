@@ -147,7 +147,7 @@ document.getElementById("really").addEventListener("click", async (event) => {
 async function fork(button) {
   const { checkpoint, turn } = button.closest(".tools").dataset;
   button.disabled = true;
-  const answer = await send(`/s/${session}/fork`, checkpoint ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
+  const answer = await send(`/s/${session}/timeline/fork`, checkpoint ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
   button.disabled = false;
   if (answer) location.assign(`/s/${answer.session}`);
 }
