@@ -68,10 +68,11 @@ class Attach(Tagged, frozen=True, kw_only=True, tag="attach"):
 
 
 class Post(Tagged, frozen=True, kw_only=True, tag="post"):
-    """To the session: an op; `number` is the client's own for it."""
+    """To the session: an op; `number` is the client's own for it. `name` is which browser of a page it comes from."""
 
     number: int
     op: Op
+    name: str = ""
 
 
 class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):

@@ -17,12 +17,14 @@ class Restore(Tagged, frozen=True, kw_only=True, tag="restore"):
     """The user wants the files, the conversation or both to be as they were at a checkpoint.
 
     With `to` the conversation goes on from after that event; checkpoint 0 is none, where the files stay as they are.
+    With `part` only a part of the changes is taken back or made otherwise, which is kept under that number.
     """
 
     checkpoint: int = 0
     files: bool = True
     conversation: bool = False
     to: int = 0
+    part: int = 0
 
 
 class Moment(StrEnum):

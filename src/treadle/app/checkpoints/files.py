@@ -126,9 +126,8 @@ class FileCheckpoints:
                 root.kept.keep(self._part(number, "from"), tree)
                 revised = root.kept.revise(self._part(number, "to"), tree, wanted)
                 blocked += map(root.shown, map(os.fsdecode, revised.blocked))
-        # With a `to` below 0 it is about the part of that number. The checkpoint is the last one, so that `/undo` still
-        # finds what the last turn did.
-        return Restore(checkpoint=Points(self._store, self._id).last().n, to=-number), tuple(blocked)
+        # The checkpoint is the last one, so that `/undo` still finds what the last turn did.
+        return Restore(checkpoint=Points(self._store, self._id).last().n, part=number), tuple(blocked)
 
     def _part(self, number: int, side: str) -> str:
         return f"{self._id}/part-{number}/{side}"
@@ -137,7 +136,7 @@ class FileCheckpoints:
         """Give the number of the part that is to be brought back; 0 where it is all."""
         wishes = self._store.of_types(self._id, (tag_of(Restore),))
         wanted = event_data(*wishes[-1][2:]) if wishes else None
-        return -wanted.to if isinstance(wanted, Restore) and wanted.to < 0 else 0
+        return wanted.part if isinstance(wanted, Restore) else 0
 
     def _restore_part(self, checkpoint: int, number: int) -> Restored:
         now = Points(self._store, self._id).last().trees

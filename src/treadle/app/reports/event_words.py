@@ -259,9 +259,9 @@ def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
                 checkpoint=n,
                 topics=topics,
             )
-        case Restore(checkpoint=n, files=files, conversation=conversation, to=to):
+        case Restore(checkpoint=n, files=files, conversation=conversation, to=to, part=part):
             what = " and ".join(filter(None, ("files" if files else "", "conversation" if conversation else "")))
-            if to < 0:
+            if part:
                 return EventWords(title="Changes rejected or edited in a review", topics=topics)
             return EventWords(title=f"Restore {what} to {f'checkpoint {n}' if n else f'event {to}'}", topics=topics)
         case Restored(written=written, removed=removed, conflicts=conflicts, error=error):

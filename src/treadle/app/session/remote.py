@@ -70,7 +70,7 @@ class SessionConnection:
         """`kind` is what kind of surface attaches, `name` who uses it; the session numbers them."""
         self._address = Address(session_id)
         self._session_id = session_id
-        self._kind, self._name = kind, name
+        self.kind, self._name = kind, name
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -79,7 +79,7 @@ class SessionConnection:
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN):
                 self._reader, self._writer, key = await self._address.connect()
-                hello = Attach(key=key, version=WIRE_VERSION, cursor=cursor, kind=self._kind, name=self._name)
+                hello = Attach(key=key, version=WIRE_VERSION, cursor=cursor, kind=self.kind, name=self._name)
                 await send_message(self._writer, hello)
                 answer = await receive(self._reader, _decoder)
         except TimeoutError as error:
@@ -263,7 +263,9 @@ class RemoteSession:
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            await self._line.say(Post(number=number, op=op))
+            await self._line.say(
+                Post(number=number, op=op, name=source.id if source.kind == self._line.kind == "web" else "")
+            )
             await answer
         except OSError as error:
             raise SessionClosedError(type(op).__name__, "the connection to the session is lost") from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 _HELLO = 10.0
 """Seconds that a client has to say who it is."""
 
-_KINDS = frozenset({"tui", "mcp", "library", "headless", "web"})
+_PAGE = "web"
+_KINDS = frozenset({"tui", "mcp", "library", "headless", _PAGE})
 """The surfaces that attach from another process."""
 
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
@@ -177,7 +179,7 @@ class _Client:
         after = cursor.number if cursor is not None and cursor.run == self._session.run else None
         attachment = self._session.attach(after)
         # The page shows every session, whether or not somebody looks.
-        attendance = None if hello.kind == "web" else self._session.attendance
+        attendance = None if hello.kind == _PAGE else self._session.attendance
         if attendance is not None:
             attendance.count(1)
         try:
@@ -229,6 +231,8 @@ class _Client:
                     pass
 
     async def _post(self, message: Post, source: Source) -> Taken | Refused:
+        if message.name and source.kind == _PAGE:
+            source = replace(source, id=printable(clip_text(message.name, 40)))
         try:
             await self._session.post(message.op, source)
         except TreadleError as error:
