@@ -212,8 +212,10 @@ async def test_a_killed_worker_leaves_an_unfinished_session_that_goes_on(tmp_pat
         assert f"{session} is not open (stopped: unfinished)." in stopped.err
         async with on_terminal(place.program, "--resume", session, *place.model) as terminal:
             await terminal.until_shown("❯ Yes")
-            row = (await place.listed())[session]
-            assert (row["state"], row["open"], row["background"]) == ("waiting", True, False)
+            async with asyncio.timeout(PATIENCE):  # it is the terminal's as soon as others can attach to it there
+                while (row := (await place.listed())[session])["background"]:
+                    await asyncio.sleep(0.1)
+            assert (row["state"], row["open"]) == ("waiting", True)
             await terminal.confirm()
             await terminal.until_shown("It is there.", "■ Done · ")
             terminal.type(CTRL_D)

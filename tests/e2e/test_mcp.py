@@ -153,8 +153,11 @@ async def test_a_resource_that_changed_after_it_was_read_is_told_with_the_next_s
     assert (await place.mcp("add", "every", "--", server.command, *server.args)).code == 0
     uri = "demo://resource/dynamic/text/1"
     read = calls("access_mcp_resource", server_name="every", uri=uri)
-    change, wait = calls("mcp__every__toggle-subscriber-updates"), calls("execute_command", command="sleep 1")
-    _, results, requests = await place.work(read, change, wait, wait)
+    change, wait = (
+        calls("mcp__every__toggle-subscriber-updates"),
+        calls("execute_command", command="sleep 6"),
+    )  # it tells every 5 s
+    _, results, requests = await place.work(read, change, wait)
     assert "Resource 1" in results[0]
     note = f"<note>\nMCP servers: the resource {uri} of every changed since it was read.\n</note>"
     assert [text_of(one).count(note) for one in requests][-1] == 1

@@ -217,12 +217,12 @@ async def test_a_signal_takes_back_the_task_and_the_session_stays(
         session = await staying(place)
         first = await begin(place, "-p", "A long one.", "--attach", session, "--output-format", "stream-json")
         assert first.stdout is not None
-        while b"text_delta" not in await first.stdout.readline():
-            pass
+        while b"text_delta" not in (line := await first.stdout.readline()):
+            assert line, await end(first)
         second = await begin(place, "-p", "Another.", "--attach", session)
         assert second.stderr is not None
-        while b"waits for its turn" not in await second.stderr.readline():
-            pass
+        while b"waits for its turn" not in (line := await second.stderr.readline()):
+            assert line, await end(second)
         while sum(isinstance(one.data, Prompt) for one in log_of(place, session)) < 3:
             await asyncio.sleep(0.1)
         second.send_signal(number)

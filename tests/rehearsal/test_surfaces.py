@@ -13,4 +13,4 @@ async def test_nothing_is_lost_or_doubled_and_each_question_has_one_answer(
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     found = await rehearse_surfaces(7, tmp_path, steps=4)
     assert found.troubles == []
-    assert found.cuts > 0
+    assert found.cuts + found.kills > 0

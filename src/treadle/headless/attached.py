@@ -78,7 +78,7 @@ class _Asking:
             self.say("# The session is at work. This waits for its turn.")
         for question in remote.status.questions[:1]:
             told = self._leave_to_others(question.text)
-        run = self._run = await self._client.ask(task)
+        run = self._run = await self._client.ask(task, followed=True)
         async for notification in run:
             if isinstance(notification, QuestionAsked) and not told:
                 told = self._leave_to_others(notification.question.text)
