@@ -11,6 +11,7 @@ from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from tests.store.sessions import change
 from treadle.app.exits import Exit
+from treadle.protocol.codec import encode
 from treadle.protocol.events import CallFinished, Prompt
 from treadle.protocol.sealed import TurnSettled
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
@@ -62,7 +63,11 @@ async def test_a_session_is_replayed_without_its_model_and_its_files(tmp_path: P
 async def test_a_change_in_the_log_is_named_and_ends_with_exit_code_1(kind: type, tmp_path: Path) -> None:
     program = await worked(tmp_path)
     word = "one" if kind is CallFinished else ""  # of the two calls that run side by side the one that found something
-    seq = next(event.seq for event in log_of(program.home) if isinstance(event.data, kind) and word in str(event.data))
+    seq = next(
+        event.seq
+        for event in log_of(program.home)
+        if isinstance(event.data, kind) and word.encode() in encode(event.data)
+    )
     data = "CAST(replace(CAST(data AS TEXT), 'one', 'ten') AS BLOB)"
     if kind is not CallFinished:
         data = "CAST(replace(CAST(data AS TEXT), 'notes.txt', 'votes.txt') AS BLOB)"

@@ -4,13 +4,13 @@ import asyncio
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Error, Page, async_playwright
 
 from tests.e2e.process import Program
 from tests.e2e.running import model
@@ -127,6 +127,16 @@ async def start_session(page: Page, text: str) -> str:
     await page.click("#start button[type=submit]")
     await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
     return page.url.rpartition("/s/")[2]
+
+
+async def becomes(page: Page, expression: str, arg: Any = None) -> None:
+    """Wait until something is true of a page, whose policy lets nothing be evaluated in it but from outside."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with suppress(Error):  # it goes to another page just now
+                if await page.evaluate(expression, arg):
+                    return
+            await asyncio.sleep(0.02)
 
 
 def curl(address: str, *arguments: str) -> subprocess.CompletedProcess[str]:

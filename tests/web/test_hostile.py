@@ -12,7 +12,7 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.web.driving import PATIENCE, Seen, Served, browser, needs_chromium, serving
+from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, needs_chromium, serving
 from treadle.providers.scripted.script import SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
@@ -145,7 +145,7 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
         answered: set[str] = set()
         while len(answered) < 3:
             await page.goto(f"{served.address}/s/{session}")
-            await page.wait_for_function(ASKS, arg=[*answered], timeout=PATIENCE * 1000)
+            await becomes(page, ASKS, [*answered])
             card = page.locator(".question").first
             question, kind = [str(await card.get_attribute(f"data-{name}")) for name in ("question", "kind")]
             if kind == "followup":
@@ -255,5 +255,5 @@ async def test_another_site_s_page_in_the_same_browser_reaches_nothing(tmp_path:
         assert "lost its key" in await answer.text()
         # A link that is opened in a browser that was let in before leaves no token in its address either.
         await page.goto(served.link)
-        await page.wait_for_function("location.hash === ''")
+        await becomes(page, "location.hash === ''")
         assert "token" not in page.url

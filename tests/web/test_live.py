@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make, run
-from tests.web.driving import PATIENCE, needs_chromium, page_with_model, start_session
+from tests.web.driving import PATIENCE, becomes, needs_chromium, page_with_model, start_session
 from treadle.providers.scripted.script import Pace, SayText, Turn, Wait
 
 pytestmark = needs_chromium
@@ -115,7 +115,7 @@ async def a_lost_message_arrives_once(page: Page, session: str) -> None:
     await page.unroute(f"**/s/{session}/say")
     async with page.expect_request(f"**/s/{session}/say"):
         await page.reload()  # what was on its way is sent again by itself
-    await page.wait_for_function("document.getElementById('text').value === ''")
+    await becomes(page, "document.getElementById('text').value === ''")
     assert await page.locator(".item.said:has-text('Once more.')").count() == 1
 
 
@@ -136,7 +136,7 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         await page.wait_for_selector(".item:has-text('Paragraph 60 of')", state="attached")
         assert await first.bounding_box() == place
         await page.click("#newest")
-        await page.wait_for_function(AT_END)
+        await becomes(page, AT_END)
         await page.wait_for_selector(f".item:has-text('Paragraph {MANY - 20} of')")
         await page.keyboard.press("Escape")
         await page.wait_for_selector("#hint:has-text('Esc again stops.')")

@@ -6,7 +6,7 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
 from tests.e2e.running import log_of
-from tests.web.driving import PATIENCE, Seen, Served, needs_chromium, page_with_model, start_session
+from tests.web.driving import PATIENCE, Seen, Served, becomes, needs_chromium, page_with_model, start_session
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import text_of
 from treadle.providers.scripted.script import Turn
@@ -33,7 +33,7 @@ async def _press(page: Page, *keys: str) -> None:
 async def _review(page: Page, served: Served) -> None:
     """Go through changes with keys: accept, take back, undo, write other lines, and comment."""
     file = served.folder / "src" / "a.txt"
-    await page.wait_for_selector(".hunk")
+    await page.wait_for_selector("html[data-ready] .hunk")
     assert await page.locator(".hunk").count() == 4
     assert await page.locator(".tree a").count() == 2
     await _press(page, "n")
@@ -50,9 +50,9 @@ async def _review(page: Page, served: Served) -> None:
     await _press(page, "Enter")
     await page.wait_for_selector("#undo:not([hidden])")
     assert file.read_text() == EDITED.replace("<b>29</b>\n", "line 29\n")
-    await page.wait_for_function("document.querySelectorAll('#f1 .hunk').length === 2")
+    await becomes(page, "document.querySelectorAll('#f1 .hunk').length === 2")
     await page.click("#undo button:has-text('Undo')")
-    await page.wait_for_function("document.querySelectorAll('#f1 .hunk').length === 3")
+    await becomes(page, "document.querySelectorAll('#f1 .hunk').length === 3")
     assert file.read_text() == EDITED
     assert await page.locator(".hunk.rejected").count() == 0
     await page.locator("#f1 .hunk").nth(2).focus()
@@ -87,11 +87,11 @@ async def _message(page: Page, served: Served) -> None:
 
 async def _timeline(page: Page, served: Served) -> None:
     """Filter, open an event by its link, restore with a preview, undo it, and fork."""
-    await page.wait_for_selector(".event")
+    await page.wait_for_selector("html[data-ready] .event")
     await _press(page, "p", "Enter")
     await page.wait_for_selector(".event.checkpoint .detail dt")
     await page.select_option("#topic", "decisions")
-    await page.wait_for_function("location.search === '?topic=decisions'")
+    await becomes(page, "location.search === '?topic=decisions'")
     titles = await page.locator(".event strong").all_inner_texts()
     assert {title.split(" ")[0] for title in titles} == {"Allowed"}
     link = await page.locator(".event .seq").first.get_attribute("href")

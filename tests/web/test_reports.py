@@ -56,6 +56,7 @@ async def test_a_person_goes_through_all_reports_of_a_session(tmp_path: Path) ->
 async def _go(page: Page, key: str) -> None:
     """Go to a screen with the keys of the navigation, and see that it fits."""
     await page.locator("main").focus()
+    await page.wait_for_selector("html[data-ready]")
     await page.keyboard.press("g")
     await page.keyboard.press(key)
     await page.wait_for_selector(f"nav a[data-key='{key}'][aria-current=page]", timeout=PATIENCE * 1000)

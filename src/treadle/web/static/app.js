@@ -141,3 +141,7 @@ async function comeAgain() {
 
 addEventListener("hashchange", comeAgain);
 await comeAgain();
+
+setTimeout(() => {
+  document.documentElement.dataset.ready = "1"; // the modules of the screen have run: keys are heard
+});

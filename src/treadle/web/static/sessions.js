@@ -32,6 +32,7 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   start();
 });
+form.querySelector("button[type=submit]").disabled = false; // before this a click would send the form itself
 form.text.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
 });
