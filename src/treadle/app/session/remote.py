@@ -169,6 +169,7 @@ class RemoteSession:
         self._feed = Feed()
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
+        self._lost: asyncio.Event | None = None
         self._past: tuple[Notification, ...] = ()
         self._handlers: dict[Source, Callable[[TurnOutcome], None]] = {}
         self._asked: dict[str, Source] = {}
@@ -257,6 +258,8 @@ class RemoteSession:
 
         The session says as whom it was; `source` is what `answer_to` goes by here.
         """
+        if self.closed:
+            raise SessionClosedError(type(op).__name__, "the session was closed")
         number = next(self._numbers)
         if isinstance(op, Prompt) and source in self._handlers:
             self._asked[op.id] = source
@@ -276,6 +279,12 @@ class RemoteSession:
         """Listen; ends when the session is closed."""
         return aiter(self._feed)
 
+    async def reached(self) -> bool:
+        """Wait while a lost connection is made anew; gives whether the session can be asked for something."""
+        if self._lost is not None:
+            await self._lost.wait()
+        return not self.closed
+
     async def failure(self) -> None:
         """Wait until the session is closed; raises what keeps this terminal from it."""
         if self._task is not None:
@@ -286,13 +295,21 @@ class RemoteSession:
     async def _listen(self) -> None:
         try:
             while await self._hear_all():
+                self._lost = asyncio.Event()
                 if not await self._attach_again():
                     break
+                self._found()
         finally:
             self._feed.close()
+            self._found()
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_exception(OSError("closed"))
+
+    def _found(self) -> None:
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            lost.set()
 
     async def _hear_all(self) -> bool:
         """Hear what comes; gives whether to attach again."""
@@ -303,7 +320,8 @@ class RemoteSession:
                     self._status = status or self._status
                     self._bring(notification)
                     self._feed.put(Numbered(number=number, notification=notification))
-                case Taken(number=number):
+                case Taken(number=number, status=status):
+                    self._status = status or self._status
                     self._answer(number, None)
                 case Refused() as refused:
                     self._answer(refused.number, refused)
@@ -334,6 +352,8 @@ class RemoteSession:
             return
         if refused is None:
             waiting.set_result(None)
+        elif refused.kind == "closed":
+            waiting.set_exception(SessionClosedError("It", refused.why))
         elif refused.kind == "refused":
             waiting.set_exception(RefusedError("It", self._status.phase, refused.why))
         else:
