@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
-from treadle.app.session import remote
-from treadle.app.session.remote import SessionConnection
+from treadle.app.session import connection
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
@@ -282,7 +282,7 @@ async def test_a_session_that_is_suspended_is_named_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(remote, "_ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr(connection, "_ANSWERS_WITHIN", 0.2)
     listening, _ = Address("s").listen()
     listening.listen()
     try:

@@ -17,7 +17,7 @@ from treadle.acp.updates import Updates, plan_of, text_chunk
 from treadle.app.presentation.words import advice, describe_failure
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import named_texts
-from treadle.app.slash.entering import carry_out, entered_command
+from treadle.app.slash.entering import entered_command, run_entered
 from treadle.app.slash_commands import SlashCommand, Surfaces
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
@@ -240,7 +240,7 @@ class EditorSession:
         where = Surfaces.HEADLESS | (Surfaces.ATTACHED if self.continues_elsewhere else Surfaces.HEADLESS)
         if where not in row.where:
             return self._said(f"/{row.name} does not work here. {row.instead}".strip())
-        answer = await carry_out(row, argument, self.live, self._post)
+        answer = await run_entered(row, argument, self.live, self._post)
         if answer.send and row.name == "btw":
             return await self._aside(answer.send)
         if answer.send:

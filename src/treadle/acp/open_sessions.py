@@ -16,6 +16,7 @@ from treadle.acp.offers import Offers
 from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
 from treadle.acp.shapes import ClientCapabilities, OpenRequest
 from treadle.acp.trust_asking import ask_trust
+from treadle.app.attaching import attach_session, is_session_open
 from treadle.app.compose import Opening, list_sessions, open_session
 from treadle.app.config.settings import load_settings
 from treadle.app.presentation.escape import printable
@@ -107,8 +108,6 @@ class OpenSessions:
 
     async def _attached(self, session_id: str, folder: Path, client: EditorClient) -> EditorSession | None:
         """Attach to a session of another process; None where none has it open."""
-        from treadle.app.attaching import attach_session, is_session_open
-
         settings = load_settings(self._flags)
         for _ in range(_TRIES):
             if not await asyncio.to_thread(is_session_open, session_id):

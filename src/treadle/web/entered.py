@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.slash import named_texts
-from treadle.app.slash.entering import carry_out, entered_command
+from treadle.app.slash.entering import entered_command, run_entered
 from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
 from treadle.web.book import PageSession
 
@@ -74,7 +74,7 @@ async def do_entered(text: str, session: PageSession, browser: str) -> EnteredTe
         return EnteredText(await _help(session.session.trust))
     if row.name == _STEER:
         return EnteredText(send=argument, steer=True) if argument else EnteredText("/steer needs a text: /steer TEXT.")
-    found = await carry_out(row, argument, session.session, partial(session.post, browser=browser))
+    found = await run_entered(row, argument, session.session, partial(session.post, browser=browser))
     return EnteredText(found.text, found.send)
 
 

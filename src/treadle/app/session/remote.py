@@ -8,18 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.checklist_file import checklist_file
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
-from treadle.app.session.wire import WIRE_VERSION, Address, receive, send_message
 from treadle.context.notified import notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
-    Attach,
     Attached,
     Behind,
     Closed,
@@ -30,9 +27,7 @@ from treadle.protocol.attach import (
     Refused,
     SessionStatus,
     Snapshot,
-    StopSession,
     Taken,
-    ToClient,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, Prompt, SetModel, Source
@@ -51,81 +46,11 @@ from treadle.protocol.notifications import (
 )
 from treadle.store.sqlite import Store
 
-_decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
-
-_ANSWERS_WITHIN = 10.0
-"""Seconds."""
-
 _AGAIN = 5
 """Times that a lost connection is made anew before the session is taken for closed."""
 
 _PAUSE = 0.2
 """Seconds between them."""
-
-
-class SessionConnection:
-    """The connection to a live session, made anew when it is lost; `attached` is what the session said first."""
-
-    def __init__(self, session_id: str, kind: str = "tui", name: str = "") -> None:
-        """`kind` is what kind of surface attaches, `name` who uses it; the session numbers them."""
-        self._address = Address(session_id)
-        self._session_id = session_id
-        self.kind, self._name = kind, name
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
-
-    async def open(self, cursor: FeedCursor | None = None) -> Attached:
-        """Attach; raises `SessionError` where the session does not run, or does not let this client in."""
-        try:
-            async with asyncio.timeout(_ANSWERS_WITHIN):
-                self._reader, self._writer, key = await self._address.connect()
-                hello = Attach(key=key, version=WIRE_VERSION, cursor=cursor, kind=self.kind, name=self._name)
-                await send_message(self._writer, hello)
-                answer = await receive(self._reader, _decoder)
-        except TimeoutError as error:
-            await self.close()
-            raise SessionError(
-                "session-silent",
-                f"Session {self._session_id} does not answer.",
-                why=f"Its process took longer than {_ANSWERS_WITHIN:g} s: it may be suspended, or very busy.",
-                fix="Look for it with `ps`, resume it with `fg` or `kill -CONT`, or end it, and try again.",
-            ) from error
-        except OSError as error:
-            raise SessionError(
-                "session-not-live",
-                f"Session {self._session_id} is not open in any process.",
-                why=str(error),
-                fix=f"Continue it with `treadle --resume {self._session_id}`.",
-            ) from error
-        match answer:
-            case Attached():
-                return answer
-            case Refused(code=code, what=what, why=why, fix=fix):
-                raise SessionError(code, what, why=why, fix=fix)
-            case _:
-                raise SessionError("session-closed", f"Session {self._session_id} was closed.", fix="Resume it.")
-
-    async def hear(self) -> ToClient | None:
-        """Give the next message; None when the connection is lost."""
-        if self._reader is None:
-            return None
-        with suppress(OSError):
-            return await receive(self._reader, _decoder)
-        return None
-
-    async def say(self, message: Post | StopSession) -> None:
-        """Send a message; raises `OSError`."""
-        if self._writer is None:
-            raise OSError("not connected")
-        await send_message(self._writer, message)
-
-    async def close(self) -> None:
-        """Leave."""
-        writer, self._reader, self._writer = self._writer, None, None
-        if writer is not None:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
 
 
 class RemoteSession:

@@ -31,7 +31,7 @@ async def entered_command(text: str, trust: "SessionTrust") -> "tuple[SlashComma
     return f"/{name} is not used: {unused}." if unused else None
 
 
-async def carry_out(
+async def run_entered(
     row: SlashCommand, argument: str, session: "SessionAccess", post: Callable[[Op], Awaitable[None]]
 ) -> "CommandAnswer":
     """Do a command of the table, and post what it asks for. Raises `TreadleError`."""
