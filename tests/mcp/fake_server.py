@@ -98,6 +98,8 @@ def call(number: object, name: str, arguments: dict[str, int]) -> None:
     if name == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "slow":
+        if STATE:
+            note("begun ")
         while True:
             for line in sys.stdin:
                 if "notifications/cancelled" in line and STATE:

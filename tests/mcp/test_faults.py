@@ -229,13 +229,17 @@ async def test_answers_with_unknown_or_repeated_ids_are_ignored(tmp_path: Path) 
             assert text_of(await call(hub, "mcp__fake__echo", n=number)) == f"echo {{'n': {number}}}"
 
 
+def _read(state: Path) -> str:
+    """Give what the server noted: the file is there before its text is."""
+    return state.read_text() if state.exists() else ""
+
+
 async def test_a_call_beyond_its_time_is_cancelled_and_its_late_answer_dropped(tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with hub_of(tmp_path, fake(state=state, call_seconds=0.5)) as hub:
         with pytest.raises(ToolError, match=r"did not answer within 0\.5 s"):
             await call(hub, "mcp__fake__slow")
-        await until(state.exists)
-        assert state.read_text() == "cancelled"
+        await until(lambda: _read(state) == "begun cancelled")
         assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
 
 
@@ -243,11 +247,11 @@ async def test_an_interrupted_call_ends_and_the_server_goes_on(tmp_path: Path) -
     state = tmp_path / "state"
     async with hub_of(tmp_path, fake(state=state)) as hub:
         running = asyncio.create_task(call(hub, "mcp__fake__slow"))
-        await asyncio.sleep(0.2)
+        await until(lambda: _read(state) == "begun ")
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await until(state.exists)
+        await until(lambda: _read(state) == "begun cancelled")
         assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
 
 

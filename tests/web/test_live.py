@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from playwright.async_api import Page
+from playwright.async_api import Page, Route
 
 from tests.e2e.faults.driving import make, run
 from tests.web.driving import PATIENCE, becomes, needs_chromium, page_with_model, start_session
@@ -90,9 +90,9 @@ async def no_typing_answers(page: Page) -> None:
 async def a_lost_message_arrives_once(page: Page, session: str) -> None:
     """Send a message whose answer never comes: the draft is kept, and sent again it is not there twice."""
 
-    async def lost(route: object) -> None:
-        await route.fetch()  # type: ignore[attr-defined]
-        await route.abort()  # type: ignore[attr-defined]
+    async def lost(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
 
     await page.route(f"**/s/{session}/say", lost)
     await page.fill("#text", "Once more.")
@@ -105,17 +105,19 @@ async def a_lost_message_arrives_once(page: Page, session: str) -> None:
     assert await page.input_value("#text") == "Once more."
     reached = asyncio.Event()
 
-    async def kept(_: object) -> None:
+    async def keep_first(route: Route) -> None:
+        if reached.is_set():
+            await route.continue_()
         reached.set()
 
-    await page.route(f"**/s/{session}/say", kept)
+    await page.route(f"**/s/{session}/say", keep_first)
     await page.press("#text", "Enter")
     async with asyncio.timeout(PATIENCE):
         await reached.wait()
-    await page.unroute(f"**/s/{session}/say")
     async with page.expect_request(f"**/s/{session}/say"):
         await page.reload()  # what was on its way is sent again by itself
     await becomes(page, "document.getElementById('text').value === ''")
+    await page.unroute(f"**/s/{session}/say")  # not sooner: that would let the first one go
     assert await page.locator(".item.said:has-text('Once more.')").count() == 1
 
 

@@ -150,11 +150,13 @@ def _guarded(command: Callable[[], int]) -> int:
 
 def _failed(error: Exception) -> int:
     from treadle.app.exits import Exit
-    from treadle.app.report import describe_error
+    from treadle.app.report import describe_error, describe_no_permission, is_own_folder
     from treadle.cli.streams import is_unwritable
     from treadle.protocol.errors import TreadleError
 
     match error:
+        case PermissionError() if is_own_folder(error):
+            return _report(describe_no_permission(error), Exit.FAILED)
         case OSError():
             return _lost(error) if is_unwritable(error) else _crash(error)
         case TreadleError():
