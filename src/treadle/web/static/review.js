@@ -151,18 +151,33 @@ async function accept(hunks, on) {
 async function takeBack(button, hunks, marked) {
   const mark = hunks.some((one) => one.text !== undefined) ? "amended" : "rejected";
   const marks = Object.fromEntries(marked.map((one) => [one.dataset.key, mark]));
+  const place = path(button);
   button.disabled = true;
-  const said = await send(`/s/${session}/review/take-back`, { ...range(), path: path(button), hunks, marks });
+  const said = await send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks });
   button.disabled = false;
   if (!said) return;
   const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
   if (closing) button.closest("form.field")?.remove();
-  showRestored(session, said, async () => {
+  const undone = async () => {
     const none = Object.fromEntries(Object.keys(marks).map((key) => [key, ""]));
     await send(`/s/${session}/review/marks`, { marks: none });
     await refresh();
-  });
+  };
+  if (!said.conflict || said.error) showRestored(session, said, undone);
   await refresh();
+  if (said.conflict) showConflict(place, said.conflict);
+}
+
+/** Show the three versions of a file that could not be merged, where its changes are. */
+function showConflict(place, html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  const conflict = holder.content.firstElementChild;
+  for (const old of main.querySelectorAll(".conflict")) if (old.ariaLabel === conflict.ariaLabel) old.remove();
+  const header = find(place)?.querySelector("header");
+  if (header) header.after(conflict);
+  else page().prepend(conflict);
+  arrive(conflict);
 }
 
 async function amend(hunk) {
@@ -215,6 +230,7 @@ const DOES = {
     if (later) await load(later);
     await accept([...fileOf(button).querySelectorAll(".hunk")], true);
   },
+  "close-conflict": (button) => button.closest(".conflict").remove(),
   "reject-file": (button) => takeBack(button, [], [...fileOf(button).querySelectorAll(".hunk")]),
 };
 
