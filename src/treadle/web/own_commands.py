@@ -39,6 +39,11 @@ class PageCommands:
             stop.set()
         return stop is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether one runs, or what one printed is to go with the next message."""
+        return bool(self._running or self._done)
+
     def take(self) -> tuple[Ended, ...]:
         """Give what ended since the last message, to go with the next one."""
         done, self._done = self._done, []

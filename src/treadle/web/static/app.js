@@ -48,7 +48,8 @@ export function listen(heard, session = "", cursor = "") {
   let source = null;
   let known = cursor;
   const open = () => {
-    const query = new URLSearchParams({ session, cursor: known });
+    const opened = document.body.dataset.opened === undefined ? "" : "yes";
+    const query = new URLSearchParams({ session, cursor: known, opened });
     source = new EventSource(`/events?${query}`);
     source.onopen = () => {
       state.textContent = "";
