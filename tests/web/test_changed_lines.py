@@ -33,7 +33,8 @@ class _Text(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self.text = ""
-        self.feed(html)
+        self.feed(str(html))
+        self.close()
 
     def handle_data(self, data: str) -> None:
         self.text += data

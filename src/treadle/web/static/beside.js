@@ -1,6 +1,6 @@
 // What stands beside a conversation: the to-do list, messages that wait, jobs, the mode, the model and the context.
 
-import { send } from "./app.js";
+import { get, send } from "./app.js";
 
 const id = (name) => document.getElementById(name);
 
@@ -147,9 +147,9 @@ export function beside(session) {
   id("parts").addEventListener("toggle", async (event) => {
     if (!event.target.open) return;
     const place = event.target.querySelector("div");
-    const answer = await fetch(`${path}/parts`).catch(() => null);
-    if (answer?.ok) place.innerHTML = await answer.text();
-    else place.textContent = (await answer?.json().catch(() => null))?.what ?? "This cannot be read now.";
+    const answer = await get(`${path}/parts`);
+    if (answer) place.innerHTML = await answer.text();
+    else place.textContent = "This cannot be read now.";
   });
 
   id("close")?.addEventListener("click", () => {
@@ -178,12 +178,12 @@ function models(path) {
   id("choose-model")?.addEventListener("click", async () => {
     dialog.showModal();
     rows.replaceChildren("Reading the models …");
-    const answer = await fetch(`${path}/models`).catch(() => null);
-    const found = await answer?.json().catch(() => null);
-    if (!answer?.ok || !found) {
-      rows.replaceChildren(found?.what ?? "The models cannot be read now.");
+    const answer = await get(`${path}/models`);
+    if (!answer) {
+      rows.replaceChildren("The models cannot be read now.");
       return;
     }
+    const found = await answer.json();
     ({ models: known, now } = found);
     effort.replaceChildren(new Option("as set", ""), ...found.efforts.map((one) => new Option(one, one)));
     find.value = "";

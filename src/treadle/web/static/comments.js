@@ -1,11 +1,13 @@
 // Comments on changes: kept in this browser until they are sent, all of them as one message.
 
-import { send, tell } from "./app.js";
+import { newId, send, tell } from "./app.js";
 import { keep, kept, made } from "./pages.js";
+import { askTrust } from "./trust.js";
 
 const session = document.body.dataset.review;
 const NAME = `comments:${session}`;
 let all = kept(NAME, []);
+let sent = {}; // with its id, so that it arrives once
 
 function store(next) {
   all = next;
@@ -124,14 +126,18 @@ function grouped() {
   return found;
 }
 
-async function sendAll(button) {
+async function sendAll(button, more = {}) {
   const text = document.getElementById("message-text").value.trim();
   if (!text) return;
   button.disabled = true;
-  const id = crypto.randomUUID?.().replaceAll("-", "") ?? String(Math.random()).slice(2);
-  const answer = await send(`/s/${session}/say`, { text, id });
+  if (sent.text !== text) sent = { text, id: newId() };
+  const answer = await send(`/s/${session}/say`, { ...sent, ...more }, undefined, true);
   button.disabled = false;
   if (!answer) return;
+  if (answer.trust) {
+    askTrust(document.getElementById("trust"), answer.trust, (said) => sendAll(button, said));
+    return;
+  }
   document.getElementById("message").close();
   store([]);
   tell(answer.shown || "The message was sent.");

@@ -1,6 +1,6 @@
 // The review: going through files and changes, deciding on them, and collecting comments for one message.
 
-import { send, tell } from "./app.js";
+import { get, send, tell } from "./app.js";
 import { comments, showComments } from "./comments.js";
 import { keep, kept, keys, made, showRestored, watch } from "./pages.js";
 
@@ -84,12 +84,9 @@ function setViewed(file, done) {
 async function load(button) {
   const file = fileOf(button);
   button.disabled = true;
-  const answer = await fetch(`/s/${session}/review/file?${query({ path: file.dataset.path })}`).catch(() => null);
-  if (!answer?.ok) {
-    button.disabled = false;
-    tell("These changes cannot be loaded. Load the page again.");
-    return;
-  }
+  const answer = await get(`/s/${session}/review/file?${query({ path: file.dataset.path })}`);
+  button.disabled = false;
+  if (!answer) return;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   button.closest(".later").replaceWith(holder.content);
@@ -98,11 +95,8 @@ async function load(button) {
 
 /** Load the page's content again; place, open fields and what is typed in them stay. */
 async function refresh() {
-  const answer = await fetch(location.href).catch(() => null);
-  if (!answer?.ok) {
-    tell("The changes cannot be loaded now.");
-    return;
-  }
+  const answer = await get(location.href);
+  if (!answer) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("review");
   const open = [...main.querySelectorAll("form.field")].map((form) => ({
     form,
@@ -187,12 +181,9 @@ async function amend(hunk) {
     return;
   }
   const index = hunk.dataset.index;
-  const answer = await fetch(`/s/${session}/review/text?${query({ path: path(hunk), index })}`).catch(() => null);
-  const said = await answer?.json().catch(() => null);
-  if (!answer?.ok) {
-    tell([said?.what, said?.why, said?.fix].filter(Boolean).join(" ") || "The text cannot be loaded.");
-    return;
-  }
+  const answer = await get(`/s/${session}/review/text?${query({ path: path(hunk), index })}`);
+  if (!answer) return;
+  const said = await answer.json();
   const form = document.createElement("form");
   form.className = "field amend";
   const label = made("label", "New lines");
