@@ -209,7 +209,7 @@ async def test_a_closed_session_of_a_folder_that_nobody_trusts_is_continued_afte
         assert (await visit.post(f"/s/{session_id}/close"))[0] == 404
         path = f"/s/{session_id}/say"
         asked = await visit.done(path, text="more", id="m")
-        assert asked["trust"]["folder"].endswith("/ws")
+        assert asked["trust"]["title"].endswith("/ws?")
         assert here.book.opened == {}
         (here.folder / "AGENTS.md").write_text("Be quick.\n")
         changed = await visit.done(path, text="more", id="m", trust="always", seen=asked["trust"]["seen"])

@@ -99,7 +99,8 @@ class PromptRun:
 class SessionClient:
     """Enters a session, listens to it, and asks as several sources: `kind:name 1`, `kind:name 2` … at the same time.
 
-    A number is used again once its prompt has come to its end: the session keeps a handler for each. `hears` is called with everything that happens; it must return immediately.
+    A number is used again once its prompt has come to its end: the session keeps a handler for each. `hears` is called
+    with everything that happens; it must return immediately.
     """
 
     def __init__(

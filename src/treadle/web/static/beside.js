@@ -147,7 +147,7 @@ export function beside(session) {
   id("parts").addEventListener("toggle", async (event) => {
     if (!event.target.open) return;
     const place = event.target.querySelector("div");
-    const answer = await get(`${path}/parts`);
+    const answer = await get(`${path}/context/shares`);
     if (answer) place.innerHTML = await answer.text();
     else place.textContent = "This cannot be read now.";
   });
