@@ -55,7 +55,7 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         await inbox.evaluate("document.querySelector('.question').dataset.came = performance.now() + 60_000")
         await inbox.keyboard.press("j")
         await inbox.keyboard.press("Control+Enter")
-        await inbox.wait_for_selector("#messages:has-text('That came just now.')")
+        await inbox.wait_for_selector("#messages:has-text('This question has just appeared.')")
         await inbox.evaluate("document.querySelector('.question').dataset.came = 0")
         await inbox.fill("input[name=comment]", "not today")
         await inbox.press("input[name=comment]", "Enter")

@@ -149,7 +149,7 @@ async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Pa
             codes = [(await client.post("/login", json={"token": one})).status_code for one in (secret, secret, token)]
             assert codes == [200, 403, 403]
             shown = (await client.get("/devices")).text
-            assert "came by a link" in shown
+            assert "signed in with a link" in shown
             assert "New link" not in shown
         async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as owner:
             key = (await owner.post("/login", json={"token": token})).json()["key"]

@@ -86,7 +86,7 @@ class OwnCommand(Struct, frozen=True):
 _Printing = TypeVar("_Printing", CallCard, OwnCommand)
 
 
-def printed(item: _Printing, text: str) -> _Printing:
+def with_output(item: _Printing, text: str) -> _Printing:
     """Give a call or command with more output: the end of it, and how many lines are above that."""
     output, above = item.output + text, item.above
     if len(output) > 2 * MOST_PRINTED:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.session.own_shell import Ended, OwnShell
 from treadle.protocol.errors import ToolError
-from treadle.web.items import MOST_PRINTED, OwnCommand, PageEntry, PageItem, Problem, printed
+from treadle.web.items import MOST_PRINTED, OwnCommand, PageEntry, PageItem, Problem, with_output
 
 
 class PageCommands:
@@ -60,7 +60,7 @@ class PageCommands:
     async def _run(self, item: OwnCommand, place: PageEntry, stop: asyncio.Event) -> None:
         def prints(text: str) -> None:
             nonlocal item
-            item = printed(item, text)
+            item = with_output(item, text)
             self._show(item, place)
 
         try:

@@ -19,7 +19,7 @@ from treadle.web.book import SessionBook
 from treadle.web.connections import PageConnection
 from treadle.web.keys import Keys
 from treadle.web.stream import EventStreams
-from treadle.web.templating import warm_up
+from treadle.web.templating import load_templates
 
 _GRACE = 2
 """Seconds that open answers have when the server ends."""
@@ -58,11 +58,11 @@ async def serve_page(
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
-            warming = asyncio.create_task(asyncio.to_thread(warm_up), name="warming up")
+            loading = asyncio.create_task(asyncio.to_thread(load_templates), name="loading templates")
             try:
                 await serve_at(listening, application, streams)
             finally:
-                await asyncio.wait({warming})
+                await asyncio.wait({loading})
 
         return await until_signal(serve, hang_up=False)
 
@@ -104,7 +104,7 @@ def _say_link(link: str) -> None:
     if sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf"):
         segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
     _say(
-        f"{link}\nOpen it on another device within ten minutes: it lets one browser in. "
+        f"{link}\nOpen it on another device within ten minutes: it signs in one browser. "
         "What goes over the network is not encrypted.\n"
     )
 

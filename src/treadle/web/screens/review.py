@@ -28,8 +28,8 @@ from treadle.app.reports.session_review import (
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Restore
 from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
-from treadle.web.going_back import gone_back, said_of
 from treadle.web.requests import answer, body_of, book_of, done
+from treadle.web.restoring import restore_in, restored_words
 from treadle.web.templating import page, render
 
 _MOST_INLINE = 3_000
@@ -200,7 +200,7 @@ async def _take_back(request: Request) -> Response:
         with _opened(session_id, said) as review:
             return review.take_back([FileChoice(said.path, said.hunks)])
 
-    went = await gone_back(request, await asyncio.to_thread(wish))
+    went = await restore_in(request, await asyncio.to_thread(wish))
     if not went.result.error and not went.result.conflicts:
         await asyncio.to_thread(_note, session_id, said.marks)
 
@@ -210,7 +210,7 @@ async def _take_back(request: Request) -> Response:
             return render("review_conflict.html", conflict=found, why=went.result.conflicts[0].why)
 
     shown = await asyncio.to_thread(conflict) if went.result.conflicts else ""
-    return answer({**said_of(went), "conflict": shown})
+    return answer({**restored_words(went), "conflict": shown})
 
 
 def _note(session_id: str, marks: Mapping[str, str]) -> None:

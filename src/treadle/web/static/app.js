@@ -49,7 +49,7 @@ export async function sendFor(path, body = {}, refused = () => false, once = fal
   };
   const answer = await fetched(path, request, once ? PAUSES : []);
   if (!answer) {
-    tell(`Treadle cannot be reached. ${once ? "Try again." : "See whether it was done before you do it again."}`);
+    tell(`Treadle cannot be reached. ${once ? "Try again." : "Check whether it was done before you try again."}`);
     return null;
   }
   return good(answer, refused);

@@ -48,7 +48,7 @@ function open(hunk, range, line = null) {
     }
   }
   const last = about.cloneNode(true);
-  last.firstElementChild.textContent = "that line alone";
+  last.firstElementChild.textContent = "that line only";
   const at = line?.parentElement.classList.contains("half") ? line : null;
   if (at) {
     const side = at.parentElement.classList.contains("old") ? "old" : "new";
@@ -95,14 +95,14 @@ function open(hunk, range, line = null) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
     if (event.key === "Escape") close.click();
   });
-  form.append(...labels, made("button", "Keep the comment", { type: "submit" }), close);
+  form.append(...labels, made("button", "Add the comment", { type: "submit" }), close);
   hunk.append(form);
   area.focus();
 }
 
 async function write() {
   if (all.length === 0) {
-    tell("There are no comments yet: c writes one.");
+    tell("There are no comments yet. Press c to write one.");
     return;
   }
   const groups = Map.groupBy ? Map.groupBy(all, (one) => JSON.stringify(one.range)) : grouped();
@@ -149,8 +149,8 @@ document.getElementById("main").addEventListener("click", (event) => {
   else if (button?.id === "discard") {
     const gone = all;
     store([]);
-    const back = made("button", "Keep them after all", { type: "button" });
-    const line = made("p", "The comments are discarded. ");
+    const back = made("button", "Undo", { type: "button" });
+    const line = made("p", "Comments discarded. ");
     back.addEventListener("click", () => {
       store(gone);
       line.remove();

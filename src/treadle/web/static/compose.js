@@ -115,7 +115,7 @@ export function composer(session, { isActive, followed }) {
     const answer = await send(`/s/${session}/interrupt`);
     if (!answer?.held?.length) return;
     put([...answer.held, text.value].filter(Boolean).join("\n\n"));
-    tell("Stopped. What waited is in the message field again.");
+    tell("Stopped. Your queued messages are back in the message field.");
   }
 
   document.addEventListener("keydown", (event) => {
@@ -242,9 +242,9 @@ export function composer(session, { isActive, followed }) {
   async function add(list) {
     for (const file of list) {
       const size = images.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) tell(`${file.name || "This"} is no image that a model takes.`);
-      else if (images.length >= MOST_IMAGES) tell(`At most ${MOST_IMAGES} images go along with a message.`);
-      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: together they have at most ${MOST_BYTES / 1_000_000} MB.`);
+      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) tell(`${file.name || "This"} is not an image that models can read.`);
+      else if (images.length >= MOST_IMAGES) tell(`A message can have at most ${MOST_IMAGES} images.`);
+      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the images of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
       else images.push(await read(file));
     }
     showImages();

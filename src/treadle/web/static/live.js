@@ -118,12 +118,12 @@ new IntersectionObserver((seen) => {
 // ---- what is true of the session
 
 const WORDS = {
-  ASSEMBLING_CONTEXT: "Preparing the request",
-  AWAITING_LLM_RESPONSE: "The model answers",
-  JUDGING: "Checking a call",
+  ASSEMBLING_CONTEXT: "Preparing",
+  AWAITING_LLM_RESPONSE: "Thinking",
+  JUDGING: "Checking",
   AWAITING_USER_CONFIRMATION: "Waiting for your answer",
-  EXECUTING_TOOL: "Running",
-  COMPACTING: "Making room in the conversation",
+  EXECUTING_TOOL: "Working",
+  COMPACTING: "Making room in the context",
   CANCELLING: "Stopping",
 };
 

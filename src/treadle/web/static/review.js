@@ -115,7 +115,7 @@ async function refresh() {
     if (place) place.append(one.form);
     else if (one.form.querySelector("textarea").value.trim()) {
       one.form.classList.add("lost");
-      one.form.prepend(made("p", `This change of ${one.path} is not there any more. What you wrote:`));
+      one.form.prepend(made("p", `This change in ${one.path} does not exist any more. What you wrote:`));
       page().prepend(one.form);
     }
   }
@@ -198,7 +198,7 @@ async function amend(hunk) {
     event.preventDefault();
     const place = hunkOf(form);
     if (place) takeBack(save, [{ index: Number(place.dataset.index), text: area.value }], [place]);
-    else tell("This change is not there any more. Copy what you wrote to where it belongs.");
+    else tell("This change does not exist any more. Copy what you wrote.");
   });
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
