@@ -81,3 +81,48 @@ async def test_a_run_keeps_what_happened_only_where_it_is_followed() -> None:
     assert [one async for one in followed] == heard
     assert [one async for one in alone] == []
     assert (await followed.wait(), await alone.wait()) == (OUTCOME, OUTCOME)
+
+
+class Taking(Refusing):
+    """A session that does what is asked when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers: dict[Source, Callable[[TurnOutcome], None]] = {}
+        self.waiting: list[tuple[Prompt, Source]] = []
+        self.told: asyncio.Queue[Notification | None] = asyncio.Queue()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.told.put_nowait(None)
+
+    async def follow(self) -> AsyncIterator[Notification]:
+        while (notification := await self.told.get()) is not None:
+            yield notification
+
+    def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
+        self.handlers[source] = handler
+
+    async def post(self, op: Op, source: Source) -> None:
+        assert isinstance(op, Prompt)
+        self.waiting.append((op, source))
+
+    async def work(self, run: PromptRun) -> None:
+        """Do the first thing that was asked, for this run."""
+        prompt, source = self.waiting.pop(0)
+        self.told.put_nowait(PromptDelivered(prompt_id=prompt.id, content=prompt.content))
+        self.handlers[source](OUTCOME)
+        self.told.put_nowait(TurnEnded(outcome=OUTCOME))
+        assert await run.wait() == OUTCOME
+
+
+async def test_a_session_keeps_as_many_handlers_as_prompts_were_on_their_way_at_once() -> None:
+    session = Taking()
+    async with SessionClient(cast("Any", session), Source(kind="library", id="main")) as client:
+        for _ in range(3):
+            await session.work(await client.ask(TASK))
+        first, second = await client.ask(TASK), await client.ask(TASK)
+        await session.work(first)
+        third = await client.ask(TASK)
+        await session.work(second)
+        await session.work(third)
+    assert sorted(source.id for source in session.handlers) == ["main 1", "main 2"]

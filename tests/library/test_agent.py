@@ -387,7 +387,7 @@ async def test_a_program_joins_an_open_session_and_each_side_gets_its_own_answer
     assert prompts == [
         ("library:main 1", (Text(text="one"),)),
         ("library:program 2", (Text(text="two"),)),
-        ("library:main 2", (Text(text="three"),)),
+        ("library:main 1", (Text(text="three"),)),
     ]
 
 

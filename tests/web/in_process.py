@@ -16,6 +16,7 @@ from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.web.application import web_application
 from treadle.web.book import PageSession, SessionBook
+from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.guard import PageGuard
 from treadle.web.keys import Entrance, Keys
 
@@ -104,7 +105,13 @@ async def idle(page: PageSession) -> None:
 
 @asynccontextmanager
 async def page_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: Sequence[Turn], *, trust: bool = True, **settings: Any
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    turns: Sequence[Turn],
+    *,
+    trust: bool = True,
+    unused: float = UNUSED_SECONDS,
+    **settings: Any,
 ) -> AsyncIterator[Here]:
     """The page in this process, with a scripted model behind it."""
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
@@ -113,6 +120,6 @@ async def page_here(
     async with ScriptedServer(Script(turns=tuple(turns))) as server:
         flags = {"model": "anthropic-compatible/scripted", "base_url": server.base_url, "try_first": False, **settings}
         keys = Keys()
-        async with SessionBook(folder, flags, trust=trust) as book:
+        async with SessionBook(folder, flags, trust=trust, unused=unused) as book:
             application, _ = web_application(book, keys, [HOST], cookie="page")
             yield Here(book, application, keys, server, folder)

@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx2
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from tests.web.asking import PATIENCE, Asked, asked
+from treadle.web.guard import PageGuard
 from treadle.web.keys import Keys
 
 
@@ -277,3 +281,30 @@ async def _status_of_events(server: Asked, request: bytes) -> int:
     line = await reader.readline()
     writer.close()
     return int(line.split()[1])
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("[2001:db8::7]:8000", 200),
+        ("[2001:DB8::7]:8000", 200),
+        ("[2001:db8::8]:8000", 421),
+        ("2001:db8::7:8000", 421),
+        ("[2001:db8::7]", 421),
+    ],
+)
+async def test_on_a_network_the_page_is_called_by_the_address_of_ipv6_that_a_connection_came_to(
+    host: str, status: int
+) -> None:
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("served")(scope, receive, send)
+
+    keys = Keys()
+    guard = PageGuard(page, keys, ["127.0.0.1:8000"], cookie="c", empty=str, network=True)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        await guard({**scope, "server": ("2001:db8::7", 8000)}, receive, send)
+
+    transport = httpx2.ASGITransport(app=serve, client=("2001:db8::9", 50_000))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+        assert (await client.get("/healthz", headers={"host": host})).status_code == status

@@ -47,11 +47,11 @@ def test_checks_that_run_are_not_started_a_second_time(visit: Visit) -> None:
 
 
 def test_a_log_that_was_changed_is_a_problem_after_it_was_verified(visit: Visit) -> None:
-    assert visit.done("/health/verify") == {"said": "All logs are as written."}
+    assert visit.done("/health/verify") == {"said": "All logs are intact."}
     assert "Problems now" not in visit.text("/health")
     with closing(sqlite3.connect(visit.recorded.home / "sessions.db")) as database, database:
         database.execute("UPDATE events SET at = at + 1 WHERE seq = 2")
-    assert visit.done("/health/verify") == {"said": "1 logs are not as they were written."}
+    assert visit.done("/health/verify") == {"said": "1 log is damaged."}
     page = visit.text("/health")
     assert "Problems now" in page
     assert f"log of {visit.recorded.session}" in page
@@ -76,10 +76,10 @@ def test_a_provider_that_keeps_failing_is_a_problem_until_it_answers(visit: Visi
         (line,) = (one for one in circuit_lines() if "failing" in one.address)
         assert line.address == "https://failing.example/v1"
         assert line.seconds is not None
-        assert "failed again and again" in visit.text("/health")
+        assert "keeps failing" in visit.text("/health")
     finally:
         circuits._known.pop(place)
-    assert "failed again and again" not in visit.text("/health")
+    assert "keeps failing" not in visit.text("/health")
 
 
 def test_the_data_folder_is_measured_by_kind(visit: Visit) -> None:

@@ -55,7 +55,7 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         await inbox.evaluate("document.querySelector('.question').dataset.came = performance.now() + 60_000")
         await inbox.keyboard.press("j")
         await inbox.keyboard.press("Control+Enter")
-        await inbox.wait_for_selector("#messages:has-text('That came just now.')")
+        await inbox.wait_for_selector("#messages:has-text('This question has just appeared.')")
         await inbox.evaluate("document.querySelector('.question').dataset.came = 0")
         await inbox.fill("input[name=comment]", "not today")
         await inbox.press("input[name=comment]", "Enter")
@@ -105,12 +105,12 @@ async def a_lost_message_arrives_once(page: Page, session: str) -> None:
     assert await page.input_value("#text") == "Once more."
     reached = asyncio.Event()
 
-    async def keep_first(route: Route) -> None:
+    async def kept(route: Route) -> None:
         if reached.is_set():
             await route.continue_()
-        reached.set()
+        reached.set()  # the first one never arrives: it goes with its page
 
-    await page.route(f"**/s/{session}/say", keep_first)
+    await page.route(f"**/s/{session}/say", kept)
     await page.press("#text", "Enter")
     async with asyncio.timeout(PATIENCE):
         await reached.wait()
@@ -153,3 +153,76 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         await page.wait_for_selector(".item:has-text('Paragraph 1 of')", state="attached")
         assert not await page.evaluate("scrollY === 0")
         assert await page.locator("#items .item").count() > MANY - 30
+
+
+async def test_a_request_that_the_network_loses_once_is_sent_again_and_the_message_arrives_once(tmp_path: Path) -> None:
+    turns = [Turn(items=(make("attempt_completion", result="One."),)), Turn(items=(run("git push origin main"),))]
+    async with page_with_model(tmp_path, turns) as (served, seen):
+        page = await seen.page(served)
+        session = await start_session(page, "Work.")
+        await page.wait_for_selector(".item.end")
+        lost: list[str] = []
+
+        async def once(route: Route) -> None:
+            path = route.request.url.partition(served.address)[2]
+            if path in lost:
+                await route.continue_()
+                return
+            lost.append(path)
+            await route.fetch()  # it arrives, and its answer does not
+            await route.abort()
+
+        inbox = await seen.page(served, "/inbox")
+        await inbox.route("**/inbox/cards", once)
+        await page.route(f"**/s/{session}/say", once)
+        await page.fill("#text", "Again.")
+        await page.press("#text", "Enter")
+        await inbox.wait_for_selector(".question:has-text('git push')")
+        await becomes(page, "document.getElementById('text').value === ''")
+        assert sorted(lost) == ["/inbox/cards", f"/s/{session}/say"]
+        assert await page.locator(".item.said:has-text('Again.')").count() == 1
+        assert await page.locator("#messages p").count() == 0
+        seen.complaints = [said for said in seen.complaints if "net::ERR_FAILED" not in said]
+
+
+async def test_what_is_sent_before_the_modules_of_a_page_have_run_is_done_once_they_have(tmp_path: Path) -> None:
+    turns = [Turn(items=(make("attempt_completion", result=text),)) for text in ("One.", "Two.")]
+    async with page_with_model(tmp_path, turns) as (served, seen):
+        page = await seen.page(served)
+        gate = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await gate.wait()
+            await route.continue_()
+
+        async def early(path: str, module: str) -> None:
+            gate.clear()
+            await page.route(f"**/static/{module}", late)
+            await page.goto(served.address + path, wait_until="commit")
+
+        async def go_on(module: str) -> None:
+            gate.set()
+            await page.wait_for_selector("html[data-ready]", timeout=PATIENCE * 1000)
+            await page.unroute(f"**/static/{module}")
+
+        await early("/", "sessions.js")
+        await page.fill("#start textarea", "Work.")
+        await page.click("#start button[type=submit]")
+        gate.set()
+        await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+        session = page.url.rpartition("/s/")[2]
+        await page.wait_for_selector(".item.end")
+        await early(f"/s/{session}", "live.js")
+        await page.fill("#text", "Again.")
+        await page.click("#send")
+        await page.click("#send")
+        await go_on("live.js")
+        await page.wait_for_selector(".item:has-text('Two.')")
+        assert await page.locator(".item.said:has-text('Again.')").count() == 1
+        assert await page.input_value("#text") == ""
+        await early("/policy", "policy.js")
+        await page.fill("#explain [name=what]", "rm -rf /")
+        await page.locator("#explain button[type=submit]").click()
+        await go_on("policy.js")
+        await page.wait_for_selector("#explained code:has-text('rm -rf /')")
+        assert page.url == served.address + "/policy"

@@ -67,6 +67,25 @@ async def _review(page: Page, served: Served) -> None:
     await page.wait_for_selector(".said-here:has-text('Why second?')")
 
 
+async def _conflict(page: Page, served: Served) -> None:
+    """Take back what somebody else has changed since: the versions are shown, and nothing is done."""
+    file = served.folder / "src" / "a.txt"
+    before = file.read_text()
+    file.write_text(before.replace("second", "2nd"))
+    await page.locator("#f1 .hunk").nth(0).locator("[data-do=reject]").click()
+    await page.wait_for_selector("#f1 .conflict")
+    versions = page.locator(".conflict .version")
+    said = [(await versions.nth(at).inner_text()).split("\n") for at in range(await versions.count())]
+    assert [lines[0] for lines in said] == ["Before the session", "As the session left it", "In the folder now"]
+    assert ["line 2" in said[0], "second" in said[1], "2nd" in said[2]] == [True] * 3
+    assert file.read_text() == before.replace("second", "2nd")
+    await _axe(page)
+    await page.click(".conflict button")
+    file.write_text(before)
+    await page.reload()
+    await page.wait_for_selector("html[data-ready] #f1 .hunk")
+
+
 async def _message(page: Page, served: Served) -> None:
     """Send the comments; what comes of them meanwhile is announced, and what is typed stays."""
     await _press(page, "m")
@@ -92,6 +111,7 @@ async def _timeline(page: Page, served: Served) -> None:
     await page.wait_for_selector(".event.checkpoint .detail dt")
     await page.select_option("#topic", "decisions")
     await becomes(page, "location.search === '?topic=decisions'")
+    await page.wait_for_selector("html[data-ready] .event")
     titles = await page.locator(".event strong").all_inner_texts()
     assert {title.split(" ")[0] for title in titles} == {"Allowed"}
     link = await page.locator(".event .seq").first.get_attribute("href")
@@ -143,6 +163,7 @@ async def test_changes_are_reviewed_and_gone_back_to_from_the_page(tmp_path: Pat
         await page.wait_for_selector(".item.end")
         await page.goto(f"{served.address}/s/{session}/review")
         await _review(page, served)
+        await _conflict(page, served)
         await _axe(page)
         await _message(page, served)
         await page.goto(f"{served.address}/s/{session}/timeline")

@@ -86,8 +86,8 @@ def test_past_decisions_are_the_newest_first_and_can_be_narrowed(visit: Visit) -
     assert "read_file" not in page
     (written,) = (one for one in found if one.tool == "write_to_file")
     assert "write_to_file" in visit.text(f"/policy/decisions?rule={written.reasons[0].rule}")
-    assert "No decision fits." in visit.text("/policy/decisions?rule=none-such")
-    assert "No decision fits." in visit.text("/policy/decisions?session=other")
+    assert "No decision matches." in visit.text("/policy/decisions?rule=none-such")
+    assert "No decision matches." in visit.text("/policy/decisions?session=other")
 
 
 def test_only_what_was_approved_leads_to_a_suggestion(visit: Visit) -> None:

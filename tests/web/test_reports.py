@@ -111,7 +111,7 @@ async def _policy(page: Page, file: Path) -> None:
     await page.wait_for_selector("#decisions tbody tr:has-text('write_to_file')")
     await page.select_option("#filter select[name=verdict]", "denied")
     await page.click("#filter button[type=submit]")
-    await page.wait_for_selector("#decisions :text('No decision fits.')")
+    await page.wait_for_selector("#decisions :text('No decision matches.')")
     await page.click("#suggest")
     await page.click("#suggestions button:has-text('Add this rule')")
     await page.wait_for_selector("#messages p:has-text('The rule is in')")
@@ -150,7 +150,7 @@ async def _health(page: Page) -> None:
     kinds = await page.locator("#checks li").evaluate_all("rows => rows.map((row) => row.dataset.status)")
     assert kinds == sorted(kinds, key=("fail", "warn", "ok").index)
     await page.click("text=Verify all logs")
-    await page.wait_for_selector("#messages p:has-text('All logs are as written.')")
+    await page.wait_for_selector("#messages p:has-text('All logs are intact.')")
 
 
 async def _tab(page: Page, name: str) -> None:

@@ -40,7 +40,7 @@ async def test_the_first_answer_wins_and_the_other_browser_hears_whose_it_was(
         assert (await first.post(path, **no))[0] == 409
         assert "not today" in str(here.server.requests[-1].body)
         cards = await second.get("/inbox/cards")
-        assert "Nothing waits for you" in cards
+        assert "Nothing is waiting for you" in cards
 
 
 async def test_calls_are_changed_before_they_run_and_edits_block_by_block(
@@ -209,7 +209,7 @@ async def test_a_closed_session_of_a_folder_that_nobody_trusts_is_continued_afte
         assert (await visit.post(f"/s/{session_id}/close"))[0] == 404
         path = f"/s/{session_id}/say"
         asked = await visit.done(path, text="more", id="m")
-        assert asked["trust"]["folder"].endswith("/ws")
+        assert asked["trust"]["title"].endswith("/ws?")
         assert here.book.opened == {}
         (here.folder / "AGENTS.md").write_text("Be quick.\n")
         changed = await visit.done(path, text="more", id="m", trust="always", seen=asked["trust"]["seen"])

@@ -21,6 +21,15 @@ from treadle.app.reports.extras import extras
 from treadle.providers.scripted.server import ScriptedServer
 
 
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as tried:
+            tried.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 async def test_a_server_killed_in_mid_turn_loses_nothing_and_its_session_goes_on_in_the_next(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     steps = script(run("echo 1 >> done.txt"), run("echo 2 >> done.txt"))
@@ -140,12 +149,45 @@ async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Pa
             codes = [(await client.post("/login", json={"token": one})).status_code for one in (secret, secret, token)]
             assert codes == [200, 403, 403]
             shown = (await client.get("/devices")).text
-            assert "came by a link" in shown
+            assert "signed in with a link" in shown
             assert "New link" not in shown
         async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as owner:
             key = (await owner.post("/login", json={"token": token})).json()["key"]
             made = await owner.post("/devices/link", json={}, headers={"x-treadle-key": key})
             assert f"http://{host}/#token=" in made.text
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this computer has no IPv6")
+async def test_at_an_address_of_ipv6_the_page_is_called_by_it_in_brackets_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", tmp_path / "ws", "--host", "0:0::1") as served:
+        port = urlsplit(served.address).port
+        assert served.address == f"http://[::1]:{port}"
+        token = served.link.partition("token=")[2]
+        async with httpx2.AsyncClient(base_url=served.address) as client:
+            for origin in (f"http://[::2]:{port}", f"http://::1:{port}"):
+                refused = await client.post("/login", json={"token": token}, headers={"origin": origin})
+                assert refused.status_code == 403, origin
+            own = {"origin": served.address}
+            key = (await client.post("/login", json={"token": token}, headers=own)).json()["key"]
+            made = await client.post("/devices/link", json={}, headers={**own, "x-treadle-key": key})
+            assert f"http://[::1]:{port}/#token=" in made.text
+        for host in (f"[::]:{port}", "[::1]", f"::1:{port}", f"[0:0::1]:{port}", f"[::ffff:127.0.0.1]:{port}"):
+            assert "421" in curl(f"{served.address}/", "-g", "-H", f"host: {host}").stdout.splitlines()[0], host
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this computer has no IPv6")
+async def test_all_addresses_of_both_kinds_are_listened_on_and_each_only_by_its_own_name(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", tmp_path / "ws", "--lan", "--host", "::") as served:
+        port = urlsplit(served.address).port
+        assert served.address == f"http://127.0.0.1:{port}"
+        for address in ("127.0.0.1", "[::1]"):
+            assert "200 OK" in curl(f"http://{address}:{port}/healthz", "-g").stdout
+            other = curl(f"http://{address}:{port}/", "-g", "-H", f"host: [fe80::1]:{port}")
+            assert "421" in other.stdout.splitlines()[0]
+        token = served.link.partition("token=")[2]
+        async with httpx2.AsyncClient(base_url=f"http://[::1]:{port}") as client:
+            near = await client.post("/login", json={"token": token}, headers={"origin": f"http://[::1]:{port}"})
+            assert near.status_code == 200, "loopback of IPv6 is this computer, too"
 
 
 async def test_in_a_terminal_the_link_is_drawn(tmp_path: Path) -> None:

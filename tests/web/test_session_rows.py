@@ -43,7 +43,7 @@ async def test_sessions_are_listed_as_they_are_and_found_by_state_folder_and_wor
         assert await listed(visit, "search=bold") == [("done", bold)]
         assert "A walrus." in await visit.get("/sessions/rows?search=walrus")
         assert await listed(visit, "folder=/nowhere") == []
-        assert "No session fits that." in await visit.get("/sessions/rows?folder=/nowhere")
+        assert "No session matches." in await visit.get("/sessions/rows?folder=/nowhere")
         assert "No session is archived." in await visit.get("/sessions/rows?archived=yes")
         await visit.done(f"/s/{second.session.id}/close")
         assert await listed(visit) == [("stopped: unfinished", "Second."), ("done", bold)]

@@ -149,7 +149,7 @@ def test_models_are_found_and_one_becomes_the_default(visit: Visit) -> None:
 def test_a_server_is_disabled_enabled_and_removed(visit: Visit) -> None:
     file = visit.recorded.home / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"one": {"command": "false", "env": {"A": "b"}}}}))
-    assert "not looked at" in visit.text("/settings/servers")
+    assert "not connected" in visit.text("/settings/servers")
     folder = str(visit.recorded.folder)
     visit.done("/settings/servers/switch", name="one", folder=folder, enabled=False)
     assert json.loads(file.read_text()) == {

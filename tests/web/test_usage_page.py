@@ -33,7 +33,7 @@ def test_an_open_session_has_what_is_left_of_its_budget(visit: Visit) -> None:
 
 
 def test_a_range_without_use_says_so_and_one_that_is_none_is_refused(visit: Visit) -> None:
-    assert "Nothing was used in this time." in visit.text(f"/usage?since={date.max.isoformat()}")
+    assert "Nothing was used in this period." in visit.text(f"/usage?since={date.max.isoformat()}")
     refused = visit.get("/usage?since=<b>soon")
     assert refused.status_code == 400
     assert "is no day" in refused.text

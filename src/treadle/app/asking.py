@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from itertools import count
 from types import TracebackType
 from typing import Self
 
@@ -96,9 +97,10 @@ class PromptRun:
 
 
 class SessionClient:
-    """Enters a session, listens to it, and asks as one source after the other: `kind:name 1`, `kind:name 2` ….
+    """Enters a session, listens to it, and asks as several sources: `kind:name 1`, `kind:name 2` … at the same time.
 
-    `hears` is called with everything that happens; it must return immediately.
+    A number is used again once its prompt has come to its end: the session keeps a handler for each. `hears` is called
+    with everything that happens; it must return immediately.
     """
 
     def __init__(
@@ -110,8 +112,7 @@ class SessionClient:
         self.session = session
         self.source = source
         self._hears = hears
-        self._runs: list[PromptRun] = []
-        self._asked = 0
+        self._runs: dict[int, PromptRun] = {}
         self._listening: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -157,10 +158,10 @@ class SessionClient:
                 fix="Ask without /btw.",
             )
         run = PromptRun(followed=followed)
-        self._asked += 1
-        source = Source(kind=self.source.kind, id=f"{name or self.source.id} {self._asked}")
+        number = next(number for number in count(1) if number not in self._runs)
+        source = Source(kind=self.source.kind, id=f"{name or self.source.id} {number}")
         self.session.answer_to(source, run.answered)
-        self._runs.append(run)
+        self._runs[number] = run
         prompt = Prompt(id=run.id, content=content, delivery=delivery)
         sending = asyncio.ensure_future(self._send(prompt, source, run))
         try:
@@ -177,7 +178,7 @@ class SessionClient:
         try:
             await self.session.post(prompt, source)
         except BaseException:
-            self._runs = [other for other in self._runs if other is not run]
+            self._runs = {number: other for number, other in self._runs.items() if other is not run}
             raise
 
     async def withdraw(self, run: PromptRun) -> None:
@@ -197,9 +198,9 @@ class SessionClient:
 
     def _hear(self, notification: Notification) -> None:
         self._hears(notification)
-        for run in self._runs:
+        for run in self._runs.values():
             run.hear(notification)
-        self._runs = [run for run in self._runs if not run.ended]
+        self._runs = {number: run for number, run in self._runs.items() if not run.ended}
 
     async def _finish(self) -> None:
         error: TreadleError = SessionError(
@@ -209,6 +210,6 @@ class SessionClient:
             await self.session.failure()
         except TreadleError as failure:
             error = failure
-        for run in self._runs:
+        for run in self._runs.values():
             run.end(error)
-        self._runs = []
+        self._runs = {}

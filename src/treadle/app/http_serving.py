@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 
 from uvicorn import Server
 
@@ -42,21 +43,37 @@ class HttpServer(Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open a socket; raises `ConfigError` for a port that cannot be used."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    """Open a socket at an address, IPv4 or IPv6; raises `ConfigError` for one that cannot be used, or its port."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listening.family is socket.AF_INET6:
+            # Else whoever comes by IPv4 would have another address here than everywhere else.
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind((host, port))
         listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
         raise ConfigError(
             "port-unusable",
-            f"Treadle cannot listen on port {port}.",
+            f"Treadle cannot listen on port {port} of {host}.",
             why=str(error),
-            fix="Choose another with --port, or leave it out to get a free one.",
+            fix="Choose another with --port, or leave it out to get a free one. The address is one of this computer.",
         ) from error
     return listening
+
+
+def url_host(address: str) -> str:
+    """Write an address as it stands in a URL."""
+    return f"[{address}]" if ":" in address else address
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address can be reached from this computer alone."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 async def until_signal(serve: Callable[[], Awaitable[None]], *, hang_up: bool = True) -> int:

@@ -28,7 +28,7 @@ _PAUSE = 0.05
 
 
 class StopResult(StrEnum):
-    """Closed with its process, interrupted and still open in the program that has it, not open before, or neither."""
+    """Closed, interrupted and still open in the program that has it, not open before, or neither."""
 
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"

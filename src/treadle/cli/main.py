@@ -34,7 +34,7 @@ COMMANDS = MappingProxyType(
         "import": "import sessions, or what another agent has: rules, servers, permissions",
         "context": "show the request to the model, block by block",
         "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
-        "stop": "stop sessions: those in the background close, others are interrupted",
+        "stop": "stop sessions: those in the background or of a page close, others are interrupted",
         "jobs": "list the commands in the background; show their output, stop them",
         "hooks": "list the hooks: programs of yours that run at moments of a session",
         "edits": "show how well models edit; apply an edit without a model",

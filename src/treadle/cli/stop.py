@@ -1,4 +1,4 @@
-"""Stop sessions: interrupt the work, drop what is queued, and close those in the background.
+"""Stop sessions: interrupt the work, drop what is queued, and close those in the background or of a page.
 
 A session that is open in a terminal or another program is interrupted and stays open there. All can be resumed.
 """

@@ -10,7 +10,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
     parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
     parser.add_argument("--lan", action="store_true", help="let other devices of the network in, with a link for each")
-    parser.add_argument("--host", metavar="ADDRESS", help="with --lan: the address to listen on (default: all)")
+    parser.add_argument("--host", metavar="ADDRESS", help="with --lan: the address to listen on (default: all of IPv4)")
     add_settings(parser)
 
 
@@ -18,10 +18,11 @@ def execute(arguments: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; returns the exit code."""
     import asyncio
 
+    from treadle.app.http_serving import is_loopback
     from treadle.protocol.errors import ConfigError
     from treadle.web.serving import serve_page
 
-    if arguments.host and not arguments.lan:
+    if arguments.host and not arguments.lan and not is_loopback(arguments.host):
         raise ConfigError(
             "host-without-lan",
             "--host opens the page to the network.",

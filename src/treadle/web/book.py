@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from treadle.app.asking import SessionClient
 from treadle.app.attaching import attach_session
@@ -23,6 +24,7 @@ from treadle.protocol.events import Op, Source
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Mode, Question
+from treadle.web.closing import UNUSED_SECONDS, SessionUse
 from treadle.web.folder_index import FolderIndex
 from treadle.web.items import PageEntry, PageItem
 from treadle.web.own_commands import PageCommands
@@ -63,6 +65,7 @@ class PageSession:
         self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
         self._cards: dict[tuple[str, Mode], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
+        self.use = SessionUse(session, self._waits) if isinstance(session, LiveSession) else None
 
     async def open(self) -> None:
         """Enter the session, and take what was before."""
@@ -97,6 +100,28 @@ class PageSession:
     def has_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt with this id is here already."""
         return prompt_id in self.view.delivered or any(one.id == prompt_id for one in self.session.status.queue)
+
+    def touch(self) -> None:
+        """Note that somebody needs it now."""
+        if self.use is not None:
+            self.use.touch()
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Keep it open as long as this is entered."""
+        if self.use is None:
+            yield
+            return
+        self.use.lookers += 1
+        try:
+            yield
+        finally:
+            self.use.lookers -= 1
+            self.use.touch()
+
+    def _waits(self) -> bool:
+        """Whether something is to go along with the next message, or a command of the person's own runs."""
+        return bool(self.held) or self.commands.busy
 
     async def post(self, op: Op, browser: str) -> None:
         """Ask for something as a browser; raises `RefusedError` or `ConfigError`."""
@@ -145,10 +170,13 @@ class SessionBook:
     """All sessions; an async context manager that closes its own at its end.
 
     `folder` is where a new session works if nothing else is said, `flags` are settings of the command line.
-    `changed` tells when a session was opened or closed, or has another question or state.
+    `changed` tells when a session was opened or closed, or has another question or state. A session of this process
+    that nobody has needed for `unused` seconds is closed; a message opens it again.
     """
 
-    def __init__(self, folder: Path, flags: Mapping[str, Any], *, trust: bool = False) -> None:
+    def __init__(
+        self, folder: Path, flags: Mapping[str, Any], *, trust: bool = False, unused: float = UNUSED_SECONDS
+    ) -> None:
         self.folder = folder
         self.flags = dict(flags)
         self.changed = Signal()
@@ -159,8 +187,10 @@ class SessionBook:
         self._past: dict[str, tuple[int, PageContent]] = {}
         self._reading = Lock()
         self._failures: dict[str, TreadleError] = {}
-        self._entering = asyncio.Lock()
+        self._unused = unused
+        self._entering: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._tasks.append(asyncio.create_task(self._watch(), name="watching sessions"))
@@ -173,7 +203,7 @@ class SessionBook:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         opened, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(one.close() for one in opened), return_exceptions=True)
+        await asyncio.gather(*(one.close() for one in opened), *self._closing, return_exceptions=True)
 
     @property
     def opened(self) -> Mapping[str, PageSession]:
@@ -208,12 +238,17 @@ class SessionBook:
 
     async def start(self, opening: Opening) -> PageSession:
         """Open a session in this process: a new one, or one that is resumed. Raises `TreadleError`."""
-        async with self._entering:
-            if opening.resume and opening.resume in self._open:
-                return self._open[opening.resume]
-            page = PageSession(await open_session(opening))
-            await self._enter(page)
-            return page
+        if not opening.resume:
+            session = await open_session(opening)
+            async with self._alone(session.id):
+                return await self._enter(PageSession(session))
+        async with self._alone(opening.resume):
+            known = self._open.get(opening.resume)
+            return known or await self._enter(PageSession(await open_session(opening)))
+
+    def _alone(self, session_id: str) -> asyncio.Lock:
+        """Open, attach to and close one session only once at a time."""
+        return self._entering.setdefault(session_id, asyncio.Lock())
 
     async def resume(self, session_id: str, trust: SessionTrust) -> PageSession:
         """Go on with a session that nobody has open, in its own mode. Raises `TreadleError`."""
@@ -241,17 +276,42 @@ class SessionBook:
 
     async def close(self, session_id: str) -> None:
         """Close a session of this process; it can be resumed."""
-        page = self._open.pop(session_id, None)
-        if page is not None:
-            await page.close()
+        async with self._alone(session_id):
+            page = self._open.get(session_id)
+            if page is not None:
+                await self._close(page)
+
+    async def _close(self, page: PageSession) -> None:
+        del self._open[page.session.id]
+        closing = asyncio.create_task(page.close(), name="closing a session")
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        try:
+            await asyncio.shield(closing)
+        finally:
+            page.changed.set()
             self.changed.set()
 
-    async def _enter(self, page: PageSession) -> None:
+    async def _close_unused(self, page: PageSession) -> None:
+        """Close a session of this process when it was stopped, or nobody needs it."""
+        assert page.use is not None  # noqa: S101 - else nobody calls this
+        session_id = page.session.id
+        while self._open.get(session_id) is page:
+            await page.use.wait_until_over(self._unused)
+            if page.session.closed:
+                return  # by itself
+            async with self._alone(session_id):
+                if self._open.get(session_id) is page and page.use.over(self._unused):
+                    with suppress(TreadleError):
+                        await self._close(page)
+
+    async def _enter(self, page: PageSession) -> PageSession:
         await page.open()
         self._open[page.session.id] = page
-        watching = asyncio.create_task(self._follow(page), name="page of a session")
-        self._tasks = [task for task in self._tasks if not task.done()] + [watching]
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks.append(asyncio.create_task(self._follow(page), name="page of a session"))
         self.changed.set()
+        return page
 
     async def _follow(self, page: PageSession) -> None:
         """Pass on that a session's questions or state changed, and forget it when it was closed elsewhere."""
@@ -259,6 +319,8 @@ class SessionBook:
         last: object = None
         ended = asyncio.ensure_future(page.session.failure())
         ended.add_done_callback(lambda _: event.set())
+        if page.use is not None:
+            self._tasks.append(asyncio.create_task(self._close_unused(page), name="closing what is not used"))
         try:
             with page.moved.notifying(event):
                 while not ended.done():
@@ -301,7 +363,7 @@ class SessionBook:
 
     async def _attach(self, session_id: str, known: PageSession | None = None) -> bool:
         """Attach to a session, in place of the page that is `known`; gives whether it is there."""
-        async with self._entering:
+        async with self._alone(session_id):
             if self._open.get(session_id) is known:
                 with suppress(TreadleError, OSError):  # it was closed meanwhile, or is not ready yet
                     settings = await asyncio.to_thread(load_settings, self.flags)

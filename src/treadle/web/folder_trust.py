@@ -1,15 +1,19 @@
 """The question whether a folder is trusted, before a session of it is opened on the page."""
 
 import asyncio
-import uuid
 from pathlib import Path
 from typing import Any
 
-from treadle.app.security.trusted_rules import allow_lines
-from treadle.app.security.trusting import SessionTrust, shown_path, trust_lines, trust_store, whole_trust
+from treadle.app.security.asked_trust import asked_trust, keep_trust_answer
+from treadle.app.security.trusting import SessionTrust
 from treadle.web.book import SessionBook
 
-_CHOICES = ("always", "once", "later", "never")
+_ANSWERS = {
+    "later": "Not now",
+    "always": "Yes, trust it",
+    "once": "Yes, until Treadle ends",
+    "never": "Never for this folder",
+}
 
 
 async def folder_trust(book: SessionBook, workspace: Path, said: str, seen: str) -> SessionTrust | dict[str, Any]:
@@ -24,18 +28,13 @@ def _settle(book: SessionBook, workspace: Path, said: str, seen: str) -> Session
     trust = book.trust(workspace)
     if not trust.asks:
         return trust
-    shown = whole_trust(workspace)
-    lines = [*trust_lines(shown), *allow_lines(shown)] or ["  It has no rules, settings, servers or hooks."]
-    now = uuid.uuid5(uuid.NAMESPACE_OID, "\n".join(lines)).hex
-    if said not in _CHOICES or seen != now:
-        return {"folder": shown_path(str(workspace)), "lines": lines, "seen": now, "again": bool(shown.changed)}
-    match said:
-        case "always":
-            trust_store().grant(shown)
-        case "never":
-            trust_store().refuse(shown)
-        case "once":
-            book.trust_once(workspace)
-        case _:
-            return trust
+    asked = asked_trust(workspace)
+    if said not in _ANSWERS or seen != asked.seen:
+        shown = {"title": asked.title, "about": asked.about, "lines": asked.lines, "seen": asked.seen}
+        return {**shown, "answers": list(_ANSWERS.items())}
+    if said == "later":
+        return trust
+    if said == "once":
+        book.trust_once(workspace)
+    keep_trust_answer(asked, said)
     return book.trust(workspace)

@@ -3,13 +3,14 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
-from ipaddress import ip_address
+from ipaddress import ip_network
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from treadle.app.http_serving import is_loopback, url_host
 from treadle.web.keys import Keys, Visitor
 
 MOST_BODY_BYTES = 16_000_000
@@ -110,7 +111,7 @@ class PageGuard:
             lost = {"what": "This browser has lost its key.", "fix": "Open a link of `treadle web` again."}
             return JSONResponse(lost, status_code=403)
         # Whoever has the token or a link gets in, however many there are who have not.
-        if path != "/login" and not self._has_room(visitor.name if visitor else (scope.get("client") or ("",))[0]):
+        if path != "/login" and not self._has_room(visitor.name if visitor else _network_of(scope)):
             return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
         return None
 
@@ -147,10 +148,13 @@ class PageGuard:
 
 def is_near(scope: Scope) -> bool:
     """Whether a request comes from this computer itself."""
-    try:
-        return ip_address((scope.get("client") or ("",))[0]).is_loopback
-    except ValueError:
-        return False
+    return is_loopback((scope.get("client") or ("",))[0])
+
+
+def _network_of(scope: Scope) -> str:
+    """Give the address that a request comes from; of IPv6 the half that all addresses of one computer share."""
+    address = (scope.get("client") or ("",))[0]
+    return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
 
 
 def _from_own_page(headers: Headers, method: str, host: str) -> bool:
@@ -175,7 +179,7 @@ def _cookies(headers: Headers, name: str) -> Iterator[str]:
 
 
 def _as_hosts(address: str, port: int | None) -> tuple[str, ...]:
-    shown = f"[{address}]" if ":" in address else address
+    shown = url_host(address)
     return (f"{shown}:{port}", shown) if port == 80 else (f"{shown}:{port}",)
 
 

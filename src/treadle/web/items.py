@@ -1,6 +1,6 @@
 """What stands on the page of a session, one item after the other, free of any layout."""
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome
 from treadle.protocol.tools import FileChange
 
-_KEPT_OUTPUT = 20_000
-"""Characters of a running call's output that the page shows."""
+MOST_PRINTED = 20_000
+"""Characters of what a call or command prints that the page shows."""
 
 
 class SaidItem(Struct, frozen=True):
@@ -65,14 +65,6 @@ class CallCard(Struct, frozen=True):
             card = replace(card, since=None, seconds=at - card.since)
         return replace(card, changed=changed)
 
-    def printed(self, text: str) -> "CallCard":
-        """Give the card with more output."""
-        output, above = self.output + text, self.above
-        if len(output) > 2 * _KEPT_OUTPUT:
-            above += output.count("\n", 0, len(output) - _KEPT_OUTPUT)
-            output = output[-_KEPT_OUTPUT:]
-        return replace(self, output=output, above=above)
-
 
 class OwnCommand(Struct, frozen=True):
     """A command of the person's own: the end of what it printed, after `above` lines, and what is `said` at its end.
@@ -89,6 +81,18 @@ class OwnCommand(Struct, frozen=True):
     said: str = ""
     good: bool = True
     seconds: float | None = None
+
+
+_Printing = TypeVar("_Printing", CallCard, OwnCommand)
+
+
+def with_output(item: _Printing, text: str) -> _Printing:
+    """Give a call or command with more output: the end of it, and how many lines are above that."""
+    output, above = item.output + text, item.above
+    if len(output) > 2 * MOST_PRINTED:
+        above += output.count("\n", 0, len(output) - MOST_PRINTED)
+        output = output[-MOST_PRINTED:]
+    return replace(item, output=output, above=above)
 
 
 class Note(Struct, frozen=True):

@@ -46,7 +46,7 @@ def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT00
 def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
     """Colour code by its language, or by the name of its file, if it has at most so many characters."""
     text = page_text(text)
-    lexer = _lexer(language, name) if len(text) <= most else None
+    lexer = lexer_of(language, name) if len(text) <= most else None
     if lexer is None:
         return escape(text)
     return Markup(highlight(text, lexer, _formatter()))  # noqa: S704 - the formatter escapes
@@ -119,7 +119,8 @@ def _markdown() -> MarkdownIt:
 
 
 @lru_cache(maxsize=64)
-def _lexer(language: str, name: str) -> Lexer | None:
+def lexer_of(language: str, name: str) -> Lexer | None:
+    """Find what colours a language, or a file by its name; None where nothing does."""
     try:
         if language:
             return get_lexer_by_name(language, stripnl=False, ensurenl=False)

@@ -8,10 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.session.own_shell import Ended, OwnShell
 from treadle.protocol.errors import ToolError
-from treadle.web.items import OwnCommand, PageEntry, PageItem, Problem
-
-_KEPT = 20_000
-"""Characters of the output that the page shows."""
+from treadle.web.items import MOST_PRINTED, OwnCommand, PageEntry, PageItem, Problem, with_output
 
 
 class PageCommands:
@@ -39,6 +36,11 @@ class PageCommands:
             stop.set()
         return stop is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether one runs, or what one printed is to go with the next message."""
+        return bool(self._running or self._done)
+
     def take(self) -> tuple[Ended, ...]:
         """Give what ended since the last message, to go with the next one."""
         done, self._done = self._done, []
@@ -56,22 +58,18 @@ class PageCommands:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, item: OwnCommand, place: PageEntry, stop: asyncio.Event) -> None:
-        def printed(text: str) -> None:
+        def prints(text: str) -> None:
             nonlocal item
-            output, above = item.output + text, item.above
-            if len(output) > 2 * _KEPT:
-                above += output.count("\n", 0, len(output) - _KEPT)
-                output = output[-_KEPT:]
-            item = replace(item, output=output, above=above)
+            item = with_output(item, text)
             self._show(item, place)
 
         try:
-            ended = await self._shell().run(item.line, printed, stop)
+            ended = await self._shell().run(item.line, prints, stop)
         except ToolError as error:
             self._show(Problem(error.text), place)
         else:
             self._done.append(ended)
             shown = replace(item, since=None, said=ended.said, good=ended.status == 0, seconds=ended.seconds)
-            self._show(replace(shown, output=ended.output[-_KEPT:] or item.output), place)
+            self._show(replace(shown, output=ended.output[-MOST_PRINTED:] or item.output), place)
         finally:
             del self._running[item.number]

@@ -67,6 +67,7 @@ from treadle.web.items import (
     ThoughtItem,
     TurnEnd,
     Writing,
+    with_output,
 )
 
 _SHOWN_WRITING = 2_000
@@ -355,7 +356,7 @@ class PageContent:
     def _print(self, call_id: str, text: str) -> None:
         entry = self._calls.get(call_id)
         if entry is not None and isinstance(entry.item, CallCard):
-            self._change(entry, entry.item.printed(text))
+            self._change(entry, with_output(entry.item, text))
 
     def _answered(self, closed: QuestionClosed) -> None:
         question = self._questions.pop(closed.question_id, None)

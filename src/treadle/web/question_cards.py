@@ -32,7 +32,7 @@ _PLAIN = (Act.SHOW, Act.WORDS)
 """Rows that the card shows otherwise: the diff stands in it, and there is a field for words."""
 
 _WORDS = {
-    QuestionKind.SUMMARY: "What is to be changed in it",
+    QuestionKind.SUMMARY: "What should change",
     QuestionKind.FOLLOWUP: "Something else",
 }
 

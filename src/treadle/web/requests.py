@@ -61,6 +61,7 @@ def opened_session(request: Request) -> PageSession:
         raise SessionError(
             "session-not-open", f"Session {printable(session_id)} is not open.", fix="Send a message to continue it."
         )
+    opened.touch()
     return opened
 
 

@@ -5,27 +5,29 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import segno
 from uvicorn import Config
 
-from treadle.app.http_serving import HttpServer, listen, log_quietly, until_signal
+from treadle.app.http_serving import HttpServer, is_loopback, listen, log_quietly, until_signal, url_host
 from treadle.protocol.errors import ConfigError
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.connections import PageConnection
 from treadle.web.keys import Keys
 from treadle.web.stream import EventStreams
-from treadle.web.templating import warm_up
+from treadle.web.templating import load_templates
 
 _GRACE = 2
 """Seconds that open answers have when the server ends."""
 
-_LOOPBACK, _ALL = "127.0.0.1", "0.0.0.0"  # noqa: S104 - where it is asked for
-_ELSEWHERE = "192.0.2.1"
-"""An address of no computer: from where this one would go to it is its address on the network. Nothing is sent."""
+_LOOPBACK = "127.0.0.1"
+_ALL = ("0.0.0.0", "::")  # noqa: S104 - where it is asked for
+_ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses of no computer: from where this one would go to them is its address on the network. Nothing is sent."""
 
 
 async def serve_page(
@@ -33,50 +35,55 @@ async def serve_page(
 ) -> int:
     """Serve until a signal; returns the exit code. Raises `ConfigError` for an address that cannot be used.
 
-    `network` is the address of this computer that other devices reach it at, or `0.0.0.0` for all that it has.
+    `network` is the address of this computer that other devices reach it at, or `0.0.0.0` for all that it has, `::` for
+    those of IPv6 besides. One of loopback opens it to nobody.
     """
-    listening = _listen(port, network)
+    near, network = (network, "") if is_loopback(network) else (_LOOPBACK, network)
+    listening = _listen(port, near, network)
     log_quietly()
     keys = Keys()
-    number = listening[0].getsockname()[1]
-    shared = f"{_own_address() if network == _ALL else network}:{number}" if network else ""
+    near, number = (_LOOPBACK if network in _ALL else listening[0].getsockname()[0]), listening[0].getsockname()[1]
+    far = _own_address() if network in _ALL else listening[-1].getsockname()[0]
+    shared = f"{url_host(far)}:{number}" if network else ""
     async with SessionBook(folder, flags, trust=trust) as book:
         application, streams = web_application(
-            book, keys, _names(number, network), cookie=f"treadle-{number}", network=shared
+            book, keys, _names(near, number, network), cookie=f"treadle-{number}", network=shared
         )
 
         async def serve() -> None:
-            address = f"http://{_LOOPBACK}:{number}/"
+            address = f"http://{url_host(near)}:{number}/"
             _say(f"{address}#token={keys.token}\n")
             if shared:
                 _say_link(f"http://{shared}/#token={keys.new_link()}")
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
-            warming = asyncio.create_task(asyncio.to_thread(warm_up), name="warming up")
+            loading = asyncio.create_task(asyncio.to_thread(load_templates), name="loading templates")
             try:
                 await serve_at(listening, application, streams)
             finally:
-                await asyncio.wait({warming})
+                await asyncio.wait({loading})
 
         return await until_signal(serve, hang_up=False)
 
 
-def _listen(port: int, network: str) -> Sequence[socket.socket]:
-    """Listen on loopback, and at a named address of the network besides."""
-    if network in ("", _ALL):
-        return (listen(network or _LOOPBACK, port),)
-    first = listen(_LOOPBACK, port)
+def _listen(port: int, near: str, network: str) -> Sequence[socket.socket]:
+    """Listen on loopback, and at what is named of the network besides."""
+    wanted = {"": [near], _ALL[0]: [_ALL[0]], _ALL[1]: list(_ALL)}.get(network, [near, network])
+    opened: list[socket.socket] = []
     try:
-        return (first, listen(network, first.getsockname()[1]))
+        for address in wanted:
+            opened.append(listen(address, opened[0].getsockname()[1] if opened else port))
     except ConfigError:
-        first.close()
+        for one in opened:
+            one.close()
         raise
+    return opened
 
 
-def _names(number: int, network: str) -> Sequence[str]:
+def _names(near: str, number: int, network: str) -> Sequence[str]:
     """Name the hosts that the page is called by; on a network its addresses come besides."""
-    names = ["127.0.0.1", "localhost", "[::1]"]
+    names = [*dict.fromkeys([url_host(near), "127.0.0.1", "localhost", "[::1]"])]
     if network:
         own = socket.gethostname().lower()
         names += [own, f"{own.partition('.')[0]}.local"]
@@ -85,12 +92,11 @@ def _names(number: int, network: str) -> Sequence[str]:
 
 def _own_address() -> str:
     """Find the address that this computer has on its network; its name where it has none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        try:
-            asking.connect((_ELSEWHERE, 9))
+    for family, elsewhere in _ELSEWHERE:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
+            asking.connect((elsewhere, 9))
             return str(asking.getsockname()[0])
-        except OSError:
-            return socket.gethostname().lower()
+    return socket.gethostname().lower()
 
 
 def _say_link(link: str) -> None:
@@ -98,7 +104,7 @@ def _say_link(link: str) -> None:
     if sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf"):
         segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
     _say(
-        f"{link}\nOpen it on another device within ten minutes: it lets one browser in. "
+        f"{link}\nOpen it on another device within ten minutes: it signs in one browser. "
         "What goes over the network is not encrypted.\n"
     )
 

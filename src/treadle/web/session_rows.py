@@ -48,27 +48,22 @@ class PageRow(Struct, frozen=True, kw_only=True):
 
 
 class PageRows(Struct, frozen=True, kw_only=True):
-    """What is listed; `left_out` counts what is not shown, `folders` are those of all sessions."""
+    """What is listed; `left_out` counts what is not shown."""
 
     lines: Sequence[PageRow]
     left_out: int
-    folders: Sequence[str]
 
 
 def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     """List sessions, the last used first. Reads logs, so it is to be done in a thread; raises `TreadleError`."""
-    opened = dict(book.opened)
-    rows = listed_sessions(None, read=False, archived=wish.archived)
-    if any(row.steps is None and row.id not in opened for row in rows):
-        rows = listed_sessions(None, archived=wish.archived)
-    folders = list(dict.fromkeys(row.workspace for row in rows))
+    rows = listed_sessions(None, archived=wish.archived, unread=tuple(book.opened))
     lines: Iterable[PageRow] = (_with_life(_line(row), book) for row in rows)
     if wish.folder:
         lines = (line for line in lines if line.workspace == wish.folder)
     lines = list(lines) if not wish.search.strip() else _searched(list(lines), wish)
     lines = [line for line in lines if not wish.state or line.state == wish.state]
     most = len(lines) if wish.all else _SHOWN
-    return PageRows(lines=lines[:most], left_out=max(0, len(lines) - most), folders=folders)
+    return PageRows(lines=lines[:most], left_out=max(0, len(lines) - most))
 
 
 def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:

@@ -54,14 +54,15 @@ class EventStreams:
         self._changed.set()
 
     async def events(self, request: Request) -> StreamingResponse:
-        """Serve a page: `session` is which session it shows, if any, `cursor` how far it knows that."""
+        """Serve a page: `session` is which session it shows, if any, as an `opened` one or not, `cursor` how far."""
         visitor = visitor_of(request)
         if request.method != "GET":
             raise HTTPException(405, "Events are read with GET.")
         if self._open.total() >= _MOST_STREAMS or self._open[visitor.name] >= _MOST_OF_ONE:
             raise HTTPException(503, "Too many pages are open. Close some.")
         cursor = request.headers.get("last-event-id") or request.query_params.get("cursor", "")
-        news = _News(book_of(request), request.query_params.get("session", ""), cursor)
+        session, opened = request.query_params.get("session", ""), request.query_params.get("opened", "") == "yes"
+        news = _News(book_of(request), session, cursor, opened=opened)
         return StreamingResponse(self._counted(news, visitor), media_type="text/event-stream")
 
     async def _counted(self, news: "_News", visitor: Visitor) -> AsyncIterator[bytes]:
@@ -80,9 +81,10 @@ class EventStreams:
 class _News:
     """What one browser has not heard yet."""
 
-    def __init__(self, book: SessionBook, session_id: str, cursor: str) -> None:
+    def __init__(self, book: SessionBook, session_id: str, cursor: str, *, opened: bool) -> None:
         self._book = book
         self._session_id = session_id
+        self._opened = opened
         run, _, version = cursor.partition(".")
         self._run = run
         known = whole_number(version)
@@ -100,7 +102,7 @@ class _News:
                 async for piece in self._listen(None, event):
                     yield piece
             else:
-                with page.changed.notifying(event):
+                with page.changed.notifying(event), page.looked_at():
                     async for piece in self._listen(page, event):
                         yield piece
 
@@ -129,7 +131,7 @@ class _News:
                 self._states = states
                 news["states"] = states
             return news
-        if self._book.opened.get(self._session_id) is not page:
+        if self._book.opened.get(self._session_id) is not page or (self._opened and page is None):
             return {"reload": True}  # it was opened or closed
         if page is not None:
             self._add_page(page, page.view, news)

@@ -45,7 +45,7 @@ def _environment() -> Environment:
     return made
 
 
-def warm_up() -> None:
+def load_templates() -> None:
     """Read all templates, and what colours code: else the first page waits for that. Takes its time."""
     for name in _environment().list_templates():
         _environment().get_template(name)

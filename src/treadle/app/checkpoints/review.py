@@ -3,17 +3,20 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 
 from msgspec import Struct
 
+from treadle.app.checkpoints.conflicts import FileConflict, FileVersion, conflict_of
 from treadle.app.checkpoints.files import FileCheckpoints, KeptRoot
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.workspace.checkpoints.comparing import TreeChange
-from treadle.workspace.checkpoints.merging import LineChange, line_edits, split_lines
+from treadle.workspace.checkpoints.merging import LineChange, is_binary, line_edits, split_lines
 from treadle.workspace.checkpoints.revising import RevisedFile, revise_lines
+from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind
 from treadle.workspace.encodings import detect
 from treadle.workspace.names import shown_name
@@ -126,6 +129,24 @@ class SessionReview:
         text = self._text(file)
         return () if text is None else tuple(text.hunks(file.path, context))
 
+    def lines(self, file: FileToReview) -> tuple[Sequence[str], Sequence[str]]:
+        """Give all lines of a file of text before and after, as its changes show them; none of what is no text."""
+        text = self._text(file)
+        return ((), ()) if text is None else text.lines()
+
+    def conflict(self, path: str) -> FileConflict:
+        """Compare the three versions of a file that could not be merged: before, after, and as it is in the folder now.
+
+        Raises `ConfigError`, `StoreError`.
+        """
+        file = self.file(path)
+        root = self._kept.roots[file.root]
+        now = file.change.after
+        for at, change in self._kept.changes(self.new, self._kept.look()):
+            if at is root and change.path == file.change.path:
+                now = change.after
+        return conflict_of(path, *(_read(root.kept, entry) for entry in (file.change.before, file.change.after, now)))
+
     def amendable(self, path: str, index: int) -> str:
         """Give the new lines of a change as a field of text has them; raises `ConfigError`."""
         text = self._text(self.file(path))
@@ -194,10 +215,16 @@ class _TwoTexts:
     def __init__(self, old: bytes, new: bytes) -> None:
         self.old, self.new = old, new
         self._before, self._after = split_lines(old), split_lines(new)
-        self.changes: list[LineChange] = line_edits(self._before, self._after)
         self._encoding = _encoding(old, new)
         ended = [line for line in (*self._before, *self._after) if line.endswith(b"\n")]
         self._crlf = bool(ended) and all(line.endswith(_CRLF) for line in ended)
+
+    @cached_property
+    def changes(self) -> list[LineChange]:
+        return line_edits(self._before, self._after)
+
+    def lines(self) -> tuple[Sequence[str], Sequence[str]]:
+        return self._shown(self._before), self._shown(self._after)
 
     def hunks(self, path: str, context: int) -> Iterator[ReviewedHunk]:
         last = -1
@@ -291,6 +318,19 @@ def _encoding(old: bytes, new: bytes) -> str:
 def _key(path: str, old: Sequence[bytes], new: Sequence[bytes]) -> str:
     sides = (path.encode(errors="surrogateescape"), b"".join(old), b"".join(new))
     return sha256(b"\0".join(sha256(side).digest() for side in sides)).hexdigest()[:32]
+
+
+def _read(kept: CheckpointStore, entry: TreeEntry | None) -> FileVersion:
+    if entry is None:
+        return FileVersion(about="It is not there.")
+    content = kept.read(entry.what)
+    if entry.kind is TreeKind.LINK:
+        return FileVersion(about=f"It is a link to {shown_name(os.fsdecode(content))}.")
+    return (
+        FileVersion(about=f"It is binary: {entry.size:,} bytes.")
+        if is_binary(content)
+        else FileVersion(content=content)
+    )
 
 
 def _size(entry: TreeEntry | None) -> str:

@@ -51,8 +51,11 @@ class SharePreview(Struct, frozen=True, kw_only=True):
     whole: bool
 
 
-def make_shared_file(prefix: str, form: str, *, turn: int = 1) -> SharedFile:
-    """Make the file, with every secret hidden that is known. Raises `ConfigError`, `SessionError` or `StoreError`."""
+def make_shared_file(prefix: str, form: str, *, turn: int = 1, redact: bool = True) -> SharedFile:
+    """Make the file, with every secret hidden that is known; JSON holds them without `redact`.
+
+    Raises `ConfigError`, `SessionError` or `StoreError`.
+    """
     if form not in FORMS:
         raise ConfigError("export-form", f"There is no form {form[:20]!r}.", fix=f"Choose {', '.join(FORMS)}.")
     store = open_store()
@@ -60,7 +63,7 @@ def make_shared_file(prefix: str, form: str, *, turn: int = 1) -> SharedFile:
         session_id = store.find(prefix).id
     finally:
         store.close()
-    content = b"".join(export_session(session_id, form, redact=True, turn=turn))
+    content = b"".join(export_session(session_id, form, redact=redact, turn=turn))
     return SharedFile(
         name=f"treadle-{session_id}.{'jsonl' if form == 'json' else form}",
         media_type=FORMS[form],

@@ -1,6 +1,6 @@
 """The sessions as they are listed: their state, cost, and why they stopped."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -120,17 +120,19 @@ _FIRST = 400
 """Characters of the first prompt that are kept."""
 
 
-def listed_sessions(workspace: Path | None, *, read: bool = True, archived: bool = False) -> list[ListedSession]:
+def listed_sessions(
+    workspace: Path | None, *, read: bool = True, archived: bool = False, unread: Container[str] = ()
+) -> list[ListedSession]:
     """List the sessions that had a prompt, the last used first; of one workspace if given.
 
-    Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said,
-    which takes a moment.
+    Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said, which
+    takes a moment; so it is with the logs of `unread` sessions.
     """
     store = open_store()
     try:
         all_rows = store.sessions(None if workspace is None else str(workspace))
         rows = [row for row in all_rows if row.title and row.archived is archived]
-        digests = _digests(store, rows, read=read)
+        digests = _digests(store, rows, read=read, unread=unread)
         return _with_standing(store, rows, digests)
     finally:
         store.close()
@@ -148,7 +150,9 @@ def _with_standing(store: Store, rows: Sequence[SessionRow], digests: Mapping[st
     return [replace(one, background=True) if one.id in background else one for one in listed]
 
 
-def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[str, _Digest]:
+def _digests(
+    store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str] = ()
+) -> dict[str, _Digest]:
     """Give what the logs say; what was read once is kept until the log goes on."""
     kept = kept_summaries(store)
     found: dict[str, _Digest] = {}
@@ -156,7 +160,7 @@ def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool) -> dict[st
     for row in rows:
         seq, data = kept.get(row.id, (-1, b""))
         digest = _decoded(data) if seq == row.events else None
-        if digest is None and not read:
+        if digest is None and (not read or row.id in unread):
             digest = _Digest(steps=None, mode="", usage=None)
         elif digest is None:
             digest = _read(store, row.id)

@@ -49,12 +49,14 @@ _decoder: msgspec.json.Decoder[ToSession] = msgspec.json.Decoder(ToSession)
 
 
 class Attendance:
-    """Who is attached to a session in the background, and whether it is to be stopped; `changed` is set by either.
+    """Who is attached to a session that has no terminal, and whether it is to be stopped; `changed` is set by either.
 
     `listening` says that surfaces can attach, or raises the `OSError` for which they cannot. Needs an event loop.
+    A session of the page is not in the `background`: it is listed as open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, background: bool = True) -> None:
+        self.background = background
         self.listening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.changed = asyncio.Event()
         self.surfaces = 0
@@ -74,7 +76,7 @@ class Attendance:
 class Shared(Struct, frozen=True, kw_only=True):
     """What further surfaces need of a session. `run` names this process's numbering of notifications.
 
-    `attendance` is that of a session in the background.
+    `attendance` is that of a session that has no terminal.
     """
 
     session_id: str
@@ -113,7 +115,7 @@ async def share(session: Shared) -> None:
     """Let surfaces attach until this is cancelled. Raises `OSError` where no socket can be had."""
     address = Address(session.session_id)
     attendance = session.attendance
-    listening, key = address.listen(background=attendance is not None)
+    listening, key = address.listen(background=attendance is not None and attendance.background)
     numbers = count(2)
     clients: set[asyncio.Task[None]] = set()
 
@@ -240,7 +242,7 @@ class _Client:
         return Taken(number=message.number, status=self._session.status())
 
     async def _stop(self, message: StopSession, source: Source) -> None:
-        """Drop the queue, end what goes on, and have a session in the background closed: then `Closed` answers."""
+        """Drop the queue, end what goes on, and have a session closed that has no terminal: then `Closed` answers."""
         queue = self._session.status().queue
         ops: list[Op] = [*(EditQueued(prompt_id=prompt.id) for prompt in queue), Interrupt()]
         try:

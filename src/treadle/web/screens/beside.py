@@ -1,4 +1,4 @@
-"""What the screen of a session asks for beside its items: completions, models, jobs, and the parts of its context."""
+"""What the screen of a session asks for beside its items: completions, models and jobs."""
 
 import asyncio
 import time
@@ -8,10 +8,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from treadle.app.compose import session_log, session_workspace
+from treadle.app.compose import session_workspace
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.presentation.words import money, tokens
-from treadle.app.reports.context_report import PricedBlock, context_report, model_prices, sent_request
+from treadle.app.presentation.words import tokens
 from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
 from treadle.protocol.errors import SessionError
 from treadle.web.completing import completions
@@ -19,8 +18,6 @@ from treadle.web.requests import answer, body_of, book_of, done, opened_session
 from treadle.web.templating import render
 
 _MOST_TYPED = 1_000
-_LARGEST = 8
-"""Blocks of a request that are named; the others are one row."""
 
 
 async def _complete(request: Request) -> Response:
@@ -96,36 +93,9 @@ def _stop(wanted: str, session_id: str) -> None:
         raise SessionError("job-runs", "The command does not end.", why=line.command, fix="Stop its processes.")
 
 
-async def _parts(request: Request) -> Response:
-    """Give what the last request to the model consisted of, the largest parts first."""
-    session_id = request.path_params["session_id"]
-    return HTMLResponse(await asyncio.to_thread(_parts_html, session_id))
-
-
-def _parts_html(session_id: str) -> str:
-    with session_log(session_id) as (row, store):
-        sent = sent_request(list(store.read(row.id, whole=False)))
-    report = context_report(sent, model_prices(sent.model))
-    blocks = sorted(report.blocks, key=lambda block: -block.tokens)
-    rest = blocks[_LARGEST:]
-    rows = [(_part(block), tokens(block.tokens), _money(block.price)) for block in blocks[:_LARGEST]]
-    if rest:
-        rows.append((f"{len(rest)} smaller ones", tokens(sum(block.tokens for block in rest)), ""))
-    return render("window_parts.html", rows=rows)
-
-
-def _part(block: PricedBlock) -> str:
-    return " ".join(block.source.split())[:80]
-
-
-def _money(price: float | None) -> str:
-    return "" if price is None else money(price)
-
-
 ROUTES = (
     Route("/s/{session_id}/complete", _complete),
     Route("/s/{session_id}/models", _models),
     Route("/s/{session_id}/jobs", _jobs),
     Route("/s/{session_id}/jobs/stop", _stop_job, methods=["POST"]),
-    Route("/s/{session_id}/parts", _parts),
 )

@@ -71,6 +71,19 @@ async def _refresh(request: Request) -> Response:
     return HTMLResponse(render("context_parts.html", opened=opened, **found))
 
 
+async def _shares(request: Request) -> Response:
+    """Give what the next request consists of in short, for the screen of the session."""
+    session_id = request.path_params["session_id"]
+
+    def rendered() -> str:
+        *_, events = _events(session_id, None)
+        sent = next_request(events, _now()) if request_steps(events) else None
+        shares = () if sent is None else context_shares(context_report(sent, None))
+        return render("window_parts.html", session_id=session_id, shares=shares)
+
+    return HTMLResponse(await asyncio.to_thread(rendered))
+
+
 async def _text(request: Request) -> Response:
     """Give the text of one block."""
     session_id, step = request.path_params["session_id"], _step_of(request)
@@ -194,6 +207,7 @@ async def _unpin(request: Request) -> Response:
 ROUTES = (
     Route("/s/{session_id}/context", _show),
     Route("/s/{session_id}/context/parts", _refresh),
+    Route("/s/{session_id}/context/shares", _shares),
     Route("/s/{session_id}/context/block", _text),
     Route("/s/{session_id}/context/compact", _compact, methods=["POST"]),
     Route("/s/{session_id}/context/pin", _pin, methods=["POST"]),

@@ -86,7 +86,7 @@ async def _shut_out(request: Request) -> Response:
 def _refuse_paired(request: Request) -> None:
     # Whoever got a device of the user's in their hands for a minute does not let in their own.
     if visitor_of(request).paired:
-        raise HTTPException(403, "Only a browser of the computer that Treadle runs on says who is let in.")
+        raise HTTPException(403, "Only a browser on the computer that runs Treadle can do this.")
 
 
 def _keys(request: Request) -> Keys:

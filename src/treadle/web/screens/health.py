@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from treadle.app.presentation.words import counted
 from treadle.app.reports.audit import Verified, verify_sessions
 from treadle.app.reports.checks import Check, CheckStatus, failed_check
 from treadle.app.reports.doctor import examine
@@ -162,7 +163,8 @@ async def _verify(request: Request) -> Response:
     state.verified = await asyncio.to_thread(verify_sessions, "")
     state.verified_at = _milliseconds()
     wrong = sum(not one.right for one in state.verified)
-    return answer({"said": f"{wrong} logs are not as they were written." if wrong else "All logs are as written."})
+    damaged = f"{counted(wrong, 'log')} {'is' if wrong == 1 else 'are'} damaged."
+    return answer({"said": damaged if wrong else "All logs are intact."})
 
 
 def _milliseconds() -> int:

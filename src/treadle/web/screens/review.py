@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, ReviewedHunk, SessionReview
+from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, SessionReview
 from treadle.app.compose import session_log
 from treadle.app.presentation.questions import asked_in_words
 from treadle.app.reports.checkpoint_list import listed_checkpoints
@@ -27,8 +27,9 @@ from treadle.app.reports.session_review import (
 )
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Restore
-from treadle.web.going_back import gone_back, said_of
+from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
 from treadle.web.requests import answer, body_of, book_of, done
+from treadle.web.restoring import restore_in, restored_words
 from treadle.web.templating import page, render
 
 _MOST_INLINE = 3_000
@@ -38,7 +39,6 @@ _MOST_OF_ONE = 1_500
 _MOST_SHOWN = 4_000
 """Changed lines of one file that are shown at all."""
 
-_LONGEST = 2_000
 _LONGEST_KEY = 80
 _LONGEST_NUMBER = 9
 _MARKS = ("accepted", "rejected", "amended", "")
@@ -103,12 +103,13 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
             return {**said, "files": [], "others": [], "folders": [], "trees": "", "added": 0, "removed": 0}
         try:
             shown: list[dict[str, Any]] = []
+            colours = LineColours()
             left = _MOST_INLINE
             for number, file in enumerate(review.files):
                 size = (file.change.added or 0) + (file.change.removed or 0)
                 inline = size <= min(left, _MOST_OF_ONE)
                 left -= size if inline else 0
-                body = _body(review, file) if inline else None
+                body = _body(review, file, colours) if inline else None
                 shown.append({"number": number, "file": file, "size": size, "body": body})
         finally:
             review.close()
@@ -133,39 +134,18 @@ def _folders(files: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, 
     ]
 
 
-def _body(review: SessionReview, file: FileToReview) -> dict[str, Any]:
+def _body(review: SessionReview, file: FileToReview, colours: LineColours) -> dict[str, Any]:
     """Give the changes of a file with their lines, as far as they are shown."""
-    hunks: list[dict[str, Any]] = []
+    hunks: list[Mapping[str, Any]] = []
     left = _MOST_SHOWN
     found = review.hunks(file)
+    old, new = (colours.of(file.path, lines) for lines in review.lines(file))
     for hunk in found:
         if left <= 0:
             break
-        hunks.append(_lines(hunk, left))
+        hunks.append(hunk_html(hunk, left, old, new))
         left -= len(hunk.old) + len(hunk.new)
     return {"hunks": hunks, "left_out": len(found) - len(hunks)}
-
-
-def _lines(hunk: ReviewedHunk, most: int) -> dict[str, Any]:
-    """Give the lines of a change with their numbers, of a long one the first `most`."""
-    above = len(hunk.above)
-    old, new = hunk.old[:most], hunk.new[: max(0, most - len(hunk.old))]
-    old_end, new_end = hunk.old_first + len(hunk.old), hunk.new_first + len(hunk.new)
-    return {
-        "hunk": hunk,
-        "above": [
-            (hunk.old_first - above + at, hunk.new_first - above + at, _cut(line)) for at, line in enumerate(hunk.above)
-        ],
-        "old": [(hunk.old_first + at, _cut(line)) for at, line in enumerate(old)],
-        "new": [(hunk.new_first + at, _cut(line)) for at, line in enumerate(new)],
-        "cut": len(hunk.old) + len(hunk.new) - len(old) - len(new),
-        "below": [(old_end + at, new_end + at, _cut(line)) for at, line in enumerate(hunk.below)],
-    }
-
-
-def _cut(line: str) -> str:
-    more = len(line) - _LONGEST
-    return line if more <= 0 else f"{line[:_LONGEST]} … {more:,} more characters"
 
 
 def _copies(request: Request, session_id: str) -> list[dict[str, Any]]:
@@ -187,10 +167,8 @@ async def _file(request: Request) -> Response:
         with _opened(session_id, _range_of(request)) as review:
             file = review.file(path)
             number = review.files.index(file)
-            marks = review_marks(session_id)
-            return render(
-                "review_file.html", one={"number": number, "file": file, "body": _body(review, file)}, marks=marks
-            )
+            one = {"number": number, "file": file, "body": _body(review, file, LineColours())}
+            return render("review_file.html", one=one, marks=review_marks(session_id))
 
     return HTMLResponse(await asyncio.to_thread(rendered))
 
@@ -222,10 +200,17 @@ async def _take_back(request: Request) -> Response:
         with _opened(session_id, said) as review:
             return review.take_back([FileChoice(said.path, said.hunks)])
 
-    went = await gone_back(request, await asyncio.to_thread(wish))
+    went = await restore_in(request, await asyncio.to_thread(wish))
     if not went.result.error and not went.result.conflicts:
         await asyncio.to_thread(_note, session_id, said.marks)
-    return answer(said_of(went))
+
+    def conflict() -> str:
+        with _opened(session_id, said) as review:
+            found = conflict_html(review.conflict(said.path))
+            return render("review_conflict.html", conflict=found, why=went.result.conflicts[0].why)
+
+    shown = await asyncio.to_thread(conflict) if went.result.conflicts else ""
+    return answer({**restored_words(went), "conflict": shown})
 
 
 def _note(session_id: str, marks: Mapping[str, str]) -> None:

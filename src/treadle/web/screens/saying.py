@@ -109,6 +109,7 @@ async def _open(request: Request, said: str, seen: str) -> PageSession | dict[st
     book = book_of(request)
     known = book.opened.get(session_id)
     if known is not None:
+        known.touch()
         return known
     workspace = await asyncio.to_thread(session_workspace, session_id)
     trust = await folder_trust(book, workspace, said, seen)

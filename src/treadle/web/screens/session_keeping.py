@@ -1,14 +1,12 @@
-"""What a person does with a whole session of the list: rename, archive, copy, export and delete it."""
+"""What a person does with a whole session of the list: rename, archive, copy and delete it."""
 
 import asyncio
 
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from treadle.app.history.session_export import export_session
 from treadle.app.history.session_keeping import (
     archive_sessions,
     delete_session,
@@ -18,8 +16,6 @@ from treadle.app.history.session_keeping import (
 )
 from treadle.app.slash.going_back import copy_whole
 from treadle.web.requests import answer, body_of, book_of, done
-
-_FORMATS = {"md": "text/markdown", "html": "text/html", "json": "application/jsonl"}
 
 
 class _Name(Struct):
@@ -59,22 +55,10 @@ async def _fork(request: Request) -> Response:
     return answer({"session": await asyncio.to_thread(copy_whole, request.path_params["session_id"])})
 
 
-async def _export(request: Request) -> Response:
-    """Give a session as a file."""
-    form = request.query_params.get("form", "md")
-    if form not in _FORMATS:
-        raise HTTPException(404, f"There is no format {form[:40]}. The formats are {', '.join(_FORMATS)}.")
-    session_id = await asyncio.to_thread(lambda: find_session(request.path_params["session_id"]).id)
-    whole = await asyncio.to_thread(lambda: b"".join(export_session(session_id, form)))
-    named = f'attachment; filename="treadle-{session_id}.{form}"'
-    return Response(whole, media_type=_FORMATS[form], headers={"content-disposition": named})
-
-
 ROUTES = (
     Route("/s/{session_id}/rename", _rename, methods=["POST"]),
     Route("/s/{session_id}/archive", _archive, methods=["POST"]),
     Route("/s/{session_id}/unarchive", _unarchive, methods=["POST"]),
     Route("/s/{session_id}/delete", _delete, methods=["POST"]),
     Route("/s/{session_id}/fork", _fork, methods=["POST"]),
-    Route("/s/{session_id}/export", _export),
 )

@@ -15,13 +15,15 @@ from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.web.folder_trust import folder_trust
+from treadle.web.folders import folders_known
 from treadle.web.requests import answer, body_of, book_of, folder_of, visitor_of
 from treadle.web.session_rows import STATES, ListFilter, page_rows
 from treadle.web.templating import page, render
 
 
 async def _show(request: Request) -> Response:
-    return page(request, "sessions.html", modes=list(Mode), states=STATES, **await _listed(request))
+    folders = await asyncio.to_thread(folders_known, book_of(request))
+    return page(request, "sessions.html", folders=folders, modes=list(Mode), states=STATES, **await _listed(request))
 
 
 async def _rows(request: Request) -> Response:
@@ -39,9 +41,8 @@ async def _listed(request: Request) -> dict[str, Any]:
         all=asked.get("all", "") == "yes",
     )
     found = await asyncio.to_thread(page_rows, book, wish)
-    folders = list(dict.fromkeys([str(book.folder), *found.folders]))
     filtered = bool(wish.folder or wish.state or wish.search.strip())
-    return {"wish": wish, "rows": found.lines, "left_out": found.left_out, "folders": folders, "filtered": filtered}
+    return {"wish": wish, "rows": found.lines, "left_out": found.left_out, "filtered": filtered}
 
 
 class _Start(Struct):

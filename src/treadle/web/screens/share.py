@@ -1,6 +1,7 @@
 """The screen that makes a file of a session to give away. Nothing leaves the machine by itself."""
 
 import asyncio
+from functools import partial
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -42,16 +43,24 @@ async def _show(request: Request) -> Response:
     )
 
 
-def _file(request: Request) -> SharedFile:
+def _file(request: Request, *, redact: bool = True) -> SharedFile:
     form = request.query_params.get("form", "html")
     # JSON is the log itself, all of it.
     turn = 1 if form == "json" else _turn_of(request)
-    return make_shared_file(request.path_params["session_id"], form, turn=turn)
+    return make_shared_file(request.path_params["session_id"], form, turn=turn, redact=redact)
 
 
-async def _download(request: Request) -> Response:
+async def _export(request: Request) -> Response:
+    """Give the file as `treadle export` writes it: as JSON with all that the log has."""
+    return _download(await asyncio.to_thread(partial(_file, request, redact=False)))
+
+
+async def _shared(request: Request) -> Response:
     """Give the file; nothing keeps it but whoever asked for it."""
-    made = await asyncio.to_thread(_file, request)
+    return _download(await asyncio.to_thread(_file, request))
+
+
+def _download(made: SharedFile) -> Response:
     headers = {"content-disposition": f'attachment; filename="{made.name}"', "cache-control": "no-store"}
     return Response(made.content, media_type=made.media_type, headers=headers)
 
@@ -65,6 +74,7 @@ async def _hidden(request: Request) -> Response:
 
 ROUTES = (
     Route("/s/{session_id}/share", _show),
-    Route("/s/{session_id}/share/file", _download),
+    Route("/s/{session_id}/share/file", _shared),
+    Route("/s/{session_id}/export", _export),
     Route("/s/{session_id}/share/hidden", _hidden),
 )

@@ -17,8 +17,8 @@ from treadle.app.reports.checkpoint_list import listed_checkpoints, restore_prev
 from treadle.app.reports.event_words import EventTopic
 from treadle.app.reports.timeline import PAGE_EVENTS, Going, TimelinePage, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
-from treadle.web.going_back import gone_back, said_of
 from treadle.web.requests import answer, body_of
+from treadle.web.restoring import restore_in, restored_words
 from treadle.web.templating import page, render
 
 _PREVIEWED = 50
@@ -128,7 +128,7 @@ async def _preview(request: Request) -> Response:
 async def _restore(request: Request) -> Response:
     """Bring files, the conversation or both back."""
     wanted = (await body_of(request, _Wish)).restore()
-    return answer(said_of(await gone_back(request, wanted)))
+    return answer(restored_words(await restore_in(request, wanted)))
 
 
 class _Fork(Struct):

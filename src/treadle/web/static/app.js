@@ -12,19 +12,50 @@ export function tell(text) {
   setTimeout(() => line.remove(), 10_000);
 }
 
-/** Send a request; gives its answer, or null after the person was told what went wrong. `refused` may tell it instead. */
-export async function sendFor(path, body = {}, refused = () => false) {
-  let answer;
-  try {
-    answer = await fetch(path, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-treadle-key": key() },
-      body: JSON.stringify(body),
-    });
-  } catch {
-    tell("Treadle cannot be reached. See whether it was done before you do it again.");
+/** Give the id of a message: what comes a second time with the same one is not done again. */
+export const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
+
+const PAUSES = [300, 1_000, 3_000]; // milliseconds before a request is repeated that did not get through
+const later = (pause) => new Promise((done) => setTimeout(done, pause));
+
+/** Ask, and ask again where the network fails; null where it keeps failing. */
+async function fetched(path, request, pauses) {
+  for (let time = 0; ; time++) {
+    try {
+      return await fetch(path, request);
+    } catch {
+      if (time >= pauses.length) return null;
+      await later(pauses[time]);
+    }
+  }
+}
+
+/** Read something; gives a good answer, or null after the person was told what went wrong. */
+export async function get(path) {
+  const answer = await fetched(path, {}, PAUSES);
+  if (!answer) tell("Treadle cannot be reached.");
+  return answer && good(answer);
+}
+
+/**
+ * Send a request; gives its answer, or null after the person was told what went wrong. `refused` may tell it instead.
+ * One that is done `once`, however often it arrives, is repeated where the network fails.
+ */
+export async function sendFor(path, body = {}, refused = () => false, once = false) {
+  const request = {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-treadle-key": key() },
+    body: JSON.stringify(body),
+  };
+  const answer = await fetched(path, request, once ? PAUSES : []);
+  if (!answer) {
+    tell(`Treadle cannot be reached. ${once ? "Try again." : "Check whether it was done before you try again."}`);
     return null;
   }
+  return good(answer, refused);
+}
+
+async function good(answer, refused = () => false) {
   if (answer.ok) return answer;
   if (answer.status === 401) {
     location.reload();
@@ -37,8 +68,8 @@ export async function sendFor(path, body = {}, refused = () => false) {
 }
 
 /** Send a request; gives the JSON of its answer, or null after the person was told what went wrong. */
-export async function send(path, body = {}, refused = () => false) {
-  const answer = await sendFor(path, body, refused);
+export async function send(path, body = {}, refused = () => false, once = false) {
+  const answer = await sendFor(path, body, refused, once);
   return answer ? answer.json() : null;
 }
 
@@ -48,7 +79,8 @@ export function listen(heard, session = "", cursor = "") {
   let source = null;
   let known = cursor;
   const open = () => {
-    const query = new URLSearchParams({ session, cursor: known });
+    const opened = document.body.dataset.opened === undefined ? "" : "yes";
+    const query = new URLSearchParams({ session, cursor: known, opened });
     source = new EventSource(`/events?${query}`);
     source.onopen = () => {
       state.textContent = "";
@@ -142,6 +174,13 @@ async function comeAgain() {
 addEventListener("hashchange", comeAgain);
 await comeAgain();
 
-setTimeout(() => {
-  document.documentElement.dataset.ready = "1"; // the modules of the screen have run: keys are heard
-});
+/** Say that the modules of the screen have run: keys are heard, and what came before is done now. */
+function ready() {
+  setTimeout(() => {
+    document.documentElement.dataset.ready = "1";
+    document.dispatchEvent(new Event("ready"));
+  });
+}
+
+if (document.readyState === "complete") ready();
+else addEventListener("load", ready);

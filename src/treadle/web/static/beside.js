@@ -1,6 +1,6 @@
 // What stands beside a conversation: the to-do list, messages that wait, jobs, the mode, the model and the context.
 
-import { send } from "./app.js";
+import { get, send } from "./app.js";
 
 const id = (name) => document.getElementById(name);
 
@@ -84,11 +84,11 @@ export function beside(session) {
     const field = document.createElement("textarea");
     field.value = one.text;
     field.rows = 3;
-    field.setAttribute("aria-label", "The message that waits");
+    field.setAttribute("aria-label", "Queued message");
     const save = button("Save", one.text, async () => {
       if (await send(`${path}/queue`, { id: one.id, text: field.value })) save.disabled = true;
     });
-    const leave = button("Leave it", one.text, () => {
+    const leave = button("Cancel", one.text, () => {
       queued = "";
       row.replaceChildren(one.text);
     });
@@ -140,20 +140,20 @@ export function beside(session) {
   id("mode").addEventListener("change", async (event) => {
     const mode = event.target.value;
     event.target.blur();
-    const sure = mode !== "full" || window.confirm("In mode full everything runs without asking. Go to it?");
+    const sure = mode !== "full" || window.confirm("In mode full everything runs without asking. Switch to it?");
     if (!sure || !(await send(`${path}/change`, { mode }))) event.target.value = known;
   });
 
   id("parts").addEventListener("toggle", async (event) => {
     if (!event.target.open) return;
     const place = event.target.querySelector("div");
-    const answer = await fetch(`${path}/parts`).catch(() => null);
-    if (answer?.ok) place.innerHTML = await answer.text();
-    else place.textContent = (await answer?.json().catch(() => null))?.what ?? "This cannot be read now.";
+    const answer = await get(`${path}/context/shares`);
+    if (answer) place.innerHTML = await answer.text();
+    else place.textContent = "This cannot be loaded.";
   });
 
   id("close")?.addEventListener("click", () => {
-    if (!document.body.classList.contains("working") || window.confirm("The session works. Stop it and close it?")) send(`${path}/close`);
+    if (!document.body.classList.contains("working") || window.confirm("The session is working. Stop and close it?")) send(`${path}/close`);
   });
 
   const toggle = id("show-side");
@@ -177,15 +177,15 @@ function models(path) {
 
   id("choose-model")?.addEventListener("click", async () => {
     dialog.showModal();
-    rows.replaceChildren("Reading the models …");
-    const answer = await fetch(`${path}/models`).catch(() => null);
-    const found = await answer?.json().catch(() => null);
-    if (!answer?.ok || !found) {
-      rows.replaceChildren(found?.what ?? "The models cannot be read now.");
+    rows.replaceChildren("Loading the models …");
+    const answer = await get(`${path}/models`);
+    if (!answer) {
+      rows.replaceChildren("The models cannot be loaded.");
       return;
     }
+    const found = await answer.json();
     ({ models: known, now } = found);
-    effort.replaceChildren(new Option("as set", ""), ...found.efforts.map((one) => new Option(one, one)));
+    effort.replaceChildren(new Option("default", ""), ...found.efforts.map((one) => new Option(one, one)));
     find.value = "";
     draw();
     find.focus();
@@ -220,7 +220,7 @@ function models(path) {
         return line;
       }),
     );
-    if (!found.length) rows.replaceChildren("No model fits that.");
+    if (!found.length) rows.replaceChildren("No model matches.");
   }
 
   const rank = (one, wanted) => (one.ref.toLowerCase().includes(wanted) ? 2 : 0) + (one.usable ? 1 : 0);

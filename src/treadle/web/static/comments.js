@@ -1,11 +1,13 @@
 // Comments on changes: kept in this browser until they are sent, all of them as one message.
 
-import { send, tell } from "./app.js";
+import { newId, send, tell } from "./app.js";
 import { keep, kept, made } from "./pages.js";
+import { askTrust } from "./trust.js";
 
 const session = document.body.dataset.review;
 const NAME = `comments:${session}`;
 let all = kept(NAME, []);
+let sent = {}; // with its id, so that it arrives once
 
 function store(next) {
   all = next;
@@ -46,7 +48,7 @@ function open(hunk, range, line = null) {
     }
   }
   const last = about.cloneNode(true);
-  last.firstElementChild.textContent = "that line alone";
+  last.firstElementChild.textContent = "that line only";
   const at = line?.parentElement.classList.contains("half") ? line : null;
   if (at) {
     const side = at.parentElement.classList.contains("old") ? "old" : "new";
@@ -93,14 +95,14 @@ function open(hunk, range, line = null) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
     if (event.key === "Escape") close.click();
   });
-  form.append(...labels, made("button", "Keep the comment", { type: "submit" }), close);
+  form.append(...labels, made("button", "Add the comment", { type: "submit" }), close);
   hunk.append(form);
   area.focus();
 }
 
 async function write() {
   if (all.length === 0) {
-    tell("There are no comments yet: c writes one.");
+    tell("There are no comments yet. Press c to write one.");
     return;
   }
   const groups = Map.groupBy ? Map.groupBy(all, (one) => JSON.stringify(one.range)) : grouped();
@@ -124,14 +126,18 @@ function grouped() {
   return found;
 }
 
-async function sendAll(button) {
+async function sendAll(button, more = {}) {
   const text = document.getElementById("message-text").value.trim();
   if (!text) return;
   button.disabled = true;
-  const id = crypto.randomUUID?.().replaceAll("-", "") ?? String(Math.random()).slice(2);
-  const answer = await send(`/s/${session}/say`, { text, id });
+  if (sent.text !== text) sent = { text, id: newId() };
+  const answer = await send(`/s/${session}/say`, { ...sent, ...more }, undefined, true);
   button.disabled = false;
   if (!answer) return;
+  if (answer.trust) {
+    askTrust(document.getElementById("trust"), answer.trust, (said) => sendAll(button, said));
+    return;
+  }
   document.getElementById("message").close();
   store([]);
   tell(answer.shown || "The message was sent.");
@@ -143,8 +149,8 @@ document.getElementById("main").addEventListener("click", (event) => {
   else if (button?.id === "discard") {
     const gone = all;
     store([]);
-    const back = made("button", "Keep them after all", { type: "button" });
-    const line = made("p", "The comments are discarded. ");
+    const back = made("button", "Undo", { type: "button" });
+    const line = made("p", "Comments discarded. ");
     back.addEventListener("click", () => {
       store(gone);
       line.remove();

@@ -1,6 +1,6 @@
 // Writing a message: its draft, what completes it, the images that go along, and sending it so that it arrives once.
 
-import { send, tell } from "./app.js";
+import { newId, send, tell } from "./app.js";
 import { askTrust } from "./trust.js";
 
 const text = document.getElementById("text");
@@ -14,8 +14,6 @@ const MOST_IMAGES = 10;
 const MOST_BYTES = 10_000_000;
 const STOP_WITHIN = 2_000; // milliseconds between two presses of Esc that stop
 const fromFinger = matchMedia("(pointer: coarse)");
-
-const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
 
 /** Make the field work; `isActive` says whether the session works, `followed` is called when something was sent. */
 export function composer(session, { isActive, followed }) {
@@ -70,7 +68,8 @@ export function composer(session, { isActive, followed }) {
     closeMenu();
     keep({ text: text.value, sending: images.length === 0, steer });
     text.readOnly = true;
-    const answer = await send(`/s/${session}/say`, { text: message, id: draft.id, steer, images: images.map(({ name, data }) => ({ name, data })), ...more });
+    const said = { text: message, id: draft.id, steer, images: images.map(({ name, data }) => ({ name, data })), ...more };
+    const answer = await send(`/s/${session}/say`, said, undefined, true);
     if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
     keep({ sending: false });
@@ -116,7 +115,7 @@ export function composer(session, { isActive, followed }) {
     const answer = await send(`/s/${session}/interrupt`);
     if (!answer?.held?.length) return;
     put([...answer.held, text.value].filter(Boolean).join("\n\n"));
-    tell("Stopped. What waited is in the message field again.");
+    tell("Stopped. Your queued messages are back in the message field.");
   }
 
   document.addEventListener("keydown", (event) => {
@@ -243,9 +242,9 @@ export function composer(session, { isActive, followed }) {
   async function add(list) {
     for (const file of list) {
       const size = images.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) tell(`${file.name || "This"} is no image that a model takes.`);
-      else if (images.length >= MOST_IMAGES) tell(`At most ${MOST_IMAGES} images go along with a message.`);
-      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: together they have at most ${MOST_BYTES / 1_000_000} MB.`);
+      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) tell(`${file.name || "This"} is not an image that models can read.`);
+      else if (images.length >= MOST_IMAGES) tell(`A message can have at most ${MOST_IMAGES} images.`);
+      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the images of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
       else images.push(await read(file));
     }
     showImages();
@@ -311,7 +310,9 @@ export function composer(session, { isActive, followed }) {
 
   // Last, because what was on its way is sent.
   const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
-  if (kept) {
+  const early = text.value; // typed before this ran, or brought back by the browser
+  if (early && !kept?.sending) put(early.startsWith(kept?.text ?? "") ? early : `${kept.text}\n${early}`);
+  else if (kept) {
     draft = kept;
     text.value = kept.text;
     grow();

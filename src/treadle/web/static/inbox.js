@@ -1,6 +1,6 @@
 // Everything that waits: the cards follow what happens in all sessions.
 
-import { tell } from "./app.js";
+import { get, tell } from "./app.js";
 import { answerable, came, keyOf, wasMine } from "./questions.js";
 
 const cards = document.getElementById("cards");
@@ -20,8 +20,8 @@ answerable(cards, leave);
 for (const card of cards.querySelectorAll(".question")) came(card);
 
 async function follow() {
-  const answer = await fetch("/inbox/cards");
-  if (!answer.ok) return;
+  const answer = await get("/inbox/cards");
+  if (!answer) return;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   const known = new Map([...cards.querySelectorAll(".question")].map((one) => [one.id, one]));

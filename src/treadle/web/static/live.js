@@ -1,6 +1,6 @@
 // One session: its items come and change in place, its questions are asked, and what is true of it is shown.
 
-import { listen, send, showWaiting } from "./app.js";
+import { get, listen, send, showWaiting } from "./app.js";
 import { composer } from "./compose.js";
 import { morph, parsed } from "./morph.js";
 import { answerable, came } from "./questions.js";
@@ -94,8 +94,8 @@ async function lookBack() {
   if (looking || earlier.hidden) return;
   looking = true;
   try {
-    const answer = await fetch(`/s/${session}/items?before=${first}`);
-    if (!answer.ok) return;
+    const answer = await get(`/s/${session}/items?before=${first}`);
+    if (!answer) return;
     const holder = document.createElement("template");
     holder.innerHTML = await answer.text();
     const added = holder.content.querySelectorAll("li.item");
@@ -118,12 +118,12 @@ new IntersectionObserver((seen) => {
 // ---- what is true of the session
 
 const WORDS = {
-  ASSEMBLING_CONTEXT: "Preparing the request",
-  AWAITING_LLM_RESPONSE: "The model answers",
-  JUDGING: "Checking a call",
+  ASSEMBLING_CONTEXT: "Preparing",
+  AWAITING_LLM_RESPONSE: "Thinking",
+  JUDGING: "Checking",
   AWAITING_USER_CONFIRMATION: "Waiting for your answer",
-  EXECUTING_TOOL: "Running",
-  COMPACTING: "Making room in the conversation",
+  EXECUTING_TOOL: "Working",
+  COMPACTING: "Making room in the context",
   CANCELLING: "Stopping",
 };
 

@@ -107,7 +107,7 @@ function act(card, button, gone) {
 
 async function give(card, said, gone) {
   if (performance.now() - Number(card.dataset.came ?? 0) < QUIET) {
-    tell("That came just now. Look at it, then answer.");
+    tell("This question has just appeared. Read it, then answer.");
     return;
   }
   const fields = [...card.querySelectorAll(".field [name]")];

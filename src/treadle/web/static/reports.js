@@ -1,22 +1,11 @@
 // What the screens of reports share: fragments of HTML from the server, and forms that ask it for something.
 
-import { send, tell } from "./app.js";
+import { get, send, tell } from "./app.js";
 
 /** Load a fragment of HTML into an element; gives whether that worked. The person hears why it did not. */
 export async function load(path, place) {
-  let answer;
-  try {
-    answer = await fetch(path);
-  } catch {
-    tell("Treadle cannot be reached.");
-    return false;
-  }
-  if (answer.status === 401) location.reload();
-  if (!answer.ok) {
-    const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
-    tell([said.what, said.why, said.fix].filter(Boolean).join(" "));
-    return false;
-  }
+  const answer = await get(path);
+  if (!answer) return false;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   place.replaceChildren(holder.content);

@@ -1,6 +1,6 @@
 // The review: going through files and changes, deciding on them, and collecting comments for one message.
 
-import { send, tell } from "./app.js";
+import { get, send, tell } from "./app.js";
 import { comments, showComments } from "./comments.js";
 import { keep, kept, keys, made, showRestored, watch } from "./pages.js";
 
@@ -84,12 +84,9 @@ function setViewed(file, done) {
 async function load(button) {
   const file = fileOf(button);
   button.disabled = true;
-  const answer = await fetch(`/s/${session}/review/file?${query({ path: file.dataset.path })}`).catch(() => null);
-  if (!answer?.ok) {
-    button.disabled = false;
-    tell("These changes cannot be loaded. Load the page again.");
-    return;
-  }
+  const answer = await get(`/s/${session}/review/file?${query({ path: file.dataset.path })}`);
+  button.disabled = false;
+  if (!answer) return;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   button.closest(".later").replaceWith(holder.content);
@@ -98,11 +95,8 @@ async function load(button) {
 
 /** Load the page's content again; place, open fields and what is typed in them stay. */
 async function refresh() {
-  const answer = await fetch(location.href).catch(() => null);
-  if (!answer?.ok) {
-    tell("The changes cannot be loaded now.");
-    return;
-  }
+  const answer = await get(location.href);
+  if (!answer) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("review");
   const open = [...main.querySelectorAll("form.field")].map((form) => ({
     form,
@@ -121,7 +115,7 @@ async function refresh() {
     if (place) place.append(one.form);
     else if (one.form.querySelector("textarea").value.trim()) {
       one.form.classList.add("lost");
-      one.form.prepend(made("p", `This change of ${one.path} is not there any more. What you wrote:`));
+      one.form.prepend(made("p", `This change in ${one.path} does not exist any more. What you wrote:`));
       page().prepend(one.form);
     }
   }
@@ -151,18 +145,33 @@ async function accept(hunks, on) {
 async function takeBack(button, hunks, marked) {
   const mark = hunks.some((one) => one.text !== undefined) ? "amended" : "rejected";
   const marks = Object.fromEntries(marked.map((one) => [one.dataset.key, mark]));
+  const place = path(button);
   button.disabled = true;
-  const said = await send(`/s/${session}/review/take-back`, { ...range(), path: path(button), hunks, marks });
+  const said = await send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks });
   button.disabled = false;
   if (!said) return;
   const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
   if (closing) button.closest("form.field")?.remove();
-  showRestored(session, said, async () => {
+  const undone = async () => {
     const none = Object.fromEntries(Object.keys(marks).map((key) => [key, ""]));
     await send(`/s/${session}/review/marks`, { marks: none });
     await refresh();
-  });
+  };
+  if (!said.conflict || said.error) showRestored(session, said, undone);
   await refresh();
+  if (said.conflict) showConflict(place, said.conflict);
+}
+
+/** Show the three versions of a file that could not be merged, where its changes are. */
+function showConflict(place, html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  const conflict = holder.content.firstElementChild;
+  for (const old of main.querySelectorAll(".conflict")) if (old.ariaLabel === conflict.ariaLabel) old.remove();
+  const header = find(place)?.querySelector("header");
+  if (header) header.after(conflict);
+  else page().prepend(conflict);
+  arrive(conflict);
 }
 
 async function amend(hunk) {
@@ -172,12 +181,9 @@ async function amend(hunk) {
     return;
   }
   const index = hunk.dataset.index;
-  const answer = await fetch(`/s/${session}/review/text?${query({ path: path(hunk), index })}`).catch(() => null);
-  const said = await answer?.json().catch(() => null);
-  if (!answer?.ok) {
-    tell([said?.what, said?.why, said?.fix].filter(Boolean).join(" ") || "The text cannot be loaded.");
-    return;
-  }
+  const answer = await get(`/s/${session}/review/text?${query({ path: path(hunk), index })}`);
+  if (!answer) return;
+  const said = await answer.json();
   const form = document.createElement("form");
   form.className = "field amend";
   const label = made("label", "New lines");
@@ -192,7 +198,7 @@ async function amend(hunk) {
     event.preventDefault();
     const place = hunkOf(form);
     if (place) takeBack(save, [{ index: Number(place.dataset.index), text: area.value }], [place]);
-    else tell("This change is not there any more. Copy what you wrote to where it belongs.");
+    else tell("This change does not exist any more. Copy what you wrote.");
   });
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
@@ -215,6 +221,7 @@ const DOES = {
     if (later) await load(later);
     await accept([...fileOf(button).querySelectorAll(".hunk")], true);
   },
+  "close-conflict": (button) => button.closest(".conflict").remove(),
   "reject-file": (button) => takeBack(button, [], [...fileOf(button).querySelectorAll(".hunk")]),
 };
 

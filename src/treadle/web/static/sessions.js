@@ -1,6 +1,6 @@
 // The list of sessions: starting one, finding some, and what is done with one; it follows what happens.
 
-import { send, tell } from "./app.js";
+import { get, send } from "./app.js";
 import { morph } from "./morph.js";
 import { askTrust } from "./trust.js";
 
@@ -32,7 +32,6 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   start();
 });
-form.querySelector("button[type=submit]").disabled = false; // before this a click would send the form itself
 form.text.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
 });
@@ -51,13 +50,8 @@ function query() {
 async function read() {
   const mine = ++wanted;
   const said = query();
-  const answer = await fetch(`/sessions/rows?${said}`);
-  if (mine !== wanted) return;
-  if (!answer.ok) {
-    const why = await answer.json().catch(() => ({}));
-    tell([why.what, why.why, why.fix].filter(Boolean).join(" ") || "The list cannot be read.");
-    return;
-  }
+  const answer = await get(`/sessions/rows?${said}`);
+  if (mine !== wanted || !answer) return;
   const fresh = document.createElement("tbody");
   fresh.innerHTML = await answer.text();
   const known = new Map([...rows.children].map((row) => [row.id, row]));

@@ -1,6 +1,6 @@
 // The timeline: events come a page at a time, each is opened where it stands, and checkpoints lead back.
 
-import { send, tell } from "./app.js";
+import { get, send, tell } from "./app.js";
 import { keys, showRestored, watch } from "./pages.js";
 
 const { timeline: session, topic } = document.body.dataset;
@@ -15,11 +15,8 @@ let known = Number(document.body.dataset.events);
 let newest = known;
 
 async function fetched(query) {
-  const answer = await fetch(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`).catch(() => null);
-  if (!answer?.ok) {
-    tell("The events cannot be loaded now.");
-    return null;
-  }
+  const answer = await get(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`);
+  if (!answer) return null;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   return holder.content;
@@ -58,8 +55,8 @@ function announce() {
 
 async function fill(detail) {
   if (detail.childElementCount) return;
-  const answer = await fetch(`/s/${session}/timeline/event/${detail.dataset.event}`).catch(() => null);
-  if (!answer?.ok) {
+  const answer = await get(`/s/${session}/timeline/event/${detail.dataset.event}`);
+  if (!answer) {
     detail.textContent = "This event cannot be read.";
     return;
   }

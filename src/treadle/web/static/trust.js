@@ -7,20 +7,15 @@ export function askTrust(place, trust, answered) {
   card.tabIndex = -1;
   card.dataset.kind = "trust";
   const title = document.createElement("h2");
-  title.textContent = `${trust.again ? "Do you still trust" : "Do you trust"} ${trust.folder}?`;
+  title.textContent = trust.title;
   const about = document.createElement("p");
-  about.textContent = "Its rules, settings, servers and hooks are used only if you trust it. A change asks again.";
+  about.textContent = trust.about;
   const lines = document.createElement("pre");
   lines.textContent = trust.lines.join("\n");
   lines.tabIndex = 0;
   const answers = document.createElement("div");
   answers.className = "answers";
-  for (const [word, label] of [
-    ["later", "Not now"],
-    ["always", "Yes, trust it"],
-    ["once", "Yes, until Treadle ends"],
-    ["never", "Never for this folder"],
-  ]) {
+  for (const [word, label] of trust.answers) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = label;

@@ -1,4 +1,4 @@
-"""Going back in a session from the page: by the process that has it open, or here where none has."""
+"""Restoring in a session from the page: by the process that has it open, or here where none has."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from treadle.protocol.checkpoints import Restore
 from treadle.web.requests import book_of, visitor_of
 
 
-async def gone_back(request: Request, wanted: Restore) -> WentBack:
+async def restore_in(request: Request, wanted: Restore) -> WentBack:
     """Bring back what is wanted; raises `TreadleError`."""
     session_id = request.path_params["session_id"]
     opened = book_of(request).opened.get(session_id)
@@ -22,7 +22,7 @@ async def gone_back(request: Request, wanted: Restore) -> WentBack:
     return await go_back(session_id, wanted, None if opened is None else post)
 
 
-def said_of(went: WentBack) -> dict[str, Any]:
+def restored_words(went: WentBack) -> dict[str, Any]:
     """Say what was restored, and how that is undone."""
     result, undo = went.result, went.undo
     return {

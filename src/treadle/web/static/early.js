@@ -1,0 +1,23 @@
+// What is clicked or sent before the modules of the page have run, which answer it, is done once they have.
+
+{
+  let first = null;
+  const note = (event) => {
+    const button = event.target.closest("button");
+    if (event.type === "click" && (!button || button.type === "submit")) return; // a form is sent by its own event
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const form = event.target;
+    first ??= event.type === "click" ? () => button.click() : () => form.requestSubmit(event.submitter);
+  };
+  const events = ["click", "submit"];
+  for (const name of events) document.addEventListener(name, note, true);
+  document.addEventListener(
+    "ready",
+    () => {
+      for (const name of events) document.removeEventListener(name, note, true);
+      first?.();
+    },
+    { once: true },
+  );
+}
