@@ -20,7 +20,7 @@ from treadle.headless.host_control import with_provider
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.hosting import HostedSession, Hosting, SessionOpener
 from treadle.headless.results import unopened_frame
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
@@ -53,7 +53,7 @@ async def _serve(flags: HostFlags, source: int | None) -> int:
     channel.start()
     try:
         hosted = _HostLine(flags).host(channel)
-    except TreadleError as error:
+    except Exception as error:  # whatever it is, the host reads it
         channel.send(unopened_frame(error))
         await channel.close()
         raise
