@@ -5,8 +5,9 @@ from typing import Any, NoReturn
 
 from treadle.__main__ import main
 from treadle.cli import host
-from treadle.headless import host_control, hosting
+from treadle.headless import host_control
 from treadle.headless.frames import FrameMaker
+from treadle.headless.host_messages import HostMessages
 
 
 def _break(*arguments: Any, **options: Any) -> NoReturn:
@@ -24,9 +25,9 @@ def _install(defect: str) -> None:
         case "frames":
             FrameMaker.take = _break  # type: ignore[method-assign]
         case "message":
-            hosting.HostMessages._post = _break  # type: ignore[method-assign]
+            HostMessages._post = _break  # type: ignore[method-assign]
         case "control":
-            host_control.server_status = _break  # type: ignore[assignment]
+            host_control.init_fields = _break
         case _:
             raise SystemExit(f"no such defect: {defect}")
 

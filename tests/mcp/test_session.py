@@ -110,7 +110,7 @@ async def test_what_a_server_says_about_its_use_reaches_the_model_once_it_is_app
         assert (text.count("</untrusted_content>"), len(text) < 2_500, "[cut]" in text) == (1, True, True)
         states = [one.instructions for one in hub.health()]
         assert states == ["approved", "new", "approved", ""]
-        assert "its instructions for the model are new: not used until you approve it" in servers.report()
+        assert "its instructions for the model are new: not used until you approve it" in servers.command("").text
         await asyncio.to_thread(hub.approve, "own")
         assert [part.name for part in servers.prompt_parts()] == ["server vouched", "server own", "server trusted"]
     changed = plan_of(fake("instructs", "louder", name="own"), tmp_path, vouched=False, identity="own")

@@ -125,8 +125,6 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         name="mcp",
         arguments="[approve NAME]",
         about="list the MCP servers and how they are; `approve NAME` accepts the tools of one as they are now",
-        where=Surfaces.FIRST | Surfaces.HEADLESS,
-        instead="To list the MCP servers: treadle mcp list",
         takes_time=True,
     ),
     SlashCommand(name="jobs", about="list commands that run in the background", takes_time=True),

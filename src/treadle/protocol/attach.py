@@ -75,6 +75,13 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
     name: str = ""
 
 
+class AskServers(Tagged, frozen=True, kw_only=True, tag="servers"):
+    """To the session: do what `/mcp` says with this argument, where its MCP servers are; `ServersSaid` answers."""
+
+    number: int
+    argument: str = ""
+
+
 class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
     """To the session: end what goes on and drop what is queued.
 
@@ -111,6 +118,20 @@ class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
     number: int
 
 
+class ServersAnswer(Record, frozen=True, kw_only=True):
+    """What `/mcp` shows; `warning`: the text says what is wrong with the command."""
+
+    text: str
+    warning: bool = False
+
+
+class ServersSaid(Tagged, frozen=True, kw_only=True, tag="servers_said"):
+    """To the client: what came of its command about the MCP servers."""
+
+    number: int
+    answer: ServersAnswer
+
+
 class Refused(Tagged, frozen=True, kw_only=True, tag="refused"):
     """To the client: its op, or (0) its attaching, is refused, with what happened, why, and what to do."""
 
@@ -130,5 +151,5 @@ class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
     """To the client: the session is closed."""
 
 
-ToSession: TypeAlias = Attach | Post | StopSession
-ToClient: TypeAlias = Attached | Notified | Taken | Refused | Behind | Closed
+ToSession: TypeAlias = Attach | Post | AskServers | StopSession
+ToClient: TypeAlias = Attached | Notified | Taken | ServersSaid | Refused | Behind | Closed

@@ -26,6 +26,7 @@ from treadle.mcp.fixed_tools import (
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import parsed_arguments
 from treadle.mcp.states import PinState, ServerHealth, ServerState
+from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
 from treadle.protocol.permissions import Allowance
@@ -169,9 +170,22 @@ class SessionServers:
         """Say how each server is doing."""
         return self.hub.health()
 
-    def report(self) -> str:
-        """Say how each server is doing, in lines."""
-        return "\n".join(health_lines(self.health()))
+    def command(self, argument: str) -> ServersAnswer:
+        """Do what `/mcp` says with this argument. To be called in a thread."""
+        verb, _, name = argument.strip().partition(" ")
+        self.hub.wait(FIRST_WAIT)
+        if not verb:
+            return ServersAnswer(text="\n".join(health_lines(self.health())))
+        if verb not in ("approve", "reconnect") or not name:
+            return ServersAnswer(text="Write /mcp, /mcp approve NAME or /mcp reconnect NAME.", warning=True)
+        try:
+            if verb == "reconnect":
+                self.hub.reconnect(name.strip())
+                return ServersAnswer(text=f"Connecting to {visible(name.strip())} again. /mcp shows how it is.")
+            names = self.hub.approve(name.strip())
+        except ToolError as error:
+            return ServersAnswer(text=error.text, warning=True)
+        return ServersAnswer(text=f"Approved as they are now: {', '.join(map(visible, names))}")
 
 
 def _reason(one: ServerHealth) -> str:

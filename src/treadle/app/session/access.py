@@ -7,9 +7,17 @@ from typing import Protocol
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
-from treadle.protocol.attach import SessionStatus
+from treadle.protocol.attach import ServersAnswer, SessionStatus
 from treadle.protocol.events import Op, SetModel, Source
 from treadle.protocol.notifications import Notification
+
+
+class ServersAccess(Protocol):
+    """The MCP servers of a session, wherever it runs."""
+
+    def command(self, argument: str) -> ServersAnswer:
+        """Do what `/mcp` says with this argument. To be called in a thread."""
+        ...
 
 
 class SessionAccess(Protocol):
@@ -30,6 +38,11 @@ class SessionAccess(Protocol):
     @property
     def own_shell(self) -> OwnShell:
         """The person's own commands."""
+        ...
+
+    @property
+    def servers(self) -> ServersAccess | None:
+        """Its MCP servers; None where it has none."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """A session that runs in another process of this user: a terminal attaches to it, leaves it, and comes back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -12,13 +12,16 @@ import msgspec
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.catching_up import caught_up
 from treadle.app.session.checklist_file import checklist_file
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
+from treadle.app.session.remote_servers import RemoteServers
 from treadle.app.session.wire import WIRE_VERSION, Address, receive, send_message
 from treadle.context.notified import notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
+    AskServers,
     Attach,
     Attached,
     Behind,
@@ -28,6 +31,8 @@ from treadle.protocol.attach import (
     Numbered,
     Post,
     Refused,
+    ServersAnswer,
+    ServersSaid,
     SessionStatus,
     Snapshot,
     StopSession,
@@ -36,19 +41,7 @@ from treadle.protocol.attach import (
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, Prompt, SetModel, Source
-from treadle.protocol.notifications import (
-    ModeChanged,
-    Notice,
-    Notification,
-    PhaseChanged,
-    PromptDelivered,
-    QuestionAsked,
-    QuestionClosed,
-    QueueChanged,
-    ReplyDropped,
-    TurnEnded,
-    TurnOutcome,
-)
+from treadle.protocol.notifications import Notification, PromptDelivered, TurnEnded, TurnOutcome
 from treadle.store.sqlite import Store
 
 _decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
@@ -113,7 +106,7 @@ class SessionConnection:
             return await receive(self._reader, _decoder)
         return None
 
-    async def say(self, message: Post | StopSession) -> None:
+    async def say(self, message: Post | AskServers | StopSession) -> None:
         """Send a message; raises `OSError`."""
         if self._writer is None:
             raise OSError("not connected")
@@ -165,7 +158,8 @@ class RemoteSession:
         self._store = store
         self._models = models
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._waiting: dict[int, asyncio.Future[ServersAnswer | None]] = {}
+        self.servers = RemoteServers(self._ask_servers)
         self._feed = Feed()
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
@@ -257,18 +251,26 @@ class RemoteSession:
 
         The session says as whom it was; `source` is what `answer_to` goes by here.
         """
-        number = next(self._numbers)
         if isinstance(op, Prompt) and source in self._handlers:
             self._asked[op.id] = source
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        name = source.id if source.kind == self._line.kind == "web" else ""
+        await self._request(type(op).__name__, lambda number: Post(number=number, op=op, name=name))
+
+    async def _ask_servers(self, argument: str) -> ServersAnswer:
+        """Have `/mcp` done where the servers are. Raises `SessionClosedError`."""
+        said = await self._request("/mcp", lambda number: AskServers(number=number, argument=argument))
+        return said or ServersAnswer(text="")
+
+    async def _request(self, what: str, message: Callable[[int], Post | AskServers]) -> ServersAnswer | None:
+        """Send a message with a number of its own, and wait for what answers it."""
+        number = next(self._numbers)
+        answer: asyncio.Future[ServersAnswer | None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            await self._line.say(
-                Post(number=number, op=op, name=source.id if source.kind == self._line.kind == "web" else "")
-            )
-            await answer
+            await self._line.say(message(number))
+            return await answer
         except OSError as error:
-            raise SessionClosedError(type(op).__name__, "the connection to the session is lost") from error
+            raise SessionClosedError(what, "the connection to the session is lost") from error
         finally:
             self._waiting.pop(number, None)
 
@@ -305,6 +307,8 @@ class RemoteSession:
                     self._feed.put(Numbered(number=number, notification=notification))
                 case Taken(number=number):
                     self._answer(number, None)
+                case ServersSaid(number=number, answer=answer):
+                    self._answer(number, answer)
                 case Refused() as refused:
                     self._answer(refused.number, refused)
                 case Closed():
@@ -328,16 +332,16 @@ class RemoteSession:
             case _:
                 pass
 
-    def _answer(self, number: int, refused: Refused | None) -> None:
+    def _answer(self, number: int, said: Refused | ServersAnswer | None) -> None:
         waiting = self._waiting.get(number)
         if waiting is None or waiting.done():
             return
-        if refused is None:
-            waiting.set_result(None)
-        elif refused.kind == "refused":
-            waiting.set_exception(RefusedError("It", self._status.phase, refused.why))
+        if not isinstance(said, Refused):
+            waiting.set_result(said)
+        elif said.kind == "refused":
+            waiting.set_exception(RefusedError("It", self._status.phase, said.why))
         else:
-            waiting.set_exception(ConfigError(refused.code, refused.what, why=refused.why, fix=refused.fix))
+            waiting.set_exception(ConfigError(said.code, said.what, why=said.why, fix=said.fix))
 
     async def _attach_again(self) -> bool:
         """Come back to where it left off; what was missed follows, or the log has it."""
@@ -365,7 +369,7 @@ class RemoteSession:
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
             self._bring_missed(attached.snapshot, attached.number)
-            for notification in _started_over(self.id, before, attached.status, attached.snapshot):
+            for notification in caught_up(self.id, before, attached.status, attached.snapshot):
                 self._feed.put(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
@@ -376,19 +380,3 @@ class RemoteSession:
             self._bring(notification)
             if isinstance(notification, PromptDelivered | TurnEnded):
                 self._feed.put(Numbered(number=number, notification=notification))
-
-
-def _started_over(
-    session_id: str, before: SessionStatus, now: SessionStatus, snapshot: Snapshot
-) -> Iterator[Notification]:
-    """Bring a surface from what it knew to what is now."""
-    yield ReplyDropped()
-    yield Notice(text=f"This terminal fell behind. `treadle show {session_id}` shows what it missed.")
-    still = {question.id for question in now.questions}
-    yield from (QuestionClosed(question_id=one.id) for one in before.questions if one.id not in still)
-    yield from snapshot.calls
-    yield from snapshot.live
-    yield ModeChanged(mode=now.mode)
-    yield QueueChanged(prompts=now.queue)
-    yield from (QuestionAsked(question=question) for question in now.questions)
-    yield PhaseChanged(phase=now.phase)

@@ -1,0 +1,35 @@
+"""The MCP servers of a session in another process: what `/mcp` says of them is asked over its socket."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from treadle.protocol.attach import ServersAnswer
+from treadle.protocol.errors import TreadleError
+
+NO_SERVERS = ServersAnswer(text="No MCP servers are used here. Add one: treadle mcp add NAME -- COMMAND")
+
+_LONGEST = 40.0
+"""Seconds; the session itself waits at most half of it for servers that are starting."""
+
+
+class RemoteServers:
+    """Made in the loop that `ask` is to be awaited in."""
+
+    def __init__(self, ask: Callable[[str], Awaitable[ServersAnswer]]) -> None:
+        self._ask = ask
+        self._loop = asyncio.get_running_loop()
+
+    def command(self, argument: str) -> ServersAnswer:
+        """Do what `/mcp` says with this argument. To be called in a thread."""
+        asking = asyncio.run_coroutine_threadsafe(self._asked(argument), self._loop)
+        return asking.result()
+
+    async def _asked(self, argument: str) -> ServersAnswer:
+        try:
+            async with asyncio.timeout(_LONGEST):
+                return await self._ask(argument)
+        except TimeoutError:
+            why = f"the session did not answer within {_LONGEST:g} s. Enter it again, or look into its own terminal"
+        except TreadleError as error:
+            why = " ".join(filter(None, (error.what, error.why, error.fix))).rstrip(".")
+        return ServersAnswer(text=f"/mcp got no answer: {why}.", warning=True)
