@@ -19,6 +19,7 @@ from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
 from treadle.headless.host_messages import HostMessages
 from treadle.headless.host_prompts import trust_request
 from treadle.headless.host_questions import HOST_MODES, NOBODY
+from treadle.headless.host_start import HostStart
 from treadle.headless.results import TurnCount, command_fields, denied_words, failed_fields, result_fields
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
@@ -78,7 +79,7 @@ class HostedSession:
         self.channel = channel
         self.hosting = hosting
         self.warn = warn
-        self.hooks: Frame = {}
+        self.began = HostStart()
         self.live: LiveSession | None = None
         self.first_model = ""
         self.goes_back_to = 0
