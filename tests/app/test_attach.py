@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
 from treadle.app.session import remote
+from treadle.app.session.access import ServersAccess
 from treadle.app.session.remote import SessionConnection
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
@@ -79,7 +80,7 @@ async def done(_: object) -> CallResult:
 
 @asynccontextmanager
 async def shared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: Callable[[str], ServersAnswer] | None = None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: ServersAccess | None = None
 ) -> AsyncIterator[Session]:
     """A session that works and is shared on a socket."""
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
@@ -244,12 +245,16 @@ async def test_servers_that_take_their_time_hold_nothing_up_and_are_asked_one_qu
 ) -> None:
     ready, asked = threading.Event(), list[str]()
 
-    def servers(argument: str) -> ServersAnswer:
-        asked.append(argument)
-        assert ready.wait(PATIENCE)
-        return ServersAnswer(text=f"said {argument}")
+    class Servers:
+        def command(self, argument: str) -> ServersAnswer:
+            asked.append(argument)
+            assert ready.wait(PATIENCE)
+            return ServersAnswer(text=f"said {argument}")
 
-    async with shared(tmp_path, monkeypatch, servers), asyncio.timeout(PATIENCE):
+        def complete(self, prompt: tuple[str, str], said: str) -> Sequence[str]:
+            raise AssertionError((prompt, said))
+
+    async with shared(tmp_path, monkeypatch, Servers()), asyncio.timeout(PATIENCE):
         line = SessionConnection("s")
         await line.open()
         await line.say(AskServers(number=1, argument="one"))

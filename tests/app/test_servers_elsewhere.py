@@ -86,6 +86,14 @@ async def test_a_session_without_servers_says_so(tmp_path: Path, monkeypatch: py
         assert (await entered(remote)).text.startswith("No MCP servers are used here.")
 
 
+async def test_a_prompt_is_completed_for_an_attached_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with attached(tmp_path, monkeypatch, "prompts") as (live, remote):
+        assert live.servers is not None
+        await live.servers.hub.settled(20)
+        words = await asyncio.to_thread(remote.servers.complete, ("fake", "weather"), "O")
+        assert list(words[:2]) == ["Oslo", "'New York'"]
+
+
 async def test_a_connection_that_is_lost_meanwhile_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with attached(tmp_path, monkeypatch, "silent") as (_, remote):
         asking = asyncio.create_task(entered(remote))

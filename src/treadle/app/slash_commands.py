@@ -187,6 +187,12 @@ def slash_word(text: str) -> str:
     return first[1:] if _WORD.fullmatch(first) else ""
 
 
+def last_word(text: str) -> int:
+    """Say where the last word begins that follows a command, or the value of `name=value`."""
+    begin = text.rindex(" ") + 1
+    return begin + len(text[begin:].partition("=")[0]) + 1 if "=" in text[begin:] else begin
+
+
 def is_shell_line(text: str) -> bool:
     """Whether a text begins as other programs take a command of the user's own: `!ls`."""
     return _SHELL.match(text.lstrip()) is not None

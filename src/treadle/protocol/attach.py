@@ -76,10 +76,14 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
 
 
 class AskServers(Tagged, frozen=True, kw_only=True, tag="servers"):
-    """To the session: do what `/mcp` says with this argument, where its MCP servers are; `ServersSaid` answers."""
+    """To the session: do what `/mcp` says with this argument, where its MCP servers are; `ServersSaid` answers.
+
+    With a `prompt` (its server's name, and its own) say what the last word of the argument can be instead.
+    """
 
     number: int
     argument: str = ""
+    prompt: tuple[str, str] | None = None
 
 
 class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
@@ -119,10 +123,11 @@ class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
 
 
 class ServersAnswer(Record, frozen=True, kw_only=True):
-    """What `/mcp` shows; `warning`: the text says what is wrong with the command."""
+    """What `/mcp` shows; `warning`: the text says what is wrong with the command. `values` are what a word can be."""
 
-    text: str
+    text: str = ""
     warning: bool = False
+    values: tuple[str, ...] = ()
 
 
 class ServersSaid(Tagged, frozen=True, kw_only=True, tag="servers_said"):

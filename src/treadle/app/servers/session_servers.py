@@ -1,12 +1,14 @@
 """The servers as one session has them: which tools are offered, how calls are judged, and what is said of servers."""
 
+import asyncio
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from treadle.app.servers.prompts import filled_arguments
+from treadle.app.servers.prompts import filled_arguments, wanted_argument
 from treadle.engine.ports import Tool
 from treadle.mcp.declaring import slug_of
 from treadle.mcp.fixed_tools import (
@@ -16,6 +18,7 @@ from treadle.mcp.fixed_tools import (
     AccessResource,
     SearchTools,
     UseTool,
+    completed_argument,
     named_tool,
     resource_spec,
     search_spec,
@@ -42,6 +45,9 @@ FIRST_WAIT = 10.0
 _MOST_TOKENS = 15_000
 _MOST_INSTRUCTIONS = 20_000
 """Characters of what all servers say about their use."""
+
+_COMPLETES_WITHIN = 3.0
+"""Seconds; nobody waits for a list of words any longer."""
 
 _WINDOW = 200_000
 _CHARACTERS_PER_TOKEN = 3.6
@@ -157,6 +163,18 @@ class SessionServers:
             heading = f"# {who}\n\nWhat the server says about the use of its tools and resources:\n\n"
             parts.append(PromptPart(name=f"server {plan.slug}", text=heading + mark_untrusted(text, who), origin=who))
         return tuple(parts)
+
+    def complete(self, prompt: tuple[str, str], said: str) -> tuple[str, ...]:
+        """Say what the last word of what follows a prompt can be, within seconds. To be called in a thread."""
+        found = (one for plan, one in self.hub.prompts() if (plan.server.name, one.name) == prompt)
+        declared = next(found, None)
+        wanted = None if declared is None else wanted_argument(declared, said)
+        if wanted is None:
+            return ()
+        ask = partial(completed_argument, prompt[1], wanted)
+        with suppress(ToolError, TimeoutError):
+            return asyncio.run(asyncio.wait_for(self.hub.request(prompt[0], ask), _COMPLETES_WITHIN))
+        return ()
 
     async def prompt(self, server: str, name: str, said: str) -> str:
         """Have a server write a prompt out, with what the person said after its name. Raises `ToolError`."""

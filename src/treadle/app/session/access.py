@@ -19,6 +19,13 @@ class ServersAccess(Protocol):
         """Do what `/mcp` says with this argument. To be called in a thread."""
         ...
 
+    def complete(self, prompt: tuple[str, str], said: str) -> Sequence[str]:
+        """Say what the last word of what follows a prompt (its server's name, and its own) can be, within seconds.
+
+        To be called in a thread.
+        """
+        ...
+
 
 class SessionAccess(Protocol):
     """What a terminal needs of a session; `source` is as whom it posts.

@@ -256,10 +256,10 @@ class RemoteSession:
         name = source.id if source.kind == self._line.kind == "web" else ""
         await self._request(type(op).__name__, lambda number: Post(number=number, op=op, name=name))
 
-    async def _ask_servers(self, argument: str) -> ServersAnswer:
-        """Have `/mcp` done where the servers are. Raises `SessionClosedError`."""
-        said = await self._request("/mcp", lambda number: AskServers(number=number, argument=argument))
-        return said or ServersAnswer(text="")
+    async def _ask_servers(self, argument: str, prompt: tuple[str, str] | None) -> ServersAnswer:
+        """Have `/mcp` done where the servers are, or a word completed there. Raises `SessionClosedError`."""
+        said = await self._request("/mcp", lambda number: AskServers(number=number, argument=argument, prompt=prompt))
+        return said or ServersAnswer()
 
     async def _request(self, what: str, message: Callable[[int], Post | AskServers]) -> ServersAnswer | None:
         """Send a message with a number of its own, and wait for what answers it."""

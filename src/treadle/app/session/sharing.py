@@ -37,6 +37,7 @@ from treadle.protocol.events import EditQueued, Interrupt, Op, Source
 from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
 
 if TYPE_CHECKING:
+    from treadle.app.session.access import ServersAccess
     from treadle.app.session.live import LiveSession
 
 _HELLO = 10.0
@@ -78,7 +79,7 @@ class Attendance:
 class Shared(Struct, frozen=True, kw_only=True):
     """What further surfaces need of a session. `run` names this process's numbering of notifications.
 
-    `servers` does what `/mcp` says, in a thread. `attendance` is that of a session in the background.
+    `servers` are its MCP servers, asked in a thread. `attendance` is that of a session in the background.
     """
 
     session_id: str
@@ -89,7 +90,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     attach: Callable[[int | None], Attachment]
     leave: Callable[[Attachment], None]
     post: Callable[[Op, Source], Awaitable[None]]
-    servers: Callable[[str], ServersAnswer] | None = None
+    servers: "ServersAccess | None" = None
     attendance: Attendance | None = None
 
 
@@ -105,7 +106,7 @@ async def share_session(live: "LiveSession", engine: Session) -> None:
         attach=engine.attach,
         leave=lambda attachment: engine.unfollow(attachment.feed),
         post=live.post,
-        servers=None if live.servers is None else live.servers.command,
+        servers=live.servers,
         attendance=attendance,
     )
     try:
@@ -258,10 +259,13 @@ class _Client:
         self._asking = asyncio.create_task(self._asked(message), name="servers asked")
 
     async def _asked(self, message: AskServers) -> None:
-        servers, answer = self._session.servers, NO_SERVERS
+        servers, answer, prompt = self._session.servers, NO_SERVERS, message.prompt
         try:
-            if servers is not None:
-                answer = await asyncio.to_thread(servers, message.argument)
+            if servers is not None and prompt is not None:
+                words = await asyncio.to_thread(servers.complete, prompt, message.argument)
+                answer = ServersAnswer(values=tuple(words))
+            elif servers is not None:
+                answer = await asyncio.to_thread(servers.command, message.argument)
         except TreadleError as error:
             answer = ServersAnswer(text=" ".join(filter(None, (error.what, error.why, error.fix))), warning=True)
         with suppress(OSError):  # whoever asked has left
