@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
-from treadle.app.session import remote
+from treadle.app.session import connection
 from treadle.app.session.access import ServersAccess
-from treadle.app.session.remote import SessionConnection
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
@@ -263,7 +263,7 @@ async def test_servers_that_take_their_time_hold_nothing_up_and_are_asked_one_qu
         heard: list[object] = []
         while not any(isinstance(one, ServersSaid) for one in heard):
             heard.append(await line.hear())
-        assert [one for one in heard if isinstance(one, Taken)] == [Taken(number=2)]
+        assert [one.number for one in heard if isinstance(one, Taken)] == [2]
         busy = heard[-1]
         assert isinstance(busy, ServersSaid)
         assert (busy.number, busy.answer.warning, asked) == (3, True, ["one"])
@@ -341,7 +341,7 @@ async def test_a_session_that_is_suspended_is_named_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(remote, "_ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr(connection, "_ANSWERS_WITHIN", 0.2)
     listening, _ = Address("s").listen()
     listening.listen()
     try:

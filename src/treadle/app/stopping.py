@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treadle.app.compose import open_store
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_in
-from treadle.app.session.remote import SessionConnection
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.wire import background_sessions
 from treadle.protocol.attach import Attached, Behind, Closed, Notified, Refused, ServersSaid, StopSession, Taken
 from treadle.protocol.base import Record

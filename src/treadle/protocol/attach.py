@@ -26,7 +26,8 @@ class Numbered(Record, frozen=True, kw_only=True):
 class SessionStatus(Record, frozen=True, kw_only=True):
     """What is true of a session now, apart from what it does: what a surface shows all the time.
 
-    `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known.
+    `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known. `thinking`
+    is how many tokens it may think, None where that is its own affair.
     """
 
     phase: Phase
@@ -41,6 +42,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     checklist: str = ""
     tokens: int = 0
     window: int | None = None
+    thinking: int | None = None
 
 
 class Snapshot(Record, frozen=True, kw_only=True):
@@ -117,9 +119,10 @@ class Notified(Tagged, frozen=True, kw_only=True, tag="notified"):
 
 
 class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
-    """To the client: its op is in the log, or what it wants stopped is."""
+    """To the client: its op is in the log, and the session stands so with it; or what it wants stopped is."""
 
     number: int
+    status: SessionStatus | None = None
 
 
 class ServersAnswer(Record, frozen=True, kw_only=True):

@@ -171,6 +171,7 @@ class LiveSession:
             checklist=state.checklist.text,
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,
+            thinking=state.choice.thinking_budget,
         )
 
     @property
@@ -188,11 +189,6 @@ class LiveSession:
     def own_shell(self) -> "OwnShell":
         """The person's own commands."""
         return self._open_shell()
-
-    @property
-    def thinking(self) -> int | None:
-        """How many tokens the model may think; None where that is its own affair."""
-        return self._engine.state.choice.thinking_budget
 
     @property
     def sees_images(self) -> bool:

@@ -32,7 +32,7 @@ from treadle.protocol.attach import (
     Taken,
     ToSession,
 )
-from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.errors import RefusedError, SessionClosedError, TreadleError
 from treadle.protocol.events import EditQueued, Interrupt, Op, Source
 from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
 
@@ -44,7 +44,7 @@ _HELLO = 10.0
 """Seconds that a client has to say who it is."""
 
 _PAGE = "web"
-_KINDS = frozenset({"tui", "mcp", "library", "headless", _PAGE})
+_KINDS = frozenset({"tui", "mcp", "acp", "library", "headless", _PAGE})
 """The surfaces that attach from another process."""
 
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
@@ -248,7 +248,7 @@ class _Client:
             await self._session.post(message.op, source)
         except TreadleError as error:
             return _failure(message.number, error)
-        return Taken(number=message.number)
+        return Taken(number=message.number, status=self._session.status())
 
     async def _ask(self, message: AskServers) -> None:
         """Ask the servers beside what the client says next: those that are starting may take a while."""
@@ -293,7 +293,8 @@ class _Client:
 
 
 def _failure(number: int, error: TreadleError) -> Refused:
-    kind = "refused" if isinstance(error, RefusedError) else "failed"
+    refused = "closed" if isinstance(error, SessionClosedError) else "refused"
+    kind = refused if isinstance(error, RefusedError) else "failed"
     return Refused(number=number, kind=kind, code=error.code, what=error.what, why=error.why, fix=error.fix)
 
 
