@@ -88,7 +88,8 @@ def run(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     if not name:
-        if "--output-format" in argv and ("--input-format" in argv or "--verbose" in argv):
+        flags = {word.partition("=")[0] for word in argv}
+        if "--output-format" in flags and not flags.isdisjoint({"--input-format", "--verbose"}):
             from treadle.cli.host import serve_host
 
             return serve_host(argv)

@@ -77,6 +77,17 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
     name: str = ""
 
 
+class AskServers(Tagged, frozen=True, kw_only=True, tag="servers"):
+    """To the session: do what `/mcp` says with this argument, where its MCP servers are; `ServersSaid` answers.
+
+    With a `prompt` (its server's name, and its own) say what the last word of the argument can be instead.
+    """
+
+    number: int
+    argument: str = ""
+    prompt: tuple[str, str] | None = None
+
+
 class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
     """To the session: end what goes on and drop what is queued.
 
@@ -114,6 +125,21 @@ class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
     status: SessionStatus | None = None
 
 
+class ServersAnswer(Record, frozen=True, kw_only=True):
+    """What `/mcp` shows; `warning`: the text says what is wrong with the command. `values` are what a word can be."""
+
+    text: str = ""
+    warning: bool = False
+    values: tuple[str, ...] = ()
+
+
+class ServersSaid(Tagged, frozen=True, kw_only=True, tag="servers_said"):
+    """To the client: what came of its command about the MCP servers."""
+
+    number: int
+    answer: ServersAnswer
+
+
 class Refused(Tagged, frozen=True, kw_only=True, tag="refused"):
     """To the client: its op, or (0) its attaching, is refused, with what happened, why, and what to do."""
 
@@ -133,5 +159,5 @@ class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
     """To the client: the session is closed."""
 
 
-ToSession: TypeAlias = Attach | Post | StopSession
-ToClient: TypeAlias = Attached | Notified | Taken | Refused | Behind | Closed
+ToSession: TypeAlias = Attach | Post | AskServers | StopSession
+ToClient: TypeAlias = Attached | Notified | Taken | ServersSaid | Refused | Behind | Closed

@@ -6,7 +6,7 @@ from contextlib import suppress
 import msgspec
 
 from treadle.app.session.wire import WIRE_VERSION, Address, receive, send_message
-from treadle.protocol.attach import Attach, Attached, FeedCursor, Post, Refused, StopSession, ToClient
+from treadle.protocol.attach import AskServers, Attach, Attached, FeedCursor, Post, Refused, StopSession, ToClient
 from treadle.protocol.errors import SessionError
 
 _decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
@@ -65,7 +65,7 @@ class SessionConnection:
             return await receive(self._reader, _decoder)
         return None
 
-    async def say(self, message: Post | StopSession) -> None:
+    async def say(self, message: Post | AskServers | StopSession) -> None:
         """Send a message; raises `OSError`."""
         if self._writer is None:
             raise OSError("not connected")

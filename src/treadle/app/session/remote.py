@@ -1,7 +1,7 @@
 """A session that runs in another process of this user: a terminal attaches to it, leaves it, and comes back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -10,13 +10,16 @@ from typing import Self
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.catching_up import caught_up
 from treadle.app.session.checklist_file import checklist_file
 from treadle.app.session.connection import SessionConnection
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
+from treadle.app.session.remote_servers import RemoteServers
 from treadle.context.notified import notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
+    AskServers,
     Attached,
     Behind,
     Closed,
@@ -25,25 +28,15 @@ from treadle.protocol.attach import (
     Numbered,
     Post,
     Refused,
+    ServersAnswer,
+    ServersSaid,
     SessionStatus,
     Snapshot,
     Taken,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, Prompt, SetModel, Source
-from treadle.protocol.notifications import (
-    ModeChanged,
-    Notice,
-    Notification,
-    PhaseChanged,
-    PromptDelivered,
-    QuestionAsked,
-    QuestionClosed,
-    QueueChanged,
-    ReplyDropped,
-    TurnEnded,
-    TurnOutcome,
-)
+from treadle.protocol.notifications import Notification, PromptDelivered, TurnEnded, TurnOutcome
 from treadle.store.sqlite import Store
 
 _AGAIN = 5
@@ -90,7 +83,8 @@ class RemoteSession:
         self._store = store
         self._models = models
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._waiting: dict[int, asyncio.Future[ServersAnswer | None]] = {}
+        self.servers = RemoteServers(self._ask_servers)
         self._feed = Feed()
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
@@ -183,20 +177,28 @@ class RemoteSession:
 
         The session says as whom it was; `source` is what `answer_to` goes by here.
         """
-        if self.closed:
-            raise SessionClosedError(type(op).__name__, "the session was closed")
-        number = next(self._numbers)
         if isinstance(op, Prompt) and source in self._handlers:
             self._asked[op.id] = source
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        name = source.id if source.kind == self._line.kind == "web" else ""
+        await self._request(type(op).__name__, lambda number: Post(number=number, op=op, name=name))
+
+    async def _ask_servers(self, argument: str, prompt: tuple[str, str] | None) -> ServersAnswer:
+        """Have `/mcp` done where the servers are, or a word completed there. Raises `SessionClosedError`."""
+        said = await self._request("/mcp", lambda number: AskServers(number=number, argument=argument, prompt=prompt))
+        return said or ServersAnswer()
+
+    async def _request(self, what: str, message: Callable[[int], Post | AskServers]) -> ServersAnswer | None:
+        """Send a message with a number of its own, and wait for what answers it."""
+        if self.closed:
+            raise SessionClosedError(what, "the session was closed")
+        number = next(self._numbers)
+        answer: asyncio.Future[ServersAnswer | None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            await self._line.say(
-                Post(number=number, op=op, name=source.id if source.kind == self._line.kind == "web" else "")
-            )
-            await answer
+            await self._line.say(message(number))
+            return await answer
         except OSError as error:
-            raise SessionClosedError(type(op).__name__, "the connection to the session is lost") from error
+            raise SessionClosedError(what, "the connection to the session is lost") from error
         finally:
             self._waiting.pop(number, None)
 
@@ -248,6 +250,8 @@ class RemoteSession:
                 case Taken(number=number, status=status):
                     self._status = status or self._status
                     self._answer(number, None)
+                case ServersSaid(number=number, answer=answer):
+                    self._answer(number, answer)
                 case Refused() as refused:
                     self._answer(refused.number, refused)
                 case Closed():
@@ -271,18 +275,18 @@ class RemoteSession:
             case _:
                 pass
 
-    def _answer(self, number: int, refused: Refused | None) -> None:
+    def _answer(self, number: int, said: Refused | ServersAnswer | None) -> None:
         waiting = self._waiting.get(number)
         if waiting is None or waiting.done():
             return
-        if refused is None:
-            waiting.set_result(None)
-        elif refused.kind == "closed":
-            waiting.set_exception(SessionClosedError("It", refused.why))
-        elif refused.kind == "refused":
-            waiting.set_exception(RefusedError("It", self._status.phase, refused.why))
+        if not isinstance(said, Refused):
+            waiting.set_result(said)
+        elif said.kind == "closed":
+            waiting.set_exception(SessionClosedError("It", said.why))
+        elif said.kind == "refused":
+            waiting.set_exception(RefusedError("It", self._status.phase, said.why))
         else:
-            waiting.set_exception(ConfigError(refused.code, refused.what, why=refused.why, fix=refused.fix))
+            waiting.set_exception(ConfigError(said.code, said.what, why=said.why, fix=said.fix))
 
     async def _attach_again(self) -> bool:
         """Come back to where it left off; what was missed follows, or the log has it."""
@@ -310,7 +314,7 @@ class RemoteSession:
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
             self._bring_missed(attached.snapshot, attached.number)
-            for notification in _started_over(self.id, before, attached.status, attached.snapshot):
+            for notification in caught_up(self.id, before, attached.status, attached.snapshot):
                 self._feed.put(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
@@ -321,19 +325,3 @@ class RemoteSession:
             self._bring(notification)
             if isinstance(notification, PromptDelivered | TurnEnded):
                 self._feed.put(Numbered(number=number, notification=notification))
-
-
-def _started_over(
-    session_id: str, before: SessionStatus, now: SessionStatus, snapshot: Snapshot
-) -> Iterator[Notification]:
-    """Bring a surface from what it knew to what is now."""
-    yield ReplyDropped()
-    yield Notice(text=f"This terminal fell behind. `treadle show {session_id}` shows what it missed.")
-    still = {question.id for question in now.questions}
-    yield from (QuestionClosed(question_id=one.id) for one in before.questions if one.id not in still)
-    yield from snapshot.calls
-    yield from snapshot.live
-    yield ModeChanged(mode=now.mode)
-    yield QueueChanged(prompts=now.queue)
-    yield from (QuestionAsked(question=question) for question in now.questions)
-    yield PhaseChanged(phase=now.phase)
