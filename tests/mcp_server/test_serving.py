@@ -202,11 +202,13 @@ async def test_what_is_cancelled_while_it_is_being_done_is_done_whole_or_not_at_
 async def test_what_something_prints_does_not_get_on_the_wire(place: Place) -> None:
     noisy = place.root / "noisy.py"
     noisy.write_text(
-        "import os, sys, threading\n"
+        "import os, sys, threading, time\n"
         "def shout():\n"
+        "    while not os.path.samestat(os.fstat(1), os.fstat(2)):  # the wire is not taken yet\n"
+        "        time.sleep(0.01)\n"
         "    for _ in range(50):\n"
         "        print('NOISE', flush=True); os.write(1, b'MORE NOISE\\n'); os.system('echo CHILD')\n"
-        "threading.Timer(0.6, shout).start()\n"
+        "threading.Thread(target=shout).start()\n"
         "from treadle.__main__ import main\n"
         "sys.argv = ['treadle', *sys.argv[1:]]\n"
         "main()\n"
