@@ -7,7 +7,7 @@ import pytest
 
 from tests.policy.views import ROOT, context
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.rulefile import RuleFile, RuleFileError, load_rules, read_rules
 from treadle.policy.rules import Rule, Scope
 from treadle.policy.suggest import suggest_rules

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.policy.views import ROOT, context
 from treadle.policy.allowances import allowance_of, decide_and_offer, rule_of, with_allowances
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.prefixes import covers, listed_prefix
 from treadle.policy.rulefile import RuleFile, load_rules
 from treadle.policy.rules import Rule, Scope, fits_glob

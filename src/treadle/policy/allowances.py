@@ -9,7 +9,7 @@ import msgspec
 
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.rules import Rule, Ruleset, Scope
 from treadle.policy.suggest import suggest_rules
 from treadle.protocol.permissions import Allowance, Decision, Part, Verdict

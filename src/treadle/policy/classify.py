@@ -7,9 +7,8 @@ from dataclasses import replace
 from msgspec import Struct, structs
 
 from treadle.policy.context import PolicyContext, RememberedFiles
-from treadle.policy.findings import CommandClass, Finding, class_of, dangerous, is_plain, unfollowed
+from treadle.policy.findings import CommandClass, Finding, PathOp, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN
-from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.shell.grammar.expand import BudgetError, Variables
 from treadle.policy.shell.grammar.parse import parse

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from treadle.policy.context import FileKind, FileView, PolicyContext
+from treadle.policy.findings import PathOp
 from treadle.policy.names import components, control_name, secret_name
-from treadle.policy.operations import PathOp
 from treadle.protocol.permissions import Reason
 
 MAX_PATH_BYTES = 4096

@@ -7,7 +7,7 @@ from typing import Any
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.paths import check_path, refusal
 from treadle.protocol.permissions import Decision, Verdict
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath

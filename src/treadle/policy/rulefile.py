@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from treadle.policy.findings import PathOp
 from treadle.policy.marks import UNKNOWN
-from treadle.policy.operations import PathOp
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
 from treadle.policy.shell.grammar.expand import BudgetError, Variables, expand_words
 from treadle.policy.shell.grammar.parse import parse

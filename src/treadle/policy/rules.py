@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.prefixes import covers
 from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Reason, Verdict

@@ -10,9 +10,8 @@ from typing import Any, assert_never
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
-from treadle.policy.findings import is_plain
+from treadle.policy.findings import PathOp, is_plain
 from treadle.policy.marks import is_static, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.prefixes import listed_prefix
 from treadle.policy.rules import Rule, Scope
 from treadle.policy.shell.judging.builtins import BUILTINS

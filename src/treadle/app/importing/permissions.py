@@ -12,7 +12,7 @@ from treadle.app.importing.server_permissions import approved_tools, tool_globs
 from treadle.policy.allowances import decide_and_offer, rule_of
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.rules import Rule, Scope
 from treadle.policy.ruletext import render_rule, with_examples
 from treadle.policy.suggest import rule_id

@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import fits, is_glob, is_static, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.judging.surroundings import judge_assignment
 from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_HARMLESS, VARIABLES_SECRET

@@ -5,9 +5,8 @@ import re
 from collections.abc import Sequence
 
 from treadle.policy.context import FileKind
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.scene import FREE_TARGETS, Scene
 from treadle.protocol.tools import Risk
 

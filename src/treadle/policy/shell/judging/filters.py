@@ -3,9 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.scene import Scene
 from treadle.protocol.tools import Risk
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.lists import is_narrow, judge_each
 from treadle.policy.shell.judging.scene import Breadth, Scene
 from treadle.policy.shell.tables.readers import CONTENT_FREE

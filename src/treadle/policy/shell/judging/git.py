@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
 from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.publishing import PUBLISHES

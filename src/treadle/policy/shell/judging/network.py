@@ -4,9 +4,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from treadle.policy.findings import Finding, dangerous
+from treadle.policy.findings import Finding, PathOp, dangerous
 from treadle.policy.marks import is_static, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.interpreters import is_interpreter
 from treadle.policy.shell.judging.reach import judge_outputs
 from treadle.policy.shell.judging.scene import Scene

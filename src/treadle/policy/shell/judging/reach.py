@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous
+from treadle.policy.findings import Finding, PathOp, dangerous
 from treadle.policy.marks import from_both_ends, is_static
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.judging.scene import PipedInput, Scene
 from treadle.protocol.tools import Risk
 

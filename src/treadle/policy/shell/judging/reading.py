@@ -3,10 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from treadle.policy.findings import Finding, dangerous, is_plain, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown
 from treadle.policy.names import picks_secret
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.grammar.expand import in_braces
 from treadle.policy.shell.judging.builtins import judge_evaluated
 from treadle.policy.shell.judging.reach import judge_outputs

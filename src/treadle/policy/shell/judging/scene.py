@@ -10,10 +10,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from treadle.policy.context import MAX_NAMES, PolicyContext
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
-from treadle.policy.operations import PathOp
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.shell.grammar.expand import Variables
 from treadle.policy.shell.grammar.syntax import ShellScript

@@ -6,9 +6,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, split_words
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.grammar.expand import expand_text, expand_word
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,

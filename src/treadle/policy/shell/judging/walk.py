@@ -7,9 +7,8 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
-from treadle.policy.operations import PathOp
 from treadle.policy.shell.grammar.expand import BudgetError, expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
