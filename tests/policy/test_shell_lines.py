@@ -9,9 +9,8 @@ from treadle.policy.classify import classify_command
 from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
-from treadle.policy.shell.grammar.cursor import MAX_READ, MAX_TRIED, Cursor
 from treadle.policy.shell.grammar.parse import script_until
-from treadle.policy.shell.grammar.syntax import TooLongError
+from treadle.policy.shell.grammar.syntax import MAX_READ, MAX_TRIED, Cursor, TooLongError
 from treadle.policy.shell.judging.scene import MAX_EFFORT, Effort
 from treadle.policy.shell.tables.readers import readers
 from treadle.protocol.permissions import Mode, Verdict

@@ -3,9 +3,10 @@
 import re
 from itertools import groupby
 
-from treadle.policy.shell.grammar.cursor import MAX_TRIED, Cursor
 from treadle.policy.shell.grammar.syntax import (
+    MAX_TRIED,
     Arithmetic,
+    Cursor,
     Literal,
     Parameter,
     ProcessSubstitution,
