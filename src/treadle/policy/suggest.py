@@ -12,8 +12,7 @@ from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
 from treadle.policy.findings import PathOp, is_plain
 from treadle.policy.marks import is_static, split_words
-from treadle.policy.prefixes import listed_prefix
-from treadle.policy.rules import Rule, Scope
+from treadle.policy.rules import Rule, Scope, listed_prefix
 from treadle.policy.shell.judging.builtins import BUILTINS
 from treadle.policy.shell.judging.interpreters import SHELLS, is_database, is_interpreter
 from treadle.policy.shell.judging.walk import JudgedCommand
