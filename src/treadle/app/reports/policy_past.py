@@ -19,9 +19,8 @@ from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
-from treadle.policy.rulefile import RuleFile, load_rules
+from treadle.policy.rulefile import RuleFile, load_rules, render_rule, with_examples
 from treadle.policy.rules import Rule, Ruleset, Scope
-from treadle.policy.ruletext import render_rule, with_examples
 from treadle.policy.suggest import suggest_rules
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
