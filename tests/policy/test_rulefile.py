@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.policy.views import ROOT, context
+from treadle.policy.allowances import suggest_rules
 from treadle.policy.decide import decide
 from treadle.policy.findings import PathOp
 from treadle.policy.rulefile import RuleFile, RuleFileError, load_rules, read_rules
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.suggest import suggest_rules
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
