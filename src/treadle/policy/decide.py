@@ -14,7 +14,7 @@ from treadle.policy.grants import granting, rights_beyond
 from treadle.policy.modes import verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
-from treadle.policy.shell.judging.publishing import PUBLISHES
+from treadle.policy.shell.judging.network import PUBLISHES
 from treadle.policy.shell.judging.scene import Trace
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode

@@ -20,8 +20,7 @@ from treadle.policy.shell.judging.interpreters import (
     judge_shell,
 )
 from treadle.policy.shell.judging.lists import judge_whole
-from treadle.policy.shell.judging.network import NETWORK, brings_text
-from treadle.policy.shell.judging.publishing import judge_publishing
+from treadle.policy.shell.judging.network import NETWORK, brings_text, judge_publishing
 from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.judging.reading import judge_reader, named_in
 from treadle.policy.shell.judging.scene import EffortError, Scene
