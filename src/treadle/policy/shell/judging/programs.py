@@ -9,7 +9,6 @@ from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
 from treadle.policy.shell.judging.files import is_writer, judge_files
 from treadle.policy.shell.judging.filters import LANGUAGES, judge_filter
-from treadle.policy.shell.judging.find import judge_find
 from treadle.policy.shell.judging.git import judge_git
 from treadle.policy.shell.judging.interpreters import (
     SHELLS,
@@ -24,7 +23,7 @@ from treadle.policy.shell.judging.network import NETWORK, brings_text, judge_pub
 from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.judging.reading import judge_reader, named_in
 from treadle.policy.shell.judging.scene import EffortError, Scene
-from treadle.policy.shell.judging.wrappers import is_wrapper, suffixes, unwrap
+from treadle.policy.shell.judging.wrappers import is_wrapper, judge_find, suffixes, unwrap
 from treadle.policy.shell.tables.danger_forms import dangerous_form
 from treadle.policy.shell.tables.dangers import (
     PRINTS_SECRETS,
