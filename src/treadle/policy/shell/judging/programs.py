@@ -8,13 +8,14 @@ from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfol
 from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
 from treadle.policy.shell.judging.files import is_writer, judge_files
-from treadle.policy.shell.judging.filters import LANGUAGES, judge_filter
 from treadle.policy.shell.judging.git import judge_git
 from treadle.policy.shell.judging.interpreters import (
+    LANGUAGES,
     SHELLS,
     is_database,
     is_interpreter,
     judge_database,
+    judge_filter,
     judge_interpreter,
     judge_shell,
 )
