@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
 from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
+from treadle.policy.shell.judging.interpreters import judge_outputs
 from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.network import PUBLISHES
-from treadle.policy.shell.judging.reach import judge_outputs
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.tables.danger_forms import dangerous_form
 from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table

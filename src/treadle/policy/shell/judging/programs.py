@@ -16,12 +16,13 @@ from treadle.policy.shell.judging.interpreters import (
     is_interpreter,
     judge_database,
     judge_filter,
+    judge_inner_text,
     judge_interpreter,
+    judge_reach,
     judge_shell,
 )
 from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.network import NETWORK, brings_text, judge_publishing
-from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
 from treadle.policy.shell.judging.reading import judge_reader, named_in
 from treadle.policy.shell.judging.scene import EffortError, Scene
 from treadle.policy.shell.judging.wrappers import is_wrapper, judge_find, suffixes, unwrap

@@ -8,7 +8,7 @@ from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown
 from treadle.policy.names import picks_secret
 from treadle.policy.shell.grammar.expand import in_braces
 from treadle.policy.shell.judging.builtins import judge_evaluated
-from treadle.policy.shell.judging.reach import judge_outputs
+from treadle.policy.shell.judging.interpreters import judge_outputs
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
 from treadle.policy.shell.tables.options import read_arguments
