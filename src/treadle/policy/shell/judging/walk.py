@@ -24,10 +24,19 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, judge_subscripts
-from treadle.policy.shell.judging.flow import behind, forgotten, together, widened, with_values
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import PipedInput, Scene, Scenes, Trace
+from treadle.policy.shell.judging.scene import (
+    PipedInput,
+    Scene,
+    Scenes,
+    Trace,
+    behind,
+    forgotten,
+    together,
+    widened,
+    with_values,
+)
 from treadle.policy.shell.judging.surroundings import (
     judge_arithmetic,
     judge_assignment,
