@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
-from treadle.policy.shell.judging.files import is_writer, judge_files
+from treadle.policy.shell.judging.files import is_writer, judge_files, judge_reader, named_in
 from treadle.policy.shell.judging.git import judge_git
 from treadle.policy.shell.judging.interpreters import (
     LANGUAGES,
@@ -23,7 +23,6 @@ from treadle.policy.shell.judging.interpreters import (
 )
 from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.network import NETWORK, brings_text, judge_publishing
-from treadle.policy.shell.judging.reading import judge_reader, named_in
 from treadle.policy.shell.judging.scene import EffortError, Scene
 from treadle.policy.shell.judging.wrappers import is_wrapper, judge_find, suffixes, unwrap
 from treadle.policy.shell.tables.danger_forms import dangerous_form
