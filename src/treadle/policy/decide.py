@@ -10,8 +10,7 @@ import msgspec
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, worst
-from treadle.policy.grants import granting, rights_beyond
-from treadle.policy.modes import verdict_for
+from treadle.policy.modes import granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
 from treadle.policy.shell.judging.network import PUBLISHES
