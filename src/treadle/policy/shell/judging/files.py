@@ -13,8 +13,7 @@ from treadle.policy.shell.judging.builtins import judge_evaluated
 from treadle.policy.shell.judging.interpreters import judge_outputs
 from treadle.policy.shell.judging.scene import FREE_TARGETS, Scene
 from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
-from treadle.policy.shell.tables.options import read_arguments
-from treadle.policy.shell.tables.readers import OBEY_NOTHING, readers
+from treadle.policy.shell.tables.readers import OBEY_NOTHING, read_arguments, readers
 from treadle.protocol.tools import Risk
 
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")

@@ -14,7 +14,7 @@ from treadle.policy.shell.judging.lists import judge_whole
 from treadle.policy.shell.judging.network import PUBLISHES
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.tables.danger_forms import dangerous_form
-from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
+from treadle.policy.shell.tables.readers import Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
 
 OF_THE_REPOSITORY = "git-settings"

@@ -8,7 +8,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous
 from treadle.policy.marks import is_static, split_words
 from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter, judge_outputs
 from treadle.policy.shell.judging.scene import Scene
-from treadle.policy.shell.tables.options import read_arguments, read_table
+from treadle.policy.shell.tables.readers import read_arguments, read_table
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
