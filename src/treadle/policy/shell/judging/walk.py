@@ -23,7 +23,15 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
     Word,
 )
-from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, judge_subscripts
+from treadle.policy.shell.judging.builtins import (
+    FILE_TESTS,
+    judge_arithmetic,
+    judge_assignment,
+    judge_evaluated,
+    judge_redirects,
+    judge_segments,
+    judge_subscripts,
+)
 from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
 from treadle.policy.shell.judging.programs import judge_command
 from treadle.policy.shell.judging.scene import (
@@ -36,12 +44,6 @@ from treadle.policy.shell.judging.scene import (
     together,
     widened,
     with_values,
-)
-from treadle.policy.shell.judging.surroundings import (
-    judge_arithmetic,
-    judge_assignment,
-    judge_redirects,
-    judge_segments,
 )
 from treadle.policy.shell.tables.dangers import VARIABLES_DANGEROUS
 from treadle.protocol.tools import Risk

@@ -9,9 +9,9 @@ from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import from_both_ends
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.paths import MAX_PATH_BYTES
+from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.interpreters import scan_code
 from treadle.policy.shell.judging.scene import CHARACTERS_A_STEP, Effort, EffortError, Scene
-from treadle.policy.shell.judging.surroundings import judge_assignment
 from treadle.policy.shell.judging.walk import JudgedCommand
 from treadle.protocol.tools import Risk
 

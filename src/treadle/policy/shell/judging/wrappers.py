@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, split_words
+from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.lists import breadth_of, is_narrow, judge_each
 from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
-from treadle.policy.shell.judging.surroundings import judge_assignment
 from treadle.policy.shell.tables.readers import CONTENT_FREE, Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
 
