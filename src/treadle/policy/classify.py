@@ -1,6 +1,7 @@
 """Classifies shell lines: what may run unasked, what asks, and what no mode lets through."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,6 @@ from treadle.policy.names import control_name, secret_name
 from treadle.policy.paths import MAX_PATH_BYTES, Where, check_path, usable_roots
 from treadle.policy.shell.grammar.expand import BudgetError, Variables
 from treadle.policy.shell.grammar.parse import parse
-from treadle.policy.shell.grammar.precheck import has_lookalikes, hidden_characters
 from treadle.policy.shell.grammar.syntax import ShellSyntaxError, TooLongError
 from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
@@ -264,3 +264,32 @@ def _texts(part: JudgedCommand) -> Iterator[str]:
     if part.argv[:1] and part.argv[0] in _PRINTERS:
         yield " ".join(part.argv[1:])
         yield from part.argv[1:]
+
+
+_ALLOWED_CONTROLS = frozenset("\t\n")
+_EXOTIC_BLANKS = frozenset({"Zs", "Zl", "Zp"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co"})
+
+
+def hidden_characters(text: str) -> list[str]:
+    """Name the characters that are invisible, change direction, look like blanks, or control the terminal."""
+    if text.isascii() and text.isprintable():
+        return []
+    found = {char for char in set(text) if not char.isascii() or not char.isprintable()} - _ALLOWED_CONTROLS
+    return sorted(
+        f"U+{ord(char):04X}"
+        for char in found
+        if unicodedata.category(char) in _HIDDEN
+        or unicodedata.category(char) in _EXOTIC_BLANKS
+        or char in "\u115f\u1160\u3164\uffa0\u2800\u034f"
+    )
+
+
+def has_lookalikes(text: str) -> bool:
+    """Whether a word mixes ASCII letters with letters of another script, as look-alike names do."""
+    return not text.isascii() and any(_mixes(word) for word in set(text.split()) if not word.isascii())
+
+
+def _mixes(word: str) -> bool:
+    scripts = {unicodedata.name(char, "?").split()[0] for char in set(word) if char.isalpha()}
+    return "LATIN" in scripts and bool(scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "FULLWIDTH"})
