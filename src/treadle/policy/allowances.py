@@ -14,7 +14,7 @@ from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
 from treadle.policy.findings import PathOp, is_plain
-from treadle.policy.marks import is_static, split_words
+from treadle.policy.marks import is_static, word_set
 from treadle.policy.rules import Rule, Ruleset, Scope, listed_prefix
 from treadle.policy.shell.judging.builtins import BUILTINS
 from treadle.policy.shell.judging.interpreters import SHELLS, is_database, is_interpreter
@@ -24,30 +24,22 @@ from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
 
-_NEVER = frozenset(
-    split_words(
-        """
-        su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
-        nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
-        flock watch script pipenv emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just
-        task tox nox direnv
-        """
-    )
-)
+_NEVER = word_set("""
+    su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
+    nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
+    flock watch script pipenv emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just
+    task tox nox direnv
+""")
 """Programs that run, fetch or destroy whatever their words say, so that even the same words mean other things later."""
 
-_RUNNERS = frozenset(
-    split_words(
-        "uv poetry pdm hatch rye pixi conda mamba mise go docker podman nerdctl kubectl nix deno composer npm pnpm"
-    )
-    + split_words("yarn bun pip bundle cargo git gh dotnet")
-)
-_RUNS_OTHERS = frozenset(
-    split_words("""
+_RUNNERS = word_set("""
+    uv poetry pdm hatch rye pixi conda mamba mise go docker podman nerdctl kubectl nix deno composer npm pnpm yarn bun
+    pip bundle cargo git gh dotnet
+""")
+_RUNS_OTHERS = word_set("""
     exec x init create explore dlx download tool generate compose debug cp shell develop filter-branch bisect submodule
     rebase difftool mergetool config api alias extension script eval run-script
 """)
-)
 """Subcommands of runners, containers and git that run other programs; `run` names a script of the project for some."""
 
 _PUSH_OPERANDS = 2

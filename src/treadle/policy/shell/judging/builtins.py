@@ -8,7 +8,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, fits, is_glob, is_static, split_words
+from treadle.policy.marks import UNKNOWN, fits, is_glob, is_static, word_set
 from treadle.policy.shell.grammar.expand import expand_text, expand_word
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,
@@ -35,12 +35,10 @@ _PLAIN_VALUE = re.compile(r"[\w.@+:-]*|[A-Z]\w+(/[A-Z][\w-]+){1,2}")
 
 
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_READ_BY_PROGRAMS = frozenset(
-    split_words("""
+_READ_BY_PROGRAMS = word_set("""
     http_proxy https_proxy ftp_proxy all_proxy no_proxy rsync_proxy histchars auto_resume path fpath cdpath manpath
     mailpath module_path fignore watch prompt argv status
 """)
-)
 """Names in small letters that mean something after all: to programs, or to a shell (the last ones to zsh)."""
 
 
@@ -285,8 +283,8 @@ def _may_evaluate(words: Sequence[str]) -> bool:
 BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("eval", "trap"), _eval),
     **dict.fromkeys(("source", "."), _source),
-    **dict.fromkeys(split_words("unset let getopts read mapfile readarray shift wait bind set"), _state),
-    **dict.fromkeys(split_words("declare typeset local readonly export"), _state),
+    **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
+    **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
     "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
-from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, split_words
+from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, word_set
 from treadle.policy.names import picks_secret
 from treadle.policy.shell.grammar.expand import in_braces
 from treadle.policy.shell.judging.builtins import judge_evaluated
@@ -118,13 +118,11 @@ def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Fin
             return [unclear("unknown-operand", text)]
 
 
-_REGENERABLE = frozenset(
-    split_words("""
+_REGENERABLE = word_set("""
     node_modules dist build out target coverage htmlcov __pycache__ .pytest_cache .mypy_cache .ruff_cache .tox .nox
     .next .nuxt .turbo .parcel-cache .cache .gradle .eggs .coverage .hypothesis bower_components tmp temp .tmp
     cmake-build-debug cmake-build-release .import_linter_cache .svelte-kit .angular .vite .output storybook-static
 """)
-)
 """Directories that tools make again; deleting others recursively may destroy work."""
 
 _PLAIN = re.compile(
@@ -132,12 +130,10 @@ _PLAIN = re.compile(
 )
 """Options that leave it at the files that are named."""
 
-_NAMED = frozenset(split_words("touch mkdir rmdir tee truncate unlink mkfifo cp mv ln link install gzip gunzip xz"))
+_NAMED = word_set("touch mkdir rmdir tee truncate unlink mkfifo cp mv ln link install gzip gunzip xz")
 """Programs that change the files they are given and no others."""
 
-_FURTHER = frozenset(
-    split_words("mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
-)
+_FURTHER = word_set("mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
 _RECURSIVE = re.compile(r"-\w*[aRr]\w*|--recursive|--archive")

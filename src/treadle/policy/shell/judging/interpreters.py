@@ -8,7 +8,7 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, split_words
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, word_set
 from treadle.policy.shell.grammar.expand import Variables
 from treadle.policy.shell.judging.scene import PipedInput, Scene
 from treadle.policy.shell.tables.danger_forms import DESTRUCTIVE_VERBS
@@ -116,9 +116,7 @@ def _is_other_repository(word: str, scene: Scene) -> bool:
     return files.facts(posixpath.join(place, ".git")) is not None and not f"{place}/".startswith(tuple(roots))
 
 
-SHELLS = frozenset(
-    split_words("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell")
-)
+SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell")
 _INTERPRETERS = re.compile(
     r"(python|pypy|perl|ruby|php|lua|node|nodejs|deno|bun|rscript|julia|groovy|scala|tclsh|wish|guile|racket|elixir|iex|erl"
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"

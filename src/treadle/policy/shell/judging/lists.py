@@ -8,7 +8,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.shell.grammar.expand import expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
@@ -38,16 +38,14 @@ _LISTS_FILES = re.compile(r"-\w*[lL]|--files-with|--name-only")
 _INVERTS = re.compile(r"-\w*[vL]|--invert|--files-without")
 _EMPTIES = frozenset({"truncate", "tee", "dd", "shred", "srm"})
 _REMOVES = frozenset({"rm", "unlink", "rmdir", "rimraf", "mv", "git-rm"}) | _EMPTIES
-_REPLACES = _REMOVES | frozenset(split_words("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz"))
+_REPLACES = _REMOVES | word_set("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz")
 _BIN = re.compile(r"trash.*|rip|gomi|recycle|wastebasket|clean|clear|empty|del|erase|discard", re.IGNORECASE)
 _TAKES_READING = re.compile(r"0*[0-3]?[0-3][0-7]{2}|0+|([ugoa]*-\w*r\w*|[ugoa]*=[wx]*)(,.*)?")
 _IN_PLACE = re.compile(r"-\w*i.*|--in-place.*")
 _DROPS_LINES = re.compile(r"(.*[\d$/!])?[dQ]")
 """What a program of sed and its like says that keeps little or nothing of a file."""
 
-_TOUCHES_NO_FILE = frozenset(
-    split_words("[ test echo printf : true false set export local declare read shift return exit")
-)
+_TOUCHES_NO_FILE = word_set("[ test echo printf : true false set export local declare read shift return exit")
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
 

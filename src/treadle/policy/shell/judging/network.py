@@ -5,23 +5,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from treadle.policy.findings import Finding, PathOp, dangerous
-from treadle.policy.marks import is_static, split_words
+from treadle.policy.marks import is_static, word_set
 from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter, judge_outputs
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.tables.readers import read_arguments, read_table
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
-_CLIENTS = frozenset(
-    split_words("""
+_CLIENTS = word_set("""
     ssh telnet ftp lftp sftp nc ncat netcat socat websocat grpcurl mosquitto_sub rclone gsutil s3cmd aws gcloud az
     w3m lynx links elinks newsboat mutt dig host nslookup drill whois
 """)
-)
 """Programs that bring such text whatever their arguments."""
 
 _VERBS: Mapping[str, frozenset[str]] = {
-    name: frozenset(split_words(verbs))
+    name: word_set(verbs)
     for names, verbs in (
         ("gh glab", "api view list diff checks search status download clone watch"),
         ("npm pnpm yarn bun", "view info show search audit"),
@@ -73,12 +71,10 @@ _TABLES = {
 }
 """The options that take a value; all others are flags to us."""
 
-_WRITES = frozenset(
-    split_words("-o -O -P -a -D -c --output --output-document --directory-prefix --cookie-jar --dump-header")
-)
+_WRITES = word_set("-o -O -P -a -D -c --output --output-document --directory-prefix --cookie-jar --dump-header")
 _SHORT_HARM = {"curl": "dFTKnQx", "wget": "e"}
 _LONG_HARM = tuple(
-    split_words("""
+    word_set("""
     data form json upload-file post-data post-file body-data body-file config netrc unix-socket abstract-unix-socket
     doh-url dns-servers preproxy socks4 socks5 proxy resolve connect-to engine execute use-askpass on-download on-bt
 """)
@@ -191,7 +187,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("curl", "wget"), _fetch),
     **dict.fromkeys(
-        split_words(
+        word_set(
             "aria2c axel http https httpie xh xhs fetch lwp-request lwp-download lynx w3m yt-dlp GET POST PUT DELETE"
         ),
         _download,
@@ -207,27 +203,21 @@ PUBLISHES = "publish"
 
 _VERB = re.compile(r"(publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy)")
 _SCRIPT = re.compile(r"(publish|deploy|release)([_-].*)?")
-_BEFORE = frozenset(
-    split_words("""
+_BEFORE = word_set("""
     image nuget npm git hosting compose pages functions app stack chart package run run-script exec x dlx tool
 """)
-)
 """First words behind which the verb, or the program that is run, stands second."""
 
-_RUNNERS = frozenset(split_words("npx bunx pnpx uvx npm pnpm yarn bun uv poetry pipx pdm hatch rye bundle mise deno"))
-_TARGETS = frozenset(
-    split_words(
-        "make gmake just task rake nx turbo invoke inv nox tox gradle gradlew mvn mvnw ant grunt gulp mage cap fab"
-    )
+_RUNNERS = word_set("npx bunx pnpx uvx npm pnpm yarn bun uv poetry pipx pdm hatch rye bundle mise deno")
+_TARGETS = word_set(
+    "make gmake just task rake nx turbo invoke inv nox tox gradle gradlew mvn mvnw ant grunt gulp mage cap fab"
 )
 """Programs of which any word may be something to do."""
 
 _AT_ONCE = frozenset({"vercel", "now", "surge", "gh-pages", "np", "semantic-release", "release-it", "goreleaser"})
 """Programs that publish unless they are told something else."""
 
-_SHOWS = frozenset(
-    split_words("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
-)
+_SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _SENDS = frozenset({"svn commit", "svn ci", "svn import", "gh release create"})
 
 

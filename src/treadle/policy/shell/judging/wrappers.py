@@ -7,7 +7,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, split_words
+from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
 from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.lists import breadth_of, is_narrow, judge_each
 from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
@@ -31,7 +31,7 @@ _TABLES = {
     --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs:
 """),
     **dict.fromkeys(
-        split_words("""
+        word_set("""
         nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate
         unbuffer rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
         """),
@@ -170,18 +170,14 @@ def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
 _SPECIAL = {"env": _env, "command": _command, "xargs": _xargs, "gxargs": _xargs, "parallel": _parallel}
 
 
-_FLAGS = frozenset(
-    split_words(
-        "-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -readable -writable -not -a -and -o -or"
-        " ! ( ) , -true -false -P"
-    )
+_FLAGS = word_set(
+    "-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -readable -writable -not -a -and -o -or"
+    " ! ( ) , -true -false -P"
 )
-_VALUES = frozenset(
-    split_words("""
+_VALUES = word_set("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -size -mtime -mmin -atime -amin
     -ctime -cmin -maxdepth -mindepth -perm -user -group -links -printf -newermt
 """)
-)
 _PATTERN = re.compile(r"-i?(name|path|wholename|regex)|-iwholename")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 

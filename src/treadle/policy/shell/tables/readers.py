@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, split_words
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, word_set
 
 _OPTION = re.compile(r"(--?)([^:?%]+)([:?%]?)")
 _TAKES_VALUE = (":", "%")
@@ -166,19 +166,17 @@ fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --absolute-pa
 CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
 """Readers whose output says nothing of what the files hold, or close to nothing."""
 
-OBEY_NOTHING = frozenset(
-    split_words("ls stat du cat head tail wc nl tac rev cut md5sum sha1sum sha256sum grep fold paste od basename")
+OBEY_NOTHING = word_set(
+    "ls stat du cat head tail wc nl tac rev cut md5sum sha1sum sha256sum grep fold paste od basename"
 )
 """Readers that no option makes write or run anything: a file whose name is an option does no harm to them."""
 
-_TOOLS = frozenset(
-    split_words("""
+_TOOLS = word_set("""
     python python3 node npm gcc g++ clang cc c++ make cmake ninja git gh docker podman ruby perl php lua java javac
     kotlin scala go cargo rustc rustup swift deno bun bash zsh sh curl wget ssh tar rsync sqlite3 psql mysql redis-cli
     jq yq sed awk gawk find tmux vim nvim gdb pandoc ffmpeg helm openssl ruff black uv shellcheck pip pip3 pipx mypy tsc
     ghc R julia zig aws cp mv rm
 """)
-)
 """Programs that may be asked for their version; not those that run project code even for that."""
 
 SHOWS_VERSION = {
