@@ -17,9 +17,10 @@ from treadle.policy.findings import PathOp, is_plain
 from treadle.policy.marks import is_static, word_set
 from treadle.policy.rules import Rule, Ruleset, Scope, listed_prefix
 from treadle.policy.shell.judging.builtins import BUILTINS
-from treadle.policy.shell.judging.interpreters import SHELLS, is_database, is_interpreter
+from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter
 from treadle.policy.shell.judging.walk import JudgedCommand
-from treadle.policy.shell.judging.wrappers import is_wrapper
+from treadle.policy.shell.judging.wrappers import WRAPPERS
+from treadle.policy.shell.tables.dangers import SQL_CLIENTS
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
@@ -114,9 +115,7 @@ def _runs_anything(argv: Sequence[str]) -> bool:
     if "/" in program and posixpath.dirname(program) not in ("/bin", "/usr/bin"):
         return True
     name = posixpath.basename(program)
-    if name in _NEVER or name in BUILTINS or name in SHELLS:
-        return True
-    if is_wrapper(name) or is_database(name):
+    if any(name in never for never in (_NEVER, BUILTINS, SHELLS, WRAPPERS, SQL_CLIENTS)):
         return True
     if is_interpreter(name):
         return not _is_test_run(argv)

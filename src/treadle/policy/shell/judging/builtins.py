@@ -1,7 +1,7 @@
 """What the shell itself does: the variables, expansions and redirections around a command, and its builtins."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import assert_never
 
@@ -20,7 +20,7 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
 )
 from treadle.policy.shell.judging.lists import fed_by
-from treadle.policy.shell.judging.scene import FREE_TARGETS, PipedInput, Scene
+from treadle.policy.shell.judging.scene import FREE_TARGETS, PipedInput, ProgramJudge, Scene
 from treadle.policy.shell.tables.dangers import (
     PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
@@ -280,7 +280,7 @@ def _may_evaluate(words: Sequence[str]) -> bool:
     )
 
 
-BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+BUILTINS: dict[str, ProgramJudge] = {
     **dict.fromkeys(("eval", "trap"), _eval),
     **dict.fromkeys(("source", "."), _source),
     **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),

@@ -11,7 +11,7 @@ from treadle.policy.names import picks_secret
 from treadle.policy.shell.grammar.expand import in_braces
 from treadle.policy.shell.judging.builtins import judge_evaluated
 from treadle.policy.shell.judging.interpreters import judge_outputs
-from treadle.policy.shell.judging.scene import FREE_TARGETS, Scene
+from treadle.policy.shell.judging.scene import FREE_TARGETS, ProgramJudge, Scene
 from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
 from treadle.policy.shell.tables.readers import OBEY_NOTHING, read_arguments, readers
 from treadle.protocol.tools import Risk
@@ -21,7 +21,7 @@ _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORE
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 
-def judge_reader(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a program that has a table: within it the program only reads."""
     table = readers()[name]
     if table.operands == ("RAW",):
@@ -144,13 +144,8 @@ _NUMERIC_MODE = re.compile(r"[0-7]{3,4}")
 _SYMBOLIC_MODE = re.compile(r"([ugoa]*)[+=]([rwxXst]*)")
 
 
-def is_writer(name: str) -> bool:
-    """Whether a program belongs to this family."""
-    return name in _REMOVERS or name in _NAMED or name in _FURTHER
-
-
-def judge_files(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge a program of this family."""
+def _write(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge a program that changes files."""
     if name in _REMOVERS:
         return _remove(name, words, scene)
     if name == "tee" and FREE_TARGETS.issuperset(words):
@@ -246,3 +241,10 @@ def _is_dangerous_mode(text: str) -> bool:
         clause and ("s" in clause.group(2) or ("w" in clause.group(2) and set("oa") & set(clause.group(1))))
         for clause in clauses
     )
+
+
+FILES: dict[str, ProgramJudge] = {
+    **dict.fromkeys(_REMOVERS | _NAMED | _FURTHER, _write),
+    **dict.fromkeys(readers(), _read),
+}
+"""Judges by program name."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, word_set
 from treadle.policy.shell.grammar.expand import Variables
-from treadle.policy.shell.judging.scene import PipedInput, Scene
+from treadle.policy.shell.judging.scene import PipedInput, ProgramJudge, Scene
 from treadle.policy.shell.tables.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.tables.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.protocol.tools import Risk
@@ -134,7 +134,7 @@ def is_interpreter(name: str) -> bool:
     return _INTERPRETERS.fullmatch(name) is not None
 
 
-def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     if name in ("pwsh", "powershell"):
@@ -221,12 +221,7 @@ def scan_code(text: str, scene: Scene) -> list[Finding]:
     return [*findings, *(found for token in tokens if token for found in scene.mentions(token))]
 
 
-def is_database(name: str) -> bool:
-    """Whether a program sends statements to a database."""
-    return name in SQL_CLIENTS
-
-
-def judge_database(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _database(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a database client: a question, and dangerous when a statement changes something."""
     findings = [Finding(Risk.REMOTE, "database", f"{name} sends statements to a database, which can change it")]
     for text in [*words, scene.feed.text or "", *(" ".join(command) for command in scene.feed.upstream)]:
@@ -237,12 +232,12 @@ def judge_database(name: str, words: Sequence[str], scene: Scene) -> list[Findin
     return findings
 
 
-LANGUAGES = {
+_LANGUAGES = {
     **dict.fromkeys(("sed", "gsed"), "sed"),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), "awk"),
     **dict.fromkeys(("jq", "yq", "gojq"), "jq"),
 }
-"""The languages by program name."""
+"""The little languages by program name."""
 
 _STEP = r"(\.|(\.?\[\d*\]|\.\w+)+|keys|length|type)"
 _PLAIN = {
@@ -266,9 +261,9 @@ _NO_NAME = re.compile(r"[*\\^\[]")
 _FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
 
 
-def judge_filter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _filter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge sed, awk, jq and their like."""
-    language = LANGUAGES[name]
+    language = _LANGUAGES[name]
     pending = list(words)
     while pending and re.fullmatch(_HARMLESS[language], pending[0]):
         pending.pop(0)
@@ -307,3 +302,11 @@ def _search(name: str, words: Sequence[str], scene: Scene, language: str) -> lis
     if any(_FROM_FILE.fullmatch(word) for word in words) and (scene.feed.is_pipe or UNKNOWN in fed):
         findings.append(dangerous("piped-script", f"{name} may run its input"))
     return findings
+
+
+LANGUAGES: dict[str, ProgramJudge] = {
+    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(SQL_CLIENTS, _database),
+    **dict.fromkeys(_LANGUAGES, _filter),
+}
+"""Judges by program name."""

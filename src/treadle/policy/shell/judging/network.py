@@ -2,12 +2,12 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.policy.findings import Finding, PathOp, dangerous
 from treadle.policy.marks import is_static, word_set
 from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter, judge_outputs
-from treadle.policy.shell.judging.scene import Scene
+from treadle.policy.shell.judging.scene import ProgramJudge, Scene
 from treadle.policy.shell.tables.readers import read_arguments, read_table
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
@@ -184,7 +184,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+NETWORK: dict[str, ProgramJudge] = {
     **dict.fromkeys(("curl", "wget"), _fetch),
     **dict.fromkeys(
         word_set(

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import islice
 
@@ -177,6 +177,9 @@ class Scene(Struct, frozen=True, kw_only=True):
 
 Scenes = tuple[Scene, ...]
 """All that may be the case where a command runs."""
+
+ProgramJudge = Callable[[str, Sequence[str], Scene], list[Finding]]
+"""Judges a program by its name and its words."""
 
 
 def _pieces(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
 from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.lists import breadth_of, is_narrow, judge_each
-from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
+from treadle.policy.shell.judging.scene import Breadth, PipedInput, ProgramJudge, Scene
 from treadle.policy.shell.tables.readers import CONTENT_FREE, Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
 
@@ -46,16 +46,8 @@ _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
-def is_wrapper(name: str) -> bool:
-    """Whether the program runs another command that stands in its arguments."""
-    return name in _TABLES or name in _SPECIAL
-
-
-def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a wrapper and what it runs."""
-    special = _SPECIAL.get(name)
-    if special is not None:
-        return special(words, scene)
     arguments = read_arguments(_TABLES[name], words, permute=False)
     findings = _options(name, arguments, scene)
     inner = arguments.operands[1:] if name == "timeout" else arguments.operands
@@ -104,9 +96,9 @@ def _options(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
     return strange
 
 
-def _env(words: Sequence[str], scene: Scene) -> list[Finding]:
-    arguments = read_arguments(_TABLES["env"], words, permute=False)
-    findings = _options("env", arguments, scene)
+def _env(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    arguments = read_arguments(_TABLES[name], words, permute=False)
+    findings = _options(name, arguments, scene)
     for text in arguments.values("-S", "--split-string"):
         findings.append(Finding(Risk.EXECUTE, "wrapper", "env -S runs a string"))
         findings.extend(scene.script(" ".join((text, *arguments.operands))))
@@ -121,15 +113,15 @@ def _env(words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings + scene.command(tuple(inner))
 
 
-def _command(words: Sequence[str], scene: Scene) -> list[Finding]:
-    arguments = read_arguments(_TABLES["command"], words, permute=False)
+def _command(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    arguments = read_arguments(_TABLES[name], words, permute=False)
     if arguments.has("-v", "-V") and not arguments.strange:
         return [Finding(Risk.READ, "look-up", "looks up a program")]
-    findings = _options("command", arguments, scene)
+    findings = _options(name, arguments, scene)
     return findings + (scene.command(arguments.operands) if arguments.operands else [])
 
 
-def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _xargs(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge xargs and parallel, whose `:::` stands before what it would otherwise read."""
     ends = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
     if ends < len(words):
@@ -160,14 +152,22 @@ def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str,
     return tuple(one.replace(marks[0], word) for one in inner) if marks else (*inner, word)
 
 
-def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
-    found = [unclear("wrapper", "parallel runs a command for each of its inputs"), *_xargs(words, scene)]
+def _parallel(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    found = [unclear("wrapper", "parallel runs a command for each of its inputs"), *_xargs(name, words, scene)]
     if not read_arguments(_TABLES["xargs"], words, permute=False).operands:
         found.append(dangerous("piped-script", "parallel runs its input"))
     return found + suffixes(words, scene)
 
 
-_SPECIAL = {"env": _env, "command": _command, "xargs": _xargs, "gxargs": _xargs, "parallel": _parallel}
+WRAPPERS: dict[str, ProgramJudge] = {
+    **dict.fromkeys(_TABLES, _unwrap),
+    "env": _env,
+    "command": _command,
+    "xargs": _xargs,
+    "gxargs": _xargs,
+    "parallel": _parallel,
+}
+"""Judges by program name."""
 
 
 _FLAGS = word_set(
