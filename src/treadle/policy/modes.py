@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 
-from treadle.policy.context import FileKind, PolicyContext
+from treadle.policy.context import FileKind, PolicyContext, is_below
 from treadle.policy.findings import Finding
 from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.tools import Right, Risk, SandboxDenial
@@ -85,23 +85,20 @@ def _to_open(path: str, context: PolicyContext) -> str:
     if facts is None or facts.kind not in (FileKind.FILE, FileKind.DIRECTORY):
         return ""
     kept = (context.home, *context.state, *context.own)
-    too_wide = path == "/" or any(f"{keep}/".startswith(f"{path}/") for keep in kept if keep)
+    too_wide = path == "/" or any(is_below(keep, (path,)) for keep in kept if keep)
     return "" if too_wide else path
 
 
 def granting(rights: Iterable[SandboxDenial]) -> tuple[Reason, ...]:
     """Say what a yes gives."""
-    said = [_said(right) for right in rights]
-    return (Reason(rule="grants", text=f"approving also lets it {', '.join(said)}"),) if said else ()
+    said = [_SAID[right.right].format(right.target) for right in rights]
+    text = f"approving also lets it {', '.join(said)}".replace("the network ()", "the network")
+    return (Reason(rule="grants", text=text),) if said else ()
 
 
-def _said(right: SandboxDenial) -> str:
-    match right.right:
-        case Right.NETWORK:
-            return f"reach the network ({right.target})" if right.target else "reach the network"
-        case Right.READ:
-            return f"read {right.target}"
-        case Right.WRITE:
-            return f"change {right.target}"
-        case Right.UNSANDBOXED:
-            return "run outside the sandbox"
+_SAID: Mapping[Right, str] = {
+    Right.NETWORK: "reach the network ({})",
+    Right.READ: "read {}",
+    Right.WRITE: "change {}",
+    Right.UNSANDBOXED: "run outside the sandbox",
+}

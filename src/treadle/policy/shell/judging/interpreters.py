@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
+from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, word_set
 from treadle.policy.shell.grammar.expand import Variables
@@ -88,7 +89,8 @@ def judge_named_places(text: str, scene: Scene) -> list[Finding]:
 
 def _place(word: str, scene: Scene) -> str | None:
     """Say what a word leads to when that is no place for unknown programs."""
-    if word == "~" or (word[0] in "~/." and _is_home(word, scene)):
+    home = scene.context.home
+    if word == "~" or (home and word[0] in "~/." and is_below(home, (_resolved(word, scene),))):
         return "the home directory"
     if _TREES.fullmatch(word):
         return "a directory of the system"
@@ -105,15 +107,10 @@ def _resolved(word: str, scene: Scene) -> str:
     return scene.context.files.resolve(posixpath.join(scene.cwd, spelled)).rstrip("/") or "/"
 
 
-def _is_home(word: str, scene: Scene) -> bool:
-    home = scene.context.home
-    return bool(home) and (home + "/").startswith(_resolved(word, scene).rstrip("/") + "/")
-
-
 def _is_other_repository(word: str, scene: Scene) -> bool:
     files, place = scene.context.files, _resolved(word, scene)
-    roots = [files.resolve(root).rstrip("/") + "/" for root in scene.context.roots]
-    return files.facts(posixpath.join(place, ".git")) is not None and not f"{place}/".startswith(tuple(roots))
+    has_own = files.facts(posixpath.join(place, ".git")) is not None
+    return has_own and not is_below(place, map(files.resolve, scene.context.roots))
 
 
 SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell")

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.shell.grammar.expand import expand_word, expand_words
@@ -60,9 +61,8 @@ def is_whole(operand: str, scene: Scene) -> bool:
     if not is_static(operand) or operand.startswith("-") or not operand or "://" in operand:
         return False
     place = scene.context.home if operand == "~" else operand
-    tops = [scene.context.files.resolve(root) + "/" for root in scene.context.roots]
-    found = scene.context.files.resolve(posixpath.join(scene.cwd, place)).rstrip("/") + "/"
-    return any(top.startswith(found) for top in tops)
+    found = scene.context.files.resolve(posixpath.join(scene.cwd, place))
+    return any(is_below(scene.context.files.resolve(root), (found,)) for root in scene.context.roots)
 
 
 def judge_whole(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:

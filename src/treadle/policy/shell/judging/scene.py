@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.context import MAX_NAMES, PolicyContext
+from treadle.policy.context import MAX_NAMES, PolicyContext, is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
@@ -236,9 +236,7 @@ def _static_path(text: str, op: PathOp, scene: Scene) -> Finding:
 
 def _holds_secrets(path: str, context: PolicyContext) -> bool:
     """Whether a directory is so far up that keys and passwords lie below it."""
-    return path in _TREES_WITH_SECRETS or (
-        bool(context.home) and (context.home + "/").startswith(path.rstrip("/") + "/")
-    )
+    return path in _TREES_WITH_SECRETS or (bool(context.home) and is_below(context.home, (path,)))
 
 
 def _judge_glob(text: str, op: PathOp, scene: Scene) -> list[Finding]:
