@@ -76,20 +76,15 @@ def _for_access(access: Access, spec: ToolSpec, context: PolicyContext) -> list[
     match access:
         case RunCommand(command=command, cwd=cwd):
             return _for_command(command, cwd, spec, context)
-        case ReadPath(path=path):
-            return _for_path(path, PathOp.READ, spec, context)
-        case WritePath(path=path):
-            return _for_path(path, PathOp.WRITE, spec, context)
+        case ReadPath(path=path) | WritePath(path=path):
+            op = PathOp.WRITE if isinstance(access, WritePath) else PathOp.READ
+            resolved = context.files.resolve(path)
+            return None if "*" in resolved or "?" in resolved else [_rule(spec, path=resolved, op=op)]
         case FetchUrl(url=url):
             check = check_url(url)
             return [_rule(spec, host=check.host)] if check.kind is HostKind.PUBLIC else None
         case _:
             assert_never(access)
-
-
-def _for_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
-    resolved = context.files.resolve(path)
-    return None if "*" in resolved or "?" in resolved else [_rule(spec, path=resolved, op=op)]
 
 
 def _for_command(command: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
@@ -118,10 +113,11 @@ def _runs_anything(argv: Sequence[str]) -> bool:
     if any(name in never for never in (_NEVER, BUILTINS, SHELLS, WRAPPERS, SQL_CLIENTS)):
         return True
     if is_interpreter(name):
-        return not _is_test_run(argv)
-    if name == "git" and _pushes_anywhere(argv):
-        return True
+        # To run the tests of the project is as much as `pytest` or `make test`, and offered like those.
+        return not (argv[0].startswith("python") and argv[1:3] in (("-m", "unittest"), ("-m", "pytest")))
     words = [word for word in argv[1:] if not word.startswith("-")]
+    if name == "git" and argv[1:2] == ("push",) and len(words) <= _PUSH_OPERANDS:
+        return True
     if name not in _RUNNERS:
         return False
     scripts = name in ("npm", "pnpm", "yarn", "bun")
@@ -129,26 +125,8 @@ def _runs_anything(argv: Sequence[str]) -> bool:
     return (argv[1:2] and argv[1].startswith("-")) or first in _RUNS_OTHERS or (first == "run" and not scripts)
 
 
-def _is_test_run(argv: Sequence[str]) -> bool:
-    """Whether Python runs the tests of the project: as much as `pytest` or `make test`, and offered like those."""
-    return argv[0].startswith("python") and argv[1:2] == ("-m",) and argv[2:3] in (("unittest",), ("pytest",))
-
-
-def _pushes_anywhere(argv: Sequence[str]) -> bool:
-    operands = [word for word in argv[2:] if not word.startswith("-")]
-    return argv[1:2] == ("push",) and len(operands) < _PUSH_OPERANDS
-
-
 def _rule(spec: ToolSpec, **match: Any) -> Rule:
-    what = " ".join(match.get("argv", ())) or match.get("path") or match.get("host") or spec.name
-    rule = Rule(
-        id="",
-        verdict=Verdict.ALLOW,
-        scope=Scope.SESSION,
-        tool=spec.name,
-        reason=f"you allowed {what}",
-        **match,
-    )
+    rule = rule_of(Allowance(id="", tool=spec.name, **match))
     return replace(rule, id=rule_id(rule))
 
 
