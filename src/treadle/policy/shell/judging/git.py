@@ -186,20 +186,10 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
     if not scene.is_trusted:
         hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
         return _untrusted(scene) or hardened
-    return [
-        Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {_has(setting)} {setting}")
-        for setting in surprising_settings(
-            scene.cwd, scene.context.files, looks_into_others=command not in _READS_COMMITS
-        )
-    ]
-
-
-def _has(setting: str) -> str:
-    return "has" if setting in UNKNOWN_SETTINGS else "sets"
-
-
-def _described(setting: str) -> str:
-    return setting if setting in UNKNOWN_SETTINGS else f"the setting {setting}"
+    looks = command not in _READS_COMMITS
+    settings = surprising_settings(scene.cwd, scene.context.files, looks_into_others=looks)
+    said = (f"{'has' if setting in UNKNOWN_SETTINGS else 'sets'} {setting}" for setting in settings)
+    return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {text}") for text in said]
 
 
 def _untrusted(scene: Scene) -> list[Finding]:
@@ -207,8 +197,9 @@ def _untrusted(scene: Scene) -> list[Finding]:
     if scene.is_trusted:
         return []
     files = scene.context.files
-    settings = [_described(name) for name in surprising_settings(scene.cwd, files)]
-    named = [*settings, *(f"the hook {name}" for name in hooks(scene.cwd, files))]
+    settings = surprising_settings(scene.cwd, files)
+    named = [name if name in UNKNOWN_SETTINGS else f"the setting {name}" for name in settings]
+    named.extend(f"the hook {name}" for name in hooks(scene.cwd, files))
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
 
