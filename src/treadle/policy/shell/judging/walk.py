@@ -315,15 +315,9 @@ def _takes_any_words(words: tuple[str, ...]) -> bool:
 def _may_split(word: Word, scene: Scene) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
     for segment in word.segments:
-        match segment:
-            case Parameter(quoted=False, name=name) if name not in _NUMBERS:
-                pass
-            case Substitution(quoted=False):
-                pass
-            case _:
-                continue
-        text = expand_text((segment,), scene.variables, scene.cwd)
-        if UNKNOWN in text:
+        falls_apart = isinstance(segment, Parameter | Substitution) and not segment.quoted
+        is_number = isinstance(segment, Parameter) and segment.name in _NUMBERS
+        if falls_apart and not is_number and UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
             return True
     return False
 
