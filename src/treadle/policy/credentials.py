@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from treadle.policy.secret_formats import looks_random
@@ -47,7 +48,8 @@ def values_of(name: str, text: str) -> Iterator[str]:
     elif name.endswith(".vault-token"):
         yield text.strip()
     elif name.endswith(".json"):
-        yield from _in_json(text)
+        with suppress(ValueError, RecursionError):
+            yield from _fields(json.loads(text))
     else:
         yield from _assigned(text)
 
@@ -65,13 +67,6 @@ def _assigned(text: str) -> Iterator[str]:
             yield value
 
 
-def _in_json(text: str) -> Iterator[str]:
-    try:
-        yield from _fields(json.loads(text))
-    except (ValueError, RecursionError):
-        return
-
-
 def _fields(value: Any) -> Iterator[str]:
     match value:
         case dict():
@@ -83,5 +78,3 @@ def _fields(value: Any) -> Iterator[str]:
         case list():
             for inner in value:
                 yield from _fields(inner)
-        case _:
-            return
