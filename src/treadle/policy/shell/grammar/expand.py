@@ -303,7 +303,8 @@ def trimmed(operator: str, value: str, operand: str) -> str | None:
         case "%" | "%%":
             return value.removesuffix(operand)
         case "/" | "//":
-            return _replaced(value, operand, -1 if operator == "//" else 1)
+            wanted, _, text = operand.partition("/")
+            return value.replace(wanted, text, -1 if operator == "//" else 1) if wanted else None
         case _:
             return None
 
@@ -314,8 +315,3 @@ def _cut(value: str, operand: str) -> str | None:
         return None
     start, length = int(places[1]), places[2]
     return value[start : start + int(length)] if length is not None else value[start:]
-
-
-def _replaced(value: str, operand: str, count: int) -> str | None:
-    wanted, _, text = operand.partition("/")
-    return value.replace(wanted, text, count) if wanted else None

@@ -190,13 +190,10 @@ def fed_by(script: ShellScript, scene: Scene) -> PipedInput:
 
 def feed_of(commands: Sequence[Command], scene: Scene) -> PipedInput:
     """Give the input of what stands behind these commands of a pipeline."""
-    return PipedInput(upstream=tuple(_argv(command, scene) for command in commands))
-
-
-def _argv(command: Command, scene: Scene) -> tuple[str, ...]:
-    if isinstance(command, Simple):
-        return expand_words(command.words, scene.variables, scene.cwd) or ("",)
-    return (UNKNOWN,)
+    known = (
+        expand_words(one.words, scene.variables, scene.cwd) if isinstance(one, Simple) else None for one in commands
+    )
+    return PipedInput(upstream=tuple((UNKNOWN,) if words is None else words or ("",) for words in known))
 
 
 _ONLY_PRINTS = CONTENT_FREE | {"printf", "test", "[", ":", "true", "false", "readlink", "realpath", "cd", "export"}
@@ -207,15 +204,10 @@ def names_secret(words: Sequence[Word], program: str, scene: Scene) -> list[Find
     if program in _ONLY_PRINTS:
         return []
     scripts = (segment.script for word in words for segment in word.segments if isinstance(segment, Substitution))
-    found = (one for script in scripts for text in _texts(script, scene) for one in scene.mentions(text))
+    inner = (one for script in scripts for pipeline in script.pipelines for one in pipeline.commands)
+    given = (expand_words(one.words, scene.variables, scene.cwd)[1:] for one in inner if isinstance(one, Simple))
+    found = (one for texts in given for text in filter(is_static, texts) for one in scene.mentions(text))
     return [finding for finding in found if finding.rule == "secret-read"]
-
-
-def _texts(script: ShellScript, scene: Scene) -> Iterator[str]:
-    for pipeline in script.pipelines:
-        for command in pipeline.commands:
-            if isinstance(command, Simple):
-                yield from filter(is_static, expand_words(command.words, scene.variables, scene.cwd)[1:])
 
 
 _EMPTYING = frozenset({">", ">|", "&>"})
