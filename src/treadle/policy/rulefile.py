@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -79,21 +80,13 @@ def load_rules(files: Iterable[RuleFile], last_good: Mapping[str, str] | None = 
             found = read_rules(file)
         except RuleFileError as error:
             problems.append(str(error))
-            found = _last_good(file, last_good or {})
+            found = []
+            with suppress(RuleFileError):
+                found = read_rules(replace(file, text=(last_good or {}).get(file.name, "")))
         rules.extend(found)
         named.extend(() if file.remembered else found)
     version = hashlib.sha256(repr((named, problems)).encode()).hexdigest()
     return Ruleset(rules=tuple(rules), problems=tuple(problems), version=version)
-
-
-def _last_good(file: RuleFile, last_good: Mapping[str, str]) -> list[Rule]:
-    text = last_good.get(file.name)
-    if text is None:
-        return []
-    try:
-        return read_rules(replace(file, text=text))
-    except RuleFileError:
-        return []
 
 
 def read_rules(file: RuleFile) -> list[Rule]:
@@ -128,14 +121,6 @@ def _read_rule(table: object, file: RuleFile, source: str) -> Rule:
         raise RuleFileError(f"{source}: workspace must be an absolute path")
     _test_examples(rule)
     return rule
-
-
-def table_of(rule: Rule) -> RuleTable:
-    """Give a rule as it is written."""
-    (verdict,) = (name for name, meant in _VERDICTS.items() if meant is rule.verdict)
-    op = "" if rule.op is None else "write" if rule.op is PathOp.WRITE else "read"
-    written = {name: getattr(rule, name) for name in RuleTable.__struct_fields__}
-    return RuleTable(**{**written, "verdict": verdict, "op": op})
 
 
 def _test_examples(rule: Rule) -> None:
@@ -186,7 +171,10 @@ def render_rules(rules: Iterable[Rule]) -> str:
 
 def render_rule(rule: Rule, note: str = "") -> str:
     """Write one rule under its `[[rule]]` line; `note` becomes a comment."""
-    written = msgspec.structs.asdict(table_of(rule)).items()
+    (verdict,) = (name for name, meant in _VERDICTS.items() if meant is rule.verdict)
+    op = "" if rule.op is None else "write" if rule.op is PathOp.WRITE else "read"
+    meant = {name: getattr(rule, name) for name in RuleTable.__struct_fields__}
+    written = {**meant, "verdict": verdict, "op": op}.items()
     lines = ["[[rule]]", *([f"# {' '.join(note.split())}"] if note else [])]
     return "".join(f"{line}\n" for line in (*lines, *(f"{key} = {_text(value)}" for key, value in written if value)))
 
