@@ -13,9 +13,9 @@ from treadle.policy.findings import CommandClass, Finding, PathOp, class_of, dan
 from treadle.policy.marks import UNKNOWN, from_both_ends
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.paths import MAX_PATH_BYTES, Where, check_path, usable_roots
-from treadle.policy.shell.grammar.expand import BudgetError, Variables
+from treadle.policy.shell.grammar.expand import Variables
 from treadle.policy.shell.grammar.parse import parse
-from treadle.policy.shell.grammar.syntax import ShellSyntaxError, TooLongError
+from treadle.policy.shell.grammar.syntax import BudgetError, ShellSyntaxError
 from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
 from treadle.policy.shell.judging.interpreters import scan_code
@@ -153,13 +153,10 @@ def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding
     walk = Walk()
     try:
         script, joined = parse(command)
-    except ShellSyntaxError as failure:
-        return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
-    except TooLongError:
-        return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
-    try:
         walk.script(script, (structs.replace(scene, judge_tree=walk.script),))
         together = judge_sequence(walk.parts, scene)
+    except ShellSyntaxError as failure:
+        return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
     except (BudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):
             raise

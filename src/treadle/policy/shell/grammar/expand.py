@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,
+    BudgetError,
     Literal,
     Parameter,
     Pipeline,
@@ -33,10 +34,6 @@ _OPEN, _SHUT = "\6", "\7"
 _SET = re.compile(_OPEN + r"[!^]?[^][\\/!^\6\7][^][\\/\6\7]*\]")
 _ODD_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
-
-
-class BudgetError(Exception):
-    """A line holds more commands, or a word stands for more words, than can be looked at."""
 
 
 class Variables(Struct, frozen=True):

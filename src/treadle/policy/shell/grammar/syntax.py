@@ -10,8 +10,8 @@ class ShellSyntaxError(Exception):
     """The text is not shell, or not the part of shell that is understood."""
 
 
-class TooLongError(Exception):
-    """The text is shell, perhaps, but reading all of it would take too long."""
+class BudgetError(Exception):
+    """A line holds more commands or words, or a word stands for more of them, than can be looked at."""
 
 
 class Literal(Struct, frozen=True):
@@ -191,10 +191,10 @@ class Cursor(Struct):
             raise ShellSyntaxError(f"{text!r} is missing at character {self.pos}")
 
     def count(self, words: int) -> None:
-        """Count what is read; raises `TooLongError` beyond the budget."""
+        """Count what is read; raises `BudgetError` beyond the budget."""
         self.spent.read += words
         if self.spent.read > MAX_READ:
-            raise TooLongError
+            raise BudgetError
 
     def enter(self) -> None:
         """Go one level deeper; raises `ShellSyntaxError` beyond the depth budget."""

@@ -6,6 +6,7 @@ from itertools import groupby
 from treadle.policy.shell.grammar.syntax import (
     MAX_TRIED,
     Arithmetic,
+    BudgetError,
     Cursor,
     Literal,
     Parameter,
@@ -14,7 +15,6 @@ from treadle.policy.shell.grammar.syntax import (
     ShellScript,
     ShellSyntaxError,
     Substitution,
-    TooLongError,
     Word,
 )
 
@@ -241,7 +241,7 @@ def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
     if start in cursor.not_arithmetic or "))" not in cursor.text[start:]:
         return None
     if cursor.spent.tried > MAX_TRIED:
-        raise TooLongError
+        raise BudgetError
     try:
         return _arithmetic(cursor, "))")
     except ShellSyntaxError:

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
-from treadle.policy.shell.grammar.expand import BudgetError, expand_text, expand_word, expand_words
+from treadle.policy.shell.grammar.expand import expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
+    BudgetError,
     Calculation,
     Command,
     Conditional,
