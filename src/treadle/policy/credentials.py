@@ -78,3 +78,5 @@ def _fields(value: Any) -> Iterator[str]:
         case list():
             for inner in value:
                 yield from _fields(inner)
+        case _:
+            pass

@@ -49,3 +49,5 @@ def _texts(value: Any) -> Iterator[str]:
         case list() | tuple():
             for inner in value:
                 yield from _texts(inner)
+        case _:
+            pass
