@@ -46,10 +46,7 @@ class PathCheck(Struct, frozen=True, kw_only=True):
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
     """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
-    return _check(path, op, cwd, context, roots=context.usable or usable_roots(context, context.files))
-
-
-def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tuple[str, ...]) -> PathCheck:
+    roots = context.usable or usable_roots(context, context.files)
     refused = refusal(path)
     if refused is not None:
         return refused
@@ -160,12 +157,10 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
 
 def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:
     facts = context.files.facts(resolved)
-    if facts is None and _has_link(resolved, context):
+    if _has_link(resolved, context) if facts is None else facts.kind is FileKind.LINK:
         return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
     if facts is None or facts.kind is FileKind.DIRECTORY:
         return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
-    if facts.kind is FileKind.LINK:
-        return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
     if facts.kind is FileKind.OTHER:
         return _answer(Where.OUTSIDE, resolved, "not-a-file", "a device, socket or pipe")
     if facts.links > 1 and op is not PathOp.LIST:
