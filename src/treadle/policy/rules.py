@@ -126,11 +126,8 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
 
 
 def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:
-    for command in commands:
-        bare = (posixpath.basename(command[0]), *command[1:])
-        if _begins(rule, command) or _begins(rule, bare):
-            return True
-    return False
+    bare = (((name, *rest), (posixpath.basename(name), *rest)) for name, *rest in commands)
+    return any(_begins(rule, words) for spelled in bare for words in spelled)
 
 
 def _allows_command(rule: Rule, subject: Subject) -> bool:

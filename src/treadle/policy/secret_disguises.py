@@ -20,7 +20,7 @@ def forms(value: str) -> tuple[str, ...]:
     quoted = json.dumps(value)[1:-1]
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     encoded = value.encode(errors="surrogatepass")
-    hexadecimal = encoded.hex()
+    hexadecimal, escaped = encoded.hex(), html.escape(value)
     found = (
         *(value, quoted, plain, json.dumps(quoted)[1:-1], json.dumps(plain)[1:-1]),
         *(
@@ -29,7 +29,8 @@ def forms(value: str) -> tuple[str, ...]:
             quote_plus(value),
             re.sub(r"%..", lambda escape: escape[0].lower(), quote(value, safe="")),
         ),
-        *(html.escape(value), html.escape(value, quote=False), *_with_other_quotes(html.escape(value))),
+        *(escaped, html.escape(value, quote=False)),
+        *(escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;"), escaped.replace("&#x27;", "&apos;")),
         *(quoted.replace("/", "\\/"), *_for_a_shell(value)),
         *(hexadecimal, hexadecimal.upper(), "\\x00".join(value)),
         *("".join(map(byte.format, encoded)) for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}")),
@@ -37,11 +38,6 @@ def forms(value: str) -> tuple[str, ...]:
         *chain.from_iterable(_base32(encoded)),
     )
     return tuple(dict.fromkeys(form for form in found if len(form) >= SHORTEST_SECRET))
-
-
-def _with_other_quotes(escaped: str) -> Iterator[str]:
-    yield escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-    yield escaped.replace("&#x27;", "&apos;")
 
 
 def _for_a_shell(value: str) -> Iterator[str]:

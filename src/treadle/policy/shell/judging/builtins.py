@@ -192,12 +192,6 @@ def judge_subscripts(texts: Iterable[str], scene: Scene) -> list[Finding]:
     return [found for text in texts if _SUBSCRIPT.search(text) for found in judge_evaluated(text, scene)]
 
 
-def _given(scene: Scene) -> list[Finding]:
-    """Judge what a command that sets variables reads."""
-    fed = (word for command in scene.feed.upstream for word in command[1:])
-    return judge_subscripts((scene.feed.text or "", *fed), scene)
-
-
 def _eval(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     given = [word for word in words if word != "--"]
     text = " ".join(given[:1] if name == "trap" else given)
@@ -219,7 +213,9 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
         return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
     findings = [unclear("shell-state", f"{name} changes the state of the shell")]
-    findings.extend(_given(scene) if name in _ASSIGNING else [])
+    if name in _ASSIGNING:
+        fed = (word for command in scene.feed.upstream for word in command[1:])
+        findings.extend(judge_subscripts((scene.feed.text or "", *fed), scene))
     shows = name in PRINTS_SECRETS and "-n" not in words
     for word, (variable, is_set, value) in zip(words, given, strict=True):
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.

@@ -139,7 +139,7 @@ def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Findin
         findings.extend(judge_reach(name, words, scene))
         for text in (*words, scene.feed.text or ""):
             findings.extend(judge_inner_text(text, scene) if " " in text else [])
-    if re.fullmatch(r"kill", name):
+    if name == "kill":
         findings.extend(_kill(words))
     return findings
 

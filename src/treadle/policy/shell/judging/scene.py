@@ -287,12 +287,8 @@ def together(*groups: Iterable[Scene]) -> Scenes:
     listed = [scene for group in groups for scene in group]
     if all(scene is listed[0] for scene in listed):
         return tuple(listed[:1])
-    scenes = {_key(scene): scene for scene in listed}
+    scenes = {(scene.cwd, frozenset(scene.variables.values.items())): scene for scene in listed}
     return tuple(scenes.values()) if len(scenes) <= MAX_SCENES else (widened(tuple(scenes.values())),)
-
-
-def _key(scene: Scene) -> tuple[str, frozenset[tuple[str, str]]]:
-    return scene.cwd, frozenset(scene.variables.values.items())
 
 
 def widened(scenes: Scenes) -> Scene:
