@@ -81,6 +81,10 @@ def test_a_rule_file_gives_its_rules_with_file_and_line() -> None:
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']", "needs an example"),
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['yarn x']", "does not match its example"),
         (
+            f"version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['npm {'a ' * 7000}']",
+            "does not match its example",
+        ),
+        (
             "version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['npm x']\nnot_match=['npm y']",
             "not_match",
         ),
