@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.policy.credentials import values_of
+from treadle.policy.secret_formats import values_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from tests.policy.views import ROOT, RealView, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
-from treadle.policy.findings import CommandClass
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import CommandClass, PathOp
 from treadle.policy.paths import check_path
 from treadle.protocol.permissions import Mode
 

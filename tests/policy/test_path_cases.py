@@ -11,7 +11,7 @@ import pytest
 from tests.policy.views import ROOT, context
 from treadle.app.security.file_view import DiskView
 from treadle.policy.context import PolicyContext
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.paths import Where, check_path
 from treadle.policy.rows import answer_row
 from treadle.protocol.permissions import Mode

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.context import PolicyContext
+from treadle.policy.findings import PathOp
 from treadle.policy.names import control_name, pattern_hits, secret_name
-from treadle.policy.operations import PathOp
 from treadle.policy.paths import Where, check_path
 from treadle.protocol.permissions import Mode
 

@@ -7,7 +7,7 @@ import pytest
 from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import only_reads
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.paths import Where, check_path
 from treadle.policy.rulefile import RuleFile, load_rules
 from treadle.policy.rules import Scope

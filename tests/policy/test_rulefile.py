@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.policy.views import ROOT, context
+from treadle.policy.allowances import suggest_rules
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.rulefile import RuleFile, RuleFileError, load_rules, read_rules
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.suggest import suggest_rules
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
@@ -80,6 +80,10 @@ def test_a_rule_file_gives_its_rules_with_file_and_line() -> None:
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv='npm test'", "Expected `array`, got `str` - at `$.argv`"),
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']", "needs an example"),
         ("version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['yarn x']", "does not match its example"),
+        (
+            f"version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['npm {'a ' * 7000}']",
+            "does not match its example",
+        ),
         (
             "version = 1\n[[rule]]\nid='a'\nverdict='deny'\nargv=['npm']\nmatch=['npm x']\nnot_match=['npm y']",
             "not_match",

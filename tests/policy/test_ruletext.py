@@ -8,14 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.views import ROOT, context
-from treadle.policy.allowances import allowance_of, decide_and_offer, rule_of, with_allowances
+from treadle.policy.allowances import allowance_of, decide_and_offer, rule_of, suggest_rules, with_allowances
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
-from treadle.policy.prefixes import covers, listed_prefix
-from treadle.policy.rulefile import RuleFile, load_rules
-from treadle.policy.rules import Rule, Scope, fits_glob
-from treadle.policy.ruletext import render_rule, render_rules, with_examples
-from treadle.policy.suggest import suggest_rules
+from treadle.policy.findings import PathOp
+from treadle.policy.rulefile import RuleFile, load_rules, render_rule, render_rules, with_examples
+from treadle.policy.rules import Rule, Scope, covers, fits_glob, listed_prefix
 from treadle.protocol.permissions import Allowance, Verdict
 from treadle.protocol.tools import Access, FetchUrl, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from tests.policy.views import context
 from treadle.policy.allowances import decide_and_offer, rule_of, with_allowances
 from treadle.policy.decide import tool_digest
+from treadle.policy.rulefile import with_examples
 from treadle.policy.rules import Ruleset
-from treadle.policy.ruletext import with_examples
 from treadle.protocol.permissions import Allowance, Mode, Verdict
 from treadle.protocol.tools import Risk, ToolSpec, ToolTraits
 

@@ -9,9 +9,8 @@ from treadle.policy.classify import classify_command
 from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
-from treadle.policy.shell.grammar.cursor import MAX_READ, MAX_TRIED, Cursor
 from treadle.policy.shell.grammar.parse import script_until
-from treadle.policy.shell.grammar.syntax import TooLongError
+from treadle.policy.shell.grammar.syntax import MAX_READ, MAX_TRIED, BudgetError, Cursor
 from treadle.policy.shell.judging.scene import MAX_EFFORT, Effort
 from treadle.policy.shell.tables.readers import readers
 from treadle.protocol.permissions import Mode, Verdict
@@ -97,7 +96,7 @@ def _counted(line: str) -> tuple[bool, Cursor]:
     cursor = Cursor(line, script_until)
     try:
         script_until(cursor, "")
-    except TooLongError:
+    except BudgetError:
         return True, cursor
     return False, cursor
 

@@ -217,7 +217,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 def _suggest(arguments: argparse.Namespace) -> int:
     from treadle.app.reports.policy_past import found_suggestions
-    from treadle.policy.ruletext import HEAD
+    from treadle.policy.rulefile import HEAD
 
     found = found_suggestions(arguments.least)
     if arguments.add is not None:

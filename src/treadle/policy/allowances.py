@@ -1,19 +1,144 @@
-"""What a person allowed from now on, as rules, and the decision that offers it or says what would run by itself."""
+"""What would let a call run: the narrowest rules, and commands that run by themselves; and what a person allowed."""
 
+import hashlib
+import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
+from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
-from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
-from treadle.policy.rules import Rule, Ruleset, Scope
-from treadle.policy.suggest import suggest_rules
+from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
+from treadle.policy.findings import PathOp, is_plain
+from treadle.policy.marks import is_static, word_set
+from treadle.policy.rules import Rule, Ruleset, Scope, listed_prefix
+from treadle.policy.shell.judging.builtins import BUILTINS
+from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter
+from treadle.policy.shell.judging.walk import JudgedCommand
+from treadle.policy.shell.judging.wrappers import WRAPPERS
+from treadle.policy.shell.tables.dangers import SQL_CLIENTS
+from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
-from treadle.protocol.tools import Access, RunCommand, ToolSpec
+from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
+
+_NEVER = word_set("""
+    su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
+    nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
+    flock watch script pipenv emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just
+    task tox nox direnv
+""")
+"""Programs that run, fetch or destroy whatever their words say, so that even the same words mean other things later."""
+
+_RUNNERS = word_set("""
+    uv poetry pdm hatch rye pixi conda mamba mise go docker podman nerdctl kubectl nix deno composer npm pnpm yarn bun
+    pip bundle cargo git gh dotnet
+""")
+_RUNS_OTHERS = word_set("""
+    exec x init create explore dlx download tool generate compose debug cp shell develop filter-branch bisect submodule
+    rebase difftool mergetool config api alias extension script eval run-script
+""")
+"""Subcommands of runners, containers and git that run other programs; `run` names a script of the project for some."""
+
+_PUSH_OPERANDS = 2
+"""A push is offered only when it says where to and what: without that it follows settings."""
+
+
+def suggest_rules(
+    decision: Decision, spec: ToolSpec, accesses: Sequence[Access], context: PolicyContext
+) -> tuple[Rule, ...]:
+    """Offer the rules under which this call would not ask again; empty when there is none to offer (rule 10).
+
+    Nothing is offered for what is dangerous or denied, nor for interpreters, wrappers, shells, downloads and package
+    runners: a rule for those would allow anything. What is offered is tried: it must allow this very call.
+    """
+    if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION or decision.risk is Risk.CRITICAL:
+        return ()
+    rules: list[Rule] = []
+    if not accesses and spec.name.startswith(SERVER_TOOLS):
+        rules.append(_rule(spec, tool_digest=tool_digest(spec)))
+    for access in accesses:
+        offered = _for_access(access, spec, context)
+        if offered is None:
+            return ()
+        rules.extend(offered)
+    unique = tuple({rule.id: rule for rule in rules}.values())
+    with_them = replace(context, rules=replace(context.rules, rules=(*context.rules.rules, *unique)))
+    return unique if unique and decide(spec, {}, accesses, with_them).verdict is Verdict.ALLOW else ()
+
+
+def _for_access(access: Access, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
+    if decide(spec, {}, (access,), context).verdict is Verdict.ALLOW:
+        return []
+    match access:
+        case RunCommand(command=command, cwd=cwd):
+            return _for_command(command, cwd, spec, context)
+        case ReadPath(path=path) | WritePath(path=path):
+            op = PathOp.WRITE if isinstance(access, WritePath) else PathOp.READ
+            resolved = context.files.resolve(path)
+            return None if "*" in resolved or "?" in resolved else [_rule(spec, path=resolved, op=op)]
+        case FetchUrl(url=url):
+            check = check_url(url)
+            return [_rule(spec, host=check.host)] if check.kind is HostKind.PUBLIC else None
+        case _:
+            assert_never(access)
+
+
+def _for_command(command: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
+    judgement = classify_command(command, cwd, context)
+    if judgement.findings:
+        return None
+    rules = [_for_part(part, spec) for part in judgement.parts if not is_plain(part.findings)]
+    return None if None in rules else [rule for rule in rules if rule is not None]
+
+
+def _for_part(part: JudgedCommand, spec: ToolSpec) -> Rule | None:
+    if not is_plain(part.around) or part.is_fed or not part.argv or not all(is_static(word) for word in part.argv):
+        return None
+    if _runs_anything(part.argv):
+        return None
+    prefix = listed_prefix(part.argv)
+    return _rule(spec, argv=prefix) if prefix else _rule(spec, argv=part.argv, exact=True)
+
+
+def _runs_anything(argv: Sequence[str]) -> bool:
+    """Whether a rule for these words would allow what they do not say, or what they say changes with the files."""
+    program = argv[0]
+    if "/" in program and posixpath.dirname(program) not in ("/bin", "/usr/bin"):
+        return True
+    name = posixpath.basename(program)
+    if any(name in never for never in (_NEVER, BUILTINS, SHELLS, WRAPPERS, SQL_CLIENTS)):
+        return True
+    if is_interpreter(name):
+        # To run the tests of the project is as much as `pytest` or `make test`, and offered like those.
+        return not (argv[0].startswith("python") and argv[1:3] in (("-m", "unittest"), ("-m", "pytest")))
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    if name == "git" and argv[1:2] == ("push",) and len(words) <= _PUSH_OPERANDS:
+        return True
+    if name not in _RUNNERS:
+        return False
+    scripts = name in ("npm", "pnpm", "yarn", "bun")
+    first = "".join(words[:1])
+    return (argv[1:2] and argv[1].startswith("-")) or first in _RUNS_OTHERS or (first == "run" and not scripts)
+
+
+def _rule(spec: ToolSpec, **match: Any) -> Rule:
+    rule = rule_of(Allowance(id="", tool=spec.name, **match))
+    return replace(rule, id=rule_id(rule))
+
+
+def rule_id(rule: Rule) -> str:
+    """Name a rule by what it matches, short enough to type: `npm-test-1f3a9c`."""
+    what: tuple[object, ...] = (rule.tool, rule.argv, rule.exact, rule.path, rule.op, rule.host, rule.workspace)
+    if rule.tool_digest:
+        what = (*what, rule.tool_digest)
+    stem = " ".join(rule.argv[:2]) or posixpath.basename(rule.path) or rule.host or rule.tool
+    slug = re.sub(r"[^a-z0-9]+", "-", stem.casefold()).strip("-")[:32].strip("-")
+    return f"{slug or 'rule'}-{hashlib.sha256(repr(what).encode()).hexdigest()[:6]}"
+
 
 _MOST = 3
 _TRIED = 8

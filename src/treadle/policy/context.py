@@ -4,15 +4,14 @@ import posixpath
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from functools import cache
+from typing import Protocol
 
 from msgspec import Struct
 
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
-
-_T = TypeVar("_T")
 
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; where there are so many there may be more."""
@@ -61,43 +60,32 @@ class FileView(Protocol):
         ...
 
 
-class _Answers(dict[str, _T]):
-    """What was answered for each path, asked when it is first looked up."""
-
-    def __init__(self, ask: Callable[[str], _T]) -> None:
-        super().__init__()
-        self._ask = ask
-
-    def __missing__(self, path: str) -> _T:
-        found = self[path] = self._ask(path)
-        return found
-
-
 class RememberedFiles:
     """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
 
     def __init__(self, files: FileView, roots: Iterable[str]) -> None:
         self._files = files
-        places = _Answers(self._resolve)
-        places.update((root, files.resolve(root)) for root in roots)
-        self.resolve = places.__getitem__
-        self.facts = _Answers(files.facts).__getitem__
-        self.names = _Answers(files.names).__getitem__
-        self.read_config = _Answers(files.read_config).__getitem__
+        self._roots = frozenset(roots)
+        self.resolve = cache(self._resolve)
+        self.facts = cache(files.facts)
+        self.names = cache(files.names)
+        self.read_config = cache(files.read_config)
         self.read_index = files.read_index
 
     def _resolve(self, path: str) -> str:
         """Resolve a path by way of its folder, which is known for most; only links are followed from the root."""
         folder, name = posixpath.split(path)
-        if not name or folder in ("", "/") or path != posixpath.normpath(path) or path.startswith(("//", "/proc/")):
+        odd = path != posixpath.normpath(path) or path.startswith(("//", "/proc/"))
+        if not name or folder in ("", "/") or odd or path in self._roots:
             return self._files.resolve(path)
         joined = posixpath.join(self.resolve(folder), name)
         facts = self.facts(joined)
         return joined if facts is None or facts.kind is not FileKind.LINK else self._files.resolve(path)
 
 
-def _not_listed(path: str) -> str:  # noqa: ARG001 - no ignore file is known
-    return ""
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of some folders, or in one; by their spelling alone."""
+    return any(f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +118,7 @@ class PolicyContext:
     hosts: frozenset[str] = frozenset()
     approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
-    listed: Callable[[str], str] = _not_listed
+    listed: Callable[[str], str] = lambda _path: ""
     usable: tuple[str, ...] = ()
     unapproved: frozenset[str] = frozenset()
 
@@ -141,7 +129,7 @@ class PolicyContext:
 
     def is_hidden(self, path: str) -> bool:
         """Whether a confined command does not see a path outside the workspace."""
-        return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in self.hidden)
+        return is_below(path, self.hidden)
 
     def trusts(self, folder: str) -> bool:
         """Whether the user trusts the root that a folder belongs to."""
@@ -151,5 +139,4 @@ class PolicyContext:
         """Whether a folder lies in a further root that the user does not trust; one that is unknown might."""
         if not self.untrusted or not folder.startswith("/"):
             return bool(self.untrusted)
-        resolved = self.files.resolve(folder)
-        return any(resolved == root or resolved.startswith(f"{root}/") for root in self.untrusted)
+        return is_below(self.files.resolve(folder), self.untrusted)

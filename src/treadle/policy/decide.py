@@ -8,14 +8,12 @@ from typing import Any, assert_never
 import msgspec
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
-from treadle.policy.context import FileFacts, FileKind, FileView, PolicyContext
-from treadle.policy.findings import Finding, dangerous, is_plain, worst
-from treadle.policy.grants import granting, rights_beyond
-from treadle.policy.modes import verdict_for
-from treadle.policy.operations import PathOp
+from treadle.policy.context import PolicyContext
+from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, worst
+from treadle.policy.modes import granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
-from treadle.policy.rules import Places, Rule, Scope, Subject, apply_rules, reason_of
-from treadle.policy.shell.judging.publishing import PUBLISHES
+from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, apply_rules, reason_of
+from treadle.policy.shell.judging.network import PUBLISHES
 from treadle.policy.shell.judging.scene import Trace
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
@@ -32,9 +30,6 @@ from treadle.protocol.tools import (
     WritePath,
 )
 
-__all__ = ["FileFacts", "FileKind", "FileView", "PolicyContext", "decide", "tool_digest", "without_user"]
-
-_STRICTNESS = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
 _RISKS = tuple(Risk)
 _LOOKS = frozenset({Risk.NONE, Risk.READ, Risk.READ_OUTSIDE})
 _READING_METHODS = frozenset({"GET", "HEAD"})
@@ -62,12 +57,12 @@ def decide(
         judged = [_judge(access, spec, beyond) for access in accesses]
     # What a loop does is judged once more with what it may have changed; that it is the same is not worth telling.
     parts = list(dict.fromkeys(part for one in judged for part in one.parts)) or [_judge_tool(spec, context)]
-    verdict = max((part.verdict for part in parts), key=_STRICTNESS.index)
+    verdict = min((part.verdict for part in parts), key=STRICTEST_FIRST.index)
     rights = () if verdict is Verdict.DENY else rights
     confinement = None if verdict is Verdict.DENY else _confinement(judged, verdict, rights, context)
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
-    telling.sort(key=lambda part: (_STRICTNESS.index(part.verdict), _RISKS.index(part.risk)), reverse=True)
+    telling.sort(key=lambda part: (STRICTEST_FIRST.index(part.verdict), -_RISKS.index(part.risk)))
     asked_for = rights if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
     return Decision(
         verdict=verdict,
@@ -318,13 +313,12 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
     """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
-    listed = sorted(findings, key=_weight, reverse=True)
+
+    def weight(finding: Finding) -> tuple[bool, bool, int]:
+        return finding.risk is Risk.CRITICAL, finding.always_asks, _RISKS.index(finding.risk)
+
+    listed = sorted(findings, key=weight, reverse=True)
     return [found for found in listed if found.always_asks or not is_plain([found])] or listed[:1]
-
-
-def _weight(finding: Finding) -> tuple[bool, bool, int]:
-    """Order findings by what no mode takes away, then by risk."""
-    return finding.risk is Risk.CRITICAL, finding.always_asks, _RISKS.index(finding.risk)
 
 
 def _digest(

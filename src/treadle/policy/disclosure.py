@@ -10,8 +10,7 @@ from treadle.policy.secrets import Redactor
 from treadle.protocol.permissions import Decision, Part, Reason, Verdict
 from treadle.protocol.tools import Risk, ToolSpec
 
-_ORDINARY = re.compile(r"[A-Za-z]+(?:[-_. ][A-Za-z]+)*")
-_LONGEST_ORDINARY = 20
+_ORDINARY = re.compile(r"(?!.{21})[A-Za-z]+(?:[-_. ][A-Za-z]+)*")
 """A value of plain words up to this length, such as `development`, is hidden but too common to ask about."""
 
 
@@ -19,7 +18,7 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
     """Make a call ask in every mode whose arguments hold a known value, also encoded; nothing else is ever lifted."""
     if spec.risk is Risk.NONE:
         return decision
-    telling = Redactor(tuple((value, name) for value, name in redactor.values if not _is_ordinary(value)))
+    telling = Redactor(tuple((value, name) for value, name in redactor.values if not _ORDINARY.fullmatch(value)))
     names = dict.fromkeys(name for text in _texts(arguments) for name in telling.known_in(text))
     if not names:
         return decision
@@ -36,10 +35,6 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
         parts=(*decision.parts, part),
         offers=(),
     )
-
-
-def _is_ordinary(value: str) -> bool:
-    return len(value) <= _LONGEST_ORDINARY and _ORDINARY.fullmatch(value) is not None
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What one rule says of one part of a call."""
+"""What may be done with a file, and what one rule says of one part of a call."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,6 +8,14 @@ from msgspec import Struct
 from treadle.protocol.tools import Risk
 
 _ORDER = tuple(Risk)
+
+
+class PathOp(StrEnum):
+    """What is to be done: `list` shows names and facts, never contents."""
+
+    LIST = "list"
+    READ = "read"
+    WRITE = "write"
 
 
 class CommandClass(StrEnum):

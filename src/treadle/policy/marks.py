@@ -58,6 +58,11 @@ def split_words(text: str) -> list[str]:
     return text.split()
 
 
+def word_set(text: str) -> frozenset[str]:
+    """Give the words of such a table where their order says nothing."""
+    return frozenset(text.split())
+
+
 def from_both_ends(texts: Iterable[str]) -> list[str]:
     """Give each text once, from both ends inwards: what is to be hidden stands at an end."""
     listed = list(dict.fromkeys(texts))

@@ -1,10 +1,12 @@
-"""What each mode lets run without asking."""
+"""What each mode lets run without asking, and the rights beyond the sandbox that a yes gives before a call runs."""
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
 
-from treadle.policy.context import PolicyContext
-from treadle.protocol.permissions import Mode, Verdict
-from treadle.protocol.tools import Risk
+from treadle.policy.context import FileKind, PolicyContext, is_below
+from treadle.policy.findings import Finding
+from treadle.protocol.permissions import Mode, Reason, Verdict
+from treadle.protocol.tools import Right, Risk, SandboxDenial
 
 _HARMLESS = frozenset({Risk.NONE, Risk.READ})
 _IN_A_COPY = _HARMLESS | {Risk.READ_OUTSIDE, Risk.WRITE, Risk.EXECUTE}
@@ -50,3 +52,53 @@ def _way_out(risk: Risk, mode: Mode) -> str:
     if mode is Mode.AUTO and risk is Risk.EXECUTE:
         return "; in a sandbox it would run"
     return "; mode edits would allow it" if mode is Mode.ASK and risk is Risk.WRITE else ""
+
+
+_NETWORK = frozenset({"network", "download", "upload", "private-host"})
+_READS = frozenset({"secret-read", "read-outside"})
+_WRITES = frozenset({"control-write", "write-outside"})
+
+
+def rights_beyond(
+    findings: Iterable[Finding], hosts: Iterable[str], context: PolicyContext
+) -> tuple[SandboxDenial, ...]:
+    """Name the rights that a confinement would refuse; none where there is none, or where it never opens."""
+    if not context.confined or context.mode is Mode.PLAN:
+        return ()
+    named = ", ".join(dict.fromkeys(hosts))
+    return tuple(dict.fromkeys(right for found in findings for right in _needs(found, named, context)))
+
+
+def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
+    if found.risk is Risk.REMOTE or found.rule in _NETWORK:
+        yield SandboxDenial(right=Right.NETWORK, target=hosts)
+    if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):
+        yield SandboxDenial(right=Right.READ, target=found.path)
+    if found.path and found.rule in _WRITES and (place := _to_open(found.path, context)):
+        yield SandboxDenial(right=Right.WRITE, target=place)
+
+
+def _to_open(path: str, context: PolicyContext) -> str:
+    """Name what is opened so that a path can be changed: what is there, or its folder; never what holds a home."""
+    while (facts := context.files.facts(path)) is None and path != "/":
+        path = posixpath.dirname(path)
+    if facts is None or facts.kind not in (FileKind.FILE, FileKind.DIRECTORY):
+        return ""
+    kept = (context.home, *context.state, *context.own)
+    too_wide = path == "/" or any(is_below(keep, (path,)) for keep in kept if keep)
+    return "" if too_wide else path
+
+
+def granting(rights: Iterable[SandboxDenial]) -> tuple[Reason, ...]:
+    """Say what a yes gives."""
+    said = [_SAID[right.right].format(right.target) for right in rights]
+    text = f"approving also lets it {', '.join(said)}".replace("the network ()", "the network")
+    return (Reason(rule="grants", text=text),) if said else ()
+
+
+_SAID: Mapping[Right, str] = {
+    Right.NETWORK: "reach the network ({})",
+    Right.READ: "read {}",
+    Right.WRITE: "change {}",
+    Right.UNSANDBOXED: "run outside the sandbox",
+}

@@ -4,7 +4,7 @@ A word that is also an ordinary one, such as `token` or `pre-commit`, stands her
 ending, a leading dot, or the directory before it.
 """
 
-from treadle.policy.marks import split_words
+from treadle.policy.marks import split_words, word_set
 
 CONTROL_DIRECTORIES = split_words("""
     .git *.git .hg .svn .jj .bzr _darcs .pijul .sl .git-hooks .githooks .git_hooks .husky .lefthook .overcommit
@@ -73,15 +73,13 @@ CONTROL_PATHS = split_words("""
 """)
 """The same of files and folders that mean something only where they are."""
 
-HOOK_DIRECTORIES = frozenset(split_words("hooks git-hooks githooks git_hooks template-hooks"))
-HOOKS = frozenset(
-    split_words("""
+HOOK_DIRECTORIES = word_set("hooks git-hooks githooks git_hooks template-hooks")
+HOOKS = word_set("""
     applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg
     post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update
     reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman
     p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change
 """)
-)
 """Programs that git runs by their names, in whatever directory the settings name."""
 
 SECRET_DIRECTORIES = split_words("""
@@ -128,8 +126,7 @@ SECRET_FILES = split_words("""
 """)
 """Files that are not read unasked."""
 
-SECRET_TEXTS = frozenset(
-    split_words("""
+SECRET_TEXTS = word_set("""
     vault_pass.txt vault_password.txt api_key.txt api_keys.txt api-key.txt api-keys.txt apikey.txt apikeys.txt
     token.txt tokens.txt access_token.txt auth_token.txt password.txt passwords.txt passwd.txt passphrase.txt
     secret.txt secrets.txt secret_key.txt secret-key.txt client_secret.txt credentials.txt creds.txt db_password.txt
@@ -139,7 +136,6 @@ SECRET_TEXTS = frozenset(
     seed_phrase.txt recovery-codes.txt recovery_codes.txt backup-codes.txt backup_codes.txt cookies.txt
     consolehost_history.txt db_password db_root_password wp-config.php
 """)
-)
 """Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
 
 SECRET_PATHS = split_words("""

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from treadle.policy.context import FileKind, FileView, PolicyContext
+from treadle.policy.context import FileKind, FileView, PolicyContext, is_below
+from treadle.policy.findings import PathOp
 from treadle.policy.names import components, control_name, secret_name
-from treadle.policy.operations import PathOp
 from treadle.protocol.permissions import Reason
 
 MAX_PATH_BYTES = 4096
@@ -46,17 +46,14 @@ class PathCheck(Struct, frozen=True, kw_only=True):
 
 def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathCheck:
     """Say where a path leads that was asked for. Its spelling and its resolved form are both tested (rules 27-31)."""
-    return _check(path, op, cwd, context, roots=context.usable or usable_roots(context, context.files))
-
-
-def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tuple[str, ...]) -> PathCheck:
+    roots = context.usable or usable_roots(context, context.files)
     refused = refusal(path)
     if refused is not None:
         return refused
     joined = posixpath.join(cwd, _expanded(path, context))
     lexical = _normal(joined)
     resolved = context.files.resolve(joined)
-    is_inside = _is_below(resolved, roots)
+    is_inside = is_below(resolved, roots)
     # Inside the workspace, showing that a file is there tells nothing of what it holds.
     tested = () if is_inside and op is PathOp.LIST else dict.fromkeys((resolved, lexical, _normal(path)))
     for spelling in tested:
@@ -67,10 +64,10 @@ def _check(path: str, op: PathOp, cwd: str, context: PolicyContext, *, roots: tu
     for spelling in dict.fromkeys((resolved, lexical)):
         if listed := context.listed(spelling):
             return _answer(Where.PROTECTED, resolved, LISTED, listed)
-    if _is_below(lexical, _SYSTEM_TREES) or not is_inside:
+    if is_below(lexical, _SYSTEM_TREES) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)
-    if foreign != joined and not _is_below(context.files.resolve(_normal(foreign)), roots):
+    if foreign != joined and not is_below(context.files.resolve(_normal(foreign)), roots):
         return _answer(Where.OUTSIDE, resolved, "outside", "the path leads outside the workspace on another system")
     return _check_file(resolved, op, context)
 
@@ -133,11 +130,7 @@ def usable_roots(context: PolicyContext, files: FileView) -> tuple[str, ...]:
     kept = (context.home, *context.state)
     taken = [files.resolve(path) for path in kept if path]
     roots = [files.resolve(root) for root in context.roots]
-    return tuple(root for root in roots if root != "/" and not any(_is_below(path, (root,)) for path in taken))
-
-
-def _is_below(path: str, roots: tuple[str, ...]) -> bool:
-    return path in roots or path.startswith(tuple(f"{root}/" for root in roots))
+    return tuple(root for root in roots if root != "/" and not any(is_below(path, (root,)) for path in taken))
 
 
 def _below(path: str, roots: tuple[str, ...]) -> str:
@@ -145,7 +138,7 @@ def _below(path: str, roots: tuple[str, ...]) -> str:
 
     A root that lies in a repository's own data or among secrets makes nothing in it less so.
     """
-    root = max((root for root in roots if _is_below(path, (root,))), key=len, default="")
+    root = max((root for root in roots if is_below(path, (root,))), key=len, default="")
     return path if not root or _is_kept_back(root) else path[len(root) :]
 
 
@@ -155,7 +148,7 @@ def _is_kept_back(root: str) -> bool:
 
 
 def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyContext) -> str | None:
-    if _is_below(spelling, (*context.state, *context.own)):
+    if is_below(spelling, (*context.state, *context.own)):
         return spelling
     if op is PathOp.WRITE:
         return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)
@@ -164,12 +157,10 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
 
 def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:
     facts = context.files.facts(resolved)
-    if facts is None and _has_link(resolved, context):
+    if _has_link(resolved, context) if facts is None else facts.kind is FileKind.LINK:
         return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
     if facts is None or facts.kind is FileKind.DIRECTORY:
         return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
-    if facts.kind is FileKind.LINK:
-        return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
     if facts.kind is FileKind.OTHER:
         return _answer(Where.OUTSIDE, resolved, "not-a-file", "a device, socket or pipe")
     if facts.links > 1 and op is not PathOp.LIST:

@@ -7,9 +7,9 @@ from typing import Any
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.paths import check_path, refusal
-from treadle.protocol.permissions import Decision, Verdict
+from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
 _STARTS = ("/", "~", "file:", "FILE:")
@@ -48,12 +48,16 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
         "class": judgement.command_class.value,
         "verdict": decision.verdict.value,
         "confinement": decision.confinement if decision.verdict is Verdict.ALLOW else None,
-        **_explained(decision),
+        "reasons": list(dict.fromkeys(reason.text for reason in decision.reasons)),
+        "rules": list(dict.fromkeys(reason.rule for reason in decision.reasons)),
     }
 
 
 def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> dict[str, Any]:
-    op = _op(row.get("op", PathOp.READ.value))
+    name = row.get("op", PathOp.READ.value)
+    if not isinstance(name, str) or name not in tuple(PathOp):
+        raise ValueError(f"op must be one of {', '.join(PathOp)}, not {name!r}")
+    op = PathOp(name)
     check = refusal(cwd) or check_path(row["path"], op, cwd, context)
     stays = row["path"].startswith(_STARTS) or refusal(row["path"]) is not None
     asked = row["path"] if stays else posixpath.join(cwd, row["path"])
@@ -71,18 +75,5 @@ def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> di
     }
 
 
-def _op(name: object) -> PathOp:
-    if not isinstance(name, str) or name not in tuple(PathOp):
-        raise ValueError(f"op must be one of {', '.join(PathOp)}, not {name!r}")
-    return PathOp(name)
-
-
 def _spec(name: str, risk: Risk) -> ToolSpec:
     return ToolSpec(name=name, description="", parameters={}, traits=ToolTraits(), risk=risk)
-
-
-def _explained(decision: Decision) -> dict[str, list[str]]:
-    return {
-        "reasons": list(dict.fromkeys(reason.text for reason in decision.reasons)),
-        "rules": list(dict.fromkeys(reason.rule for reason in decision.reasons)),
-    }

@@ -1,21 +1,24 @@
-"""Reads rule files: TOML, every rule with examples, and nothing of a file in force unless all of it holds."""
+"""Reads and writes rule files: TOML, every rule with examples; nothing of a file is in force unless all of it holds."""
 
 import hashlib
+import json
 import posixpath
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import msgspec
 
+from treadle.policy.findings import PathOp
 from treadle.policy.marks import UNKNOWN
-from treadle.policy.operations import PathOp
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
-from treadle.policy.shell.grammar.expand import BudgetError, Variables, expand_words
+from treadle.policy.shell.grammar.expand import Variables, expand_words
 from treadle.policy.shell.grammar.parse import parse
-from treadle.policy.shell.grammar.syntax import Pipeline, ShellSyntaxError, Simple
+from treadle.policy.shell.grammar.syntax import BudgetError, Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Verdict
 
@@ -77,21 +80,13 @@ def load_rules(files: Iterable[RuleFile], last_good: Mapping[str, str] | None = 
             found = read_rules(file)
         except RuleFileError as error:
             problems.append(str(error))
-            found = _last_good(file, last_good or {})
+            found = []
+            with suppress(RuleFileError):
+                found = read_rules(replace(file, text=(last_good or {}).get(file.name, "")))
         rules.extend(found)
         named.extend(() if file.remembered else found)
     version = hashlib.sha256(repr((named, problems)).encode()).hexdigest()
     return Ruleset(rules=tuple(rules), problems=tuple(problems), version=version)
-
-
-def _last_good(file: RuleFile, last_good: Mapping[str, str]) -> list[Rule]:
-    text = last_good.get(file.name)
-    if text is None:
-        return []
-    try:
-        return read_rules(replace(file, text=text))
-    except RuleFileError:
-        return []
 
 
 def read_rules(file: RuleFile) -> list[Rule]:
@@ -126,14 +121,6 @@ def _read_rule(table: object, file: RuleFile, source: str) -> Rule:
         raise RuleFileError(f"{source}: workspace must be an absolute path")
     _test_examples(rule)
     return rule
-
-
-def table_of(rule: Rule) -> RuleTable:
-    """Give a rule as it is written."""
-    (verdict,) = (name for name, meant in _VERDICTS.items() if meant is rule.verdict)
-    op = "" if rule.op is None else "write" if rule.op is PathOp.WRITE else "read"
-    written = {name: getattr(rule, name) for name in RuleTable.__struct_fields__}
-    return RuleTable(**{**written, "verdict": verdict, "op": op})
 
 
 def _test_examples(rule: Rule) -> None:
@@ -172,3 +159,59 @@ def _words(line: str) -> tuple[str, ...]:
                 return (UNKNOWN,)
     except (ShellSyntaxError, BudgetError):
         return (UNKNOWN,)
+
+
+HEAD = f"version = {FORMAT_VERSION}\n"
+
+
+def render_rules(rules: Iterable[Rule]) -> str:
+    """Write a whole rule file."""
+    return HEAD + "".join(f"\n{render_rule(rule)}" for rule in rules)
+
+
+def render_rule(rule: Rule, note: str = "") -> str:
+    """Write one rule under its `[[rule]]` line; `note` becomes a comment."""
+    (verdict,) = (name for name, meant in _VERDICTS.items() if meant is rule.verdict)
+    op = "" if rule.op is None else "write" if rule.op is PathOp.WRITE else "read"
+    meant = {name: getattr(rule, name) for name in RuleTable.__struct_fields__}
+    written = {**meant, "verdict": verdict, "op": op}.items()
+    lines = ["[[rule]]", *([f"# {' '.join(note.split())}"] if note else [])]
+    return "".join(f"{line}\n" for line in (*lines, *(f"{key} = {_text(value)}" for key, value in written if value)))
+
+
+def _text(value: object) -> str:
+    """Write a value: JSON's are TOML's, which also wants DEL escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def with_examples(rule: Rule) -> Rule | None:
+    """Give a rule that was found out with examples of its own; None where it cannot be written so that it reads back.
+
+    The examples against it are the next things that somebody might take it for.
+    """
+    match, not_match = _examples(rule)
+    shown = replace(rule, scope=Scope.USER, match=match, not_match=not_match)
+    try:
+        (read,) = read_rules(RuleFile(name="", text=render_rules([shown]), scope=Scope.USER))
+    except (RuleFileError, ValueError):
+        return None
+    return shown if replace(read, source=rule.source) == shown else None
+
+
+def _examples(rule: Rule) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give examples for and against."""
+    if rule.argv:
+        command = shlex.join(rule.argv)
+        other = [f"{command} --other"] if rule.exact else []
+        others = [*other, f"not-{rule.argv[0]}" if "/" not in rule.argv[0] else "true"]
+        if rule.verdict is Verdict.ALLOW:
+            others.append(f"./{command}")  # one that denies is about any program of this name
+        return (command,), tuple(example for example in others if example.isprintable())
+    if rule.path:
+        folder, name = posixpath.split(rule.path)
+        is_glob = "*" in rule.path or "?" in rule.path
+        return (rule.path,), (() if is_glob else (posixpath.join(folder, f"not-{name}"),))
+    if rule.host:
+        name = rule.host.removeprefix(".")
+        return (f"https://{'any' if name != rule.host else ''}{rule.host}/",), (f"https://not-{name}/",)
+    return (), ()

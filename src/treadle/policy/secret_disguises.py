@@ -5,9 +5,11 @@ import html
 import json
 import re
 import struct
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import accumulate, chain
+from typing import AnyStr
 from urllib.parse import quote, quote_plus
 
 from treadle.protocol.base import SHORTEST_SECRET
@@ -18,7 +20,7 @@ def forms(value: str) -> tuple[str, ...]:
     quoted = json.dumps(value)[1:-1]
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     encoded = value.encode(errors="surrogatepass")
-    hexadecimal = encoded.hex()
+    hexadecimal, escaped = encoded.hex(), html.escape(value)
     found = (
         *(value, quoted, plain, json.dumps(quoted)[1:-1], json.dumps(plain)[1:-1]),
         *(
@@ -27,7 +29,8 @@ def forms(value: str) -> tuple[str, ...]:
             quote_plus(value),
             re.sub(r"%..", lambda escape: escape[0].lower(), quote(value, safe="")),
         ),
-        *(html.escape(value), html.escape(value, quote=False), *_with_other_quotes(html.escape(value))),
+        *(escaped, html.escape(value, quote=False)),
+        *(escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;"), escaped.replace("&#x27;", "&apos;")),
         *(quoted.replace("/", "\\/"), *_for_a_shell(value)),
         *(hexadecimal, hexadecimal.upper(), "\\x00".join(value)),
         *("".join(map(byte.format, encoded)) for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}")),
@@ -35,11 +38,6 @@ def forms(value: str) -> tuple[str, ...]:
         *chain.from_iterable(_base32(encoded)),
     )
     return tuple(dict.fromkeys(form for form in found if len(form) >= SHORTEST_SECRET))
-
-
-def _with_other_quotes(escaped: str) -> Iterator[str]:
-    yield escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
-    yield escaped.replace("&#x27;", "&apos;")
 
 
 def _for_a_shell(value: str) -> Iterator[str]:
@@ -67,7 +65,7 @@ def _base32(value: bytes) -> Iterator[tuple[str, str]]:
         yield digits, digits.lower()
 
 
-def find_all(text: str, literals: Iterable[str]) -> Iterator[int]:
+def find_all(text: AnyStr, literals: Iterable[AnyStr]) -> Iterator[int]:
     """Give every place where one of some literals stands, literal by literal."""
     for literal in literals:
         at = text.find(literal)
@@ -134,11 +132,9 @@ def _spread(data: bytes, values: Iterable[tuple[str, str]]) -> Iterator[Place]:
     places: list[int] = []
     for value, name in values:
         wanted = _skeleton(value)
-        at = bones.find(wanted) if wanted else -1
-        while at >= 0:
+        for at in find_all(bones, (wanted,) if wanted else ()):
             places = places or [found.start() for found in _KEPT.finditer(data)]
             yield places[at], places[at + len(wanted) - 1] + 1, name
-            at = bones.find(wanted, at + len(wanted))
 
 
 def _runs(lines: Iterator[re.Match[bytes]]) -> Iterator[list[re.Match[bytes]]]:
@@ -156,21 +152,13 @@ def _runs(lines: Iterator[re.Match[bytes]]) -> Iterator[list[re.Match[bytes]]]:
 def _dumped(run: Sequence[re.Match[bytes]], values: Iterable[tuple[str, str]]) -> Iterator[Place]:
     for read in _READINGS:
         lines = [read(line[1].split()) for line in run]
-        begins = [0]
-        for line in lines:
-            begins.append(begins[-1] + len(line))
+        ends = list(accumulate(map(len, lines)))
         shown = b"".join(lines)
         for value, name in values:
             wanted = value.encode(errors="replace")
-            at = shown.find(wanted)
-            while at >= 0:
-                touched = [
-                    line
-                    for line, (begin, end) in zip(run, pairwise(begins), strict=True)
-                    if begin < at + len(wanted) and end > at
-                ]
-                yield touched[0].start(1), touched[-1].end(), name
-                at = shown.find(wanted, at + len(wanted))
+            for at in find_all(shown, (wanted,)):
+                first, last = bisect_right(ends, at), bisect_left(ends, at + len(wanted))
+                yield run[first].start(1), run[last].end(), name
 
 
 def _hexadecimal(groups: Sequence[bytes]) -> bytes:

@@ -287,7 +287,9 @@ def _replaced(text: str, matches: Iterable[Match]) -> str:
 
 def known_secrets(environment: Mapping[str, str], extra: Iterable[tuple[str, str]] = ()) -> Redactor:
     """Collect the values to hide: variables that are named like secrets, and `extra` pairs of value and name."""
-    found = [(value, name) for name, value in environment.items() if _is_named_secret(name, value)]
+    named = (name for name in environment if name not in ORDINARY_VARIABLES and VARIABLES_SECRET.fullmatch(name))
+    # A value that is a path is the place where a secret is kept.
+    found = [(environment[name], name) for name in named if not environment[name].startswith("/")]
     whole = [(value, name) for value, name in (*found, *extra) if len(value) >= SHORTEST_SECRET]
     lines = [(line, name) for value, name in whole for line in _long_lines(value)]
     listed = dict([*lines, *whole])
@@ -300,11 +302,6 @@ def _long_lines(value: str) -> Iterator[str]:
     lines = value.split("\n") if "\n" in value else []
     stripped = (line.strip() for line in lines)
     return (line for line in stripped if len(line) >= _WRAPPED and not line.startswith("-----"))
-
-
-def _is_named_secret(name: str, value: str) -> bool:
-    """Whether a variable is named like a secret, and its value is no place where one is kept."""
-    return name not in ORDINARY_VARIABLES and not value.startswith("/") and VARIABLES_SECRET.fullmatch(name) is not None
 
 
 class RedactedStream:

@@ -132,9 +132,6 @@ def _address_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Hos
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """Give the address inside an IPv4-compatible or NAT64 one."""
-    value = int(address)
-    if value >> 32 == 0 and value > 1:
-        return ipaddress.IPv4Address(value & 0xFFFFFFFF)
-    if value >> 32 == 0x64FF9B << 64:
-        return ipaddress.IPv4Address(value & 0xFFFFFFFF)
-    return None
+    prefix, inner = divmod(int(address), 1 << 32)
+    is_inside = prefix == 0x64FF9B << 64 or (prefix == 0 and inner > 1)
+    return ipaddress.IPv4Address(inner) if is_inside else None

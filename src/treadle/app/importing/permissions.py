@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from treadle.app.importing.reading import hides_something
 from treadle.app.importing.server_permissions import approved_tools, tool_globs
-from treadle.policy.allowances import decide_and_offer, rule_of
+from treadle.policy.allowances import decide_and_offer, rule_id, rule_of
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
+from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.ruletext import render_rule, with_examples
-from treadle.policy.suggest import rule_id
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, RunCommand, ToolSpec, WritePath
 

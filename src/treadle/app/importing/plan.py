@@ -19,8 +19,8 @@ from treadle.app.importing.reading import (
 from treadle.app.places import config_file, servers_file
 from treadle.app.security.approvals import write_rules
 from treadle.context.imports import import_paths
+from treadle.policy.rulefile import render_rule
 from treadle.policy.rules import Rule
-from treadle.policy.ruletext import render_rule
 from treadle.protocol.errors import StoreError
 from treadle.workspace.private_file import write_private
 from treadle.workspace.text import visible_name

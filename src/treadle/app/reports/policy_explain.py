@@ -9,12 +9,12 @@ from typing import assert_never
 from treadle.app.config.settings import load_settings
 from treadle.app.security.confining import NOTHING, confining_here
 from treadle.app.session.judging import policy_context
+from treadle.policy.allowances import suggest_rules
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
+from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule
-from treadle.policy.ruletext import render_rule, with_examples
-from treadle.policy.suggest import suggest_rules
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Decision, Mode, Part, Standing, Verdict
 from treadle.protocol.tools import (

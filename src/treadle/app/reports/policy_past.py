@@ -17,12 +17,11 @@ from treadle.app.session.judging import policy_context
 from treadle.app.session.roots import Roots
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
+from treadle.policy.allowances import suggest_rules
 from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
-from treadle.policy.rulefile import RuleFile, load_rules
+from treadle.policy.rulefile import RuleFile, load_rules, render_rule, with_examples
 from treadle.policy.rules import Rule, Ruleset, Scope
-from treadle.policy.ruletext import render_rule, with_examples
-from treadle.policy.suggest import suggest_rules
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, CallJudged, CallProposed, Event, SessionStarted, SetMode

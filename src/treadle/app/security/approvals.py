@@ -8,11 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from treadle.app.security.policy_files import RuleFilePlaces, usual_places
-from treadle.policy.allowances import rule_of
-from treadle.policy.rulefile import RuleFile, RuleFileError, read_rules
+from treadle.policy.allowances import rule_id, rule_of
+from treadle.policy.rulefile import HEAD, RuleFile, RuleFileError, read_rules, render_rule, with_examples
 from treadle.policy.rules import Rule, Scope
-from treadle.policy.ruletext import HEAD, render_rule, with_examples
-from treadle.policy.suggest import rule_id
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.app.security.policy_files import FileState, FoundFile, InForce, PolicyFiles, usual_places
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import PathOp
 from treadle.policy.rules import STRICTEST_FIRST, Rule, Scope
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Verdict

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from treadle.app.config.settings import Settings
 from treadle.app.models.keys import stored_values
-from treadle.policy.credentials import IN_HOME, values_of
 from treadle.policy.names import secret_name
+from treadle.policy.secret_formats import IN_HOME, values_of
 from treadle.policy.secrets import Redactor, known_secrets
 from treadle.protocol.patterns import regex
 

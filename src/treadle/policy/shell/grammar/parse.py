@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from treadle.policy.shell.grammar.cursor import Cursor
 from treadle.policy.shell.grammar.syntax import (
     Assignment,
     Block,
     Calculation,
     Command,
     Conditional,
+    Cursor,
     Literal,
     Pipeline,
     Redirect,

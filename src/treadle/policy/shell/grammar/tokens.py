@@ -2,9 +2,9 @@
 
 import re
 
-from treadle.policy.shell.grammar.cursor import Cursor
 from treadle.policy.shell.grammar.syntax import (
     Assignment,
+    Cursor,
     HereDocument,
     Literal,
     Redirect,

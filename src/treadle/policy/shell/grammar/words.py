@@ -3,9 +3,11 @@
 import re
 from itertools import groupby
 
-from treadle.policy.shell.grammar.cursor import MAX_TRIED, Cursor
 from treadle.policy.shell.grammar.syntax import (
+    MAX_TRIED,
     Arithmetic,
+    BudgetError,
+    Cursor,
     Literal,
     Parameter,
     ProcessSubstitution,
@@ -13,7 +15,6 @@ from treadle.policy.shell.grammar.syntax import (
     ShellScript,
     ShellSyntaxError,
     Substitution,
-    TooLongError,
     Word,
 )
 
@@ -27,7 +28,7 @@ _ESCAPE = re.compile(
 )
 
 
-def read_escaped(cursor: Cursor) -> str:
+def _read_escaped(cursor: Cursor) -> str:
     """Read `'…'` behind a `$` and decode it. Raises `ShellSyntaxError`."""
     match = _ESCAPED.match(cursor.text, cursor.pos)
     if match is None:
@@ -178,24 +179,12 @@ def _read_expansion(cursor: Cursor, pieces: list[Segment], *, quoted: bool) -> N
         return
     cursor.pos += 1
     cursor.skip_joins()
-    if not quoted and cursor.peek() in ("'", '"'):
-        _read_dollar_quote(cursor, pieces)
-    else:
-        _read_dollar(cursor, pieces, quoted=quoted)
-
-
-def _read_dollar_quote(cursor: Cursor, pieces: list[Segment]) -> None:
-    if cursor.peek() == "'":
-        pieces.append(Literal(read_escaped(cursor), quoted=True))
-        return
-    cursor.pos += 1
-    pieces.extend(_until(cursor, '"', quoted=True))
-    # A translation may say anything.
-    pieces.append(Parameter("?locale", quoted=True, operator="translated"))
-
-
-def _read_dollar(cursor: Cursor, pieces: list[Segment], *, quoted: bool) -> None:
-    if cursor.take("(("):
+    if not quoted and cursor.looking_at("'"):
+        pieces.append(Literal(_read_escaped(cursor), quoted=True))
+    elif not quoted and cursor.take('"'):
+        # A translation may say anything.
+        pieces.extend((*_until(cursor, '"', quoted=True), Parameter("?locale", quoted=True, operator="translated")))
+    elif cursor.take("(("):
         pieces.append(_arithmetic_or_script(cursor, quoted=quoted))
     elif cursor.take("("):
         pieces.append(Substitution(_nested(cursor, ")"), quoted))
@@ -252,7 +241,7 @@ def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
     if start in cursor.not_arithmetic or "))" not in cursor.text[start:]:
         return None
     if cursor.spent.tried > MAX_TRIED:
-        raise TooLongError
+        raise BudgetError
     try:
         return _arithmetic(cursor, "))")
     except ShellSyntaxError:
@@ -285,6 +274,9 @@ def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:
     return Arithmetic(text, _joined(pieces))
 
 
+_OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", *"-=?+#%/^,@:")
+
+
 def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
     """Read the rest of `${…}`."""
     cursor.skip_joins()
@@ -302,19 +294,11 @@ def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
         rest = _until(cursor, "]", quoted=False)
     if cursor.take("}"):
         return Parameter(match.group(), quoted, prefix + cursor.text[start : cursor.pos - 1], rest)
-    operator = _operator(cursor)
+    operator = next(filter(cursor.take, _OPERATORS), "")
+    if not operator:
+        raise ShellSyntaxError("an expansion in braces is not understood")
     operand = _until(cursor, "}", quoted=quoted)
     return Parameter(match.group(), quoted, prefix + operator, rest + operand)
-
-
-_OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", "-", "=", "?", "+", "#", "%", "/", "^")
-
-
-def _operator(cursor: Cursor) -> str:
-    for operator in (*_OPERATORS, ",", "@", ":"):
-        if cursor.take(operator):
-            return operator
-    raise ShellSyntaxError("an expansion in braces is not understood")
 
 
 def read_here_documents(cursor: Cursor) -> None:

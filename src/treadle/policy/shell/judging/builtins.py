@@ -1,16 +1,171 @@
-"""Commands of the shell itself that change its state, run text or test something."""
+"""What the shell itself does: the variables, expansions and redirections around a command, and its builtins."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import assert_never
 
-from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import fits, is_glob, is_static, split_words
-from treadle.policy.operations import PathOp
-from treadle.policy.shell.judging.scene import Scene
-from treadle.policy.shell.judging.surroundings import judge_assignment
-from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_HARMLESS, VARIABLES_SECRET
+from msgspec.structs import replace
+
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, fits, is_glob, is_static, word_set
+from treadle.policy.shell.grammar.expand import expand_text, expand_word
+from treadle.policy.shell.grammar.syntax import (
+    Arithmetic,
+    Literal,
+    Parameter,
+    ProcessSubstitution,
+    Redirect,
+    Segment,
+    Substitution,
+)
+from treadle.policy.shell.judging.lists import fed_by
+from treadle.policy.shell.judging.scene import FREE_TARGETS, PipedInput, ProgramJudge, Scene
+from treadle.policy.shell.tables.dangers import (
+    PRINTS_SECRETS,
+    VARIABLES_DANGEROUS,
+    VARIABLES_HARMLESS,
+    VARIABLES_SAFE_TO_SHOW,
+    VARIABLES_SECRET,
+)
 from treadle.protocol.tools import Risk
+
+_PLAIN_VALUE = re.compile(r"[\w.@+:-]*|[A-Z]\w+(/[A-Z][\w-]+){1,2}")
+"""A word, or the name of a time zone; a path would name a file to read."""
+
+
+_OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_READ_BY_PROGRAMS = word_set("""
+    http_proxy https_proxy ftp_proxy all_proxy no_proxy rsync_proxy histchars auto_resume path fpath cdpath manpath
+    mailpath module_path fignore watch prompt argv status
+""")
+"""Names in small letters that mean something after all: to programs, or to a shell (the last ones to zsh)."""
+
+
+_SEARCH_PATHS = frozenset({"PYTHONPATH", "NODE_PATH"})
+_OWN_FOLDERS = re.compile(r"(\./)?\w[\w-]*(/\w[\w-]*)*/?(:(\./)?\w[\w-]*(/\w[\w-]*)*/?)*")
+"""Named folders below the directory that the line runs in: the code of the project."""
+
+
+def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Finding]:
+    """Judge one variable that is set, for one command or (`alone`) for the rest of the line.
+
+    A name in small letters is by custom the line's own: no program reads it, but for those that are listed.
+    """
+    is_read = name in _READ_BY_PROGRAMS or VARIABLES_DANGEROUS.fullmatch(name) is not None
+    if alone and not is_read and _OWN_NAME.fullmatch(name):
+        return [Finding(Risk.READ, "variable", f"{name} is a variable of this line")]
+    if VARIABLES_HARMLESS.fullmatch(name):
+        if is_static(value) and _PLAIN_VALUE.fullmatch(value):
+            return [Finding(Risk.READ, "variable", f"{name} is harmless")]
+        return [unclear("variable", f"{name} is set to something unknown or to a path")]
+    if (name.endswith("PAGER") and value in ("", "cat")) or (name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value)):
+        return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
+    pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
+    if VARIABLES_DANGEROUS.fullmatch(name):
+        return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
+    hint = "" if name.islower() else "; a lower-case name would be the line's own"
+    return [unclear("variable", f"sets the variable {name}, which programs may read{hint}")]
+
+
+_PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
+_ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
+_OFFSETS = re.compile(r"[\d\s:-]*")
+_NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
+
+
+def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
+    """Judge what the expansions of a word run and show."""
+    findings: list[Finding] = []
+    for segment in segments:
+        match segment:
+            case Literal():
+                continue
+            case Parameter():
+                findings.extend(_parameter(segment, scene, gentle=gentle))
+            case Substitution() | ProcessSubstitution():
+                is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
+                replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
+                if isinstance(segment, ProcessSubstitution):
+                    findings.append(unclear("syntax", "a process substitution"))
+            case Arithmetic():
+                findings.extend(judge_arithmetic(segment, scene))
+            case _:
+                assert_never(segment)
+    return findings
+
+
+def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
+    findings = judge_segments(parameter.operand, scene, gentle=gentle)
+    name = parameter.name
+    shows = parameter.operator in _PLAIN_OPERATORS
+    if parameter.operator == ":":
+        shows = _OFFSETS.fullmatch(expand_text(parameter.operand, scene.variables)) is not None
+    if not shows and not (name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator)):
+        text = f"${{{name}{parameter.operator}…}} may evaluate a value, and does more than show it"
+        findings.append(unclear("evaluated-text", text))
+    if parameter.operator in (":=", "="):
+        findings.extend(judge_assignment(name, UNKNOWN))
+    if VARIABLES_SECRET.fullmatch(name):
+        risk = Risk.EXECUTE if gentle else Risk.CRITICAL
+        findings.append(Finding(risk, "secret-variable", f"uses the variable {name}, which looks like a secret"))
+    elif name not in VARIABLES_SAFE_TO_SHOW and name not in scene.variables.values:
+        findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
+    return findings
+
+
+def judge_arithmetic(expression: Arithmetic, scene: Scene) -> list[Finding]:
+    """Judge what a calculation runs; the values that it holds are evaluated in turn, and it may set variables."""
+    text = f"{expression.text.strip()!r}: arithmetic evaluates values and may set variables"
+    return [*judge_segments(expression.inner, scene), unclear("evaluated-text", text)]
+
+
+def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], PipedInput | None]:
+    """Judge redirections; gives the new input, if any."""
+    findings: list[Finding] = []
+    feed: PipedInput | None = None
+    for redirect in redirects:
+        scene.effort.spend()
+        match redirect.target.segments:
+            case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
+                replace(scene, feed=PipedInput()).follow(script)
+                feed = fed_by(script, scene)
+                findings.append(unclear("redirect", "the input is another command"))
+                continue
+            case _:
+                pass
+        findings.extend(judge_segments(redirect.target.segments, scene) if redirect.here is None else [])
+        if redirect.here is not None:
+            findings.extend(judge_segments(redirect.here.body, scene))
+            feed = PipedInput(text=expand_text(redirect.here.body, scene.variables))
+        elif redirect.operator == "<<<":
+            feed = PipedInput(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
+        else:
+            findings.extend(_redirect(redirect, scene))
+            feed = PipedInput() if redirect.operator == "<" else feed
+        if redirect.fd.startswith("{"):
+            findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
+    return findings, feed
+
+
+def _redirect(redirect: Redirect, scene: Scene) -> list[Finding]:
+    if any(isinstance(segment, ProcessSubstitution) for segment in redirect.target.segments):
+        return [unclear("redirect", "the input or output is another command")]
+    targets = expand_word(redirect.target, scene.variables, scene.cwd)
+    findings: list[Finding] = []
+    for target in targets:
+        if target.startswith(("/dev/tcp", "/dev/udp")):
+            findings.append(dangerous("network-redirect", f"{target} is a connection to the network"))
+        elif redirect.operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
+            continue
+        elif target not in FREE_TARGETS:
+            op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
+            findings.extend(scene.path(target, op))
+    is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
+    if not is_known:
+        findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
+    return findings
+
 
 FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
 """Operators of tests that look at the file whose name follows."""
@@ -37,12 +192,6 @@ def judge_subscripts(texts: Iterable[str], scene: Scene) -> list[Finding]:
     return [found for text in texts if _SUBSCRIPT.search(text) for found in judge_evaluated(text, scene)]
 
 
-def _given(scene: Scene) -> list[Finding]:
-    """Judge what a command that sets variables reads."""
-    fed = (word for command in scene.feed.upstream for word in command[1:])
-    return judge_subscripts((scene.feed.text or "", *fed), scene)
-
-
 def _eval(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     given = [word for word in words if word != "--"]
     text = " ".join(given[:1] if name == "trap" else given)
@@ -64,7 +213,9 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
         return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
     findings = [unclear("shell-state", f"{name} changes the state of the shell")]
-    findings.extend(_given(scene) if name in _ASSIGNING else [])
+    if name in _ASSIGNING:
+        fed = (word for command in scene.feed.upstream for word in command[1:])
+        findings.extend(judge_subscripts((scene.feed.text or "", *fed), scene))
     shows = name in PRINTS_SECRETS and "-n" not in words
     for word, (variable, is_set, value) in zip(words, given, strict=True):
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.
@@ -125,11 +276,11 @@ def _may_evaluate(words: Sequence[str]) -> bool:
     )
 
 
-BUILTINS: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+BUILTINS: dict[str, ProgramJudge] = {
     **dict.fromkeys(("eval", "trap"), _eval),
     **dict.fromkeys(("source", "."), _source),
-    **dict.fromkeys(split_words("unset let getopts read mapfile readarray shift wait bind set"), _state),
-    **dict.fromkeys(split_words("declare typeset local readonly export"), _state),
+    **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
+    **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
     "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),

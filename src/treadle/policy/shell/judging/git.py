@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
-from treadle.policy.operations import PathOp
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
+from treadle.policy.shell.judging.interpreters import judge_outputs
 from treadle.policy.shell.judging.lists import judge_whole
-from treadle.policy.shell.judging.publishing import PUBLISHES
-from treadle.policy.shell.judging.reach import judge_outputs
+from treadle.policy.shell.judging.network import PUBLISHES
 from treadle.policy.shell.judging.scene import Scene
 from treadle.policy.shell.tables.danger_forms import dangerous_form
-from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
+from treadle.policy.shell.tables.readers import Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
 
 OF_THE_REPOSITORY = "git-settings"
@@ -26,23 +25,18 @@ _GLOBAL = read_table(
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
-_READERS = frozenset(
-    split_words("""
+_READERS = word_set("""
     status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
     name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
     stash remote worktree submodule
 """)
-)
-_READS_COMMITS = frozenset(
-    split_words(
-        "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
-    )
+_READS_COMMITS = word_set(
+    "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
 )
 """Subcommands that read what is committed, never the files: these look into no other repository."""
 
 _SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
-_LONG = frozenset(
-    split_words("""
+_LONG = word_set("""
     --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
     --no-patch --raw --oneline --ignore-all-space --ignore-space-change --unified --no-renames --find-renames
     --find-copies --diff-filter --cached --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv
@@ -56,12 +50,9 @@ _LONG = frozenset(
     --extended-regexp --fixed-strings --line-number --files-with-matches --break --heading --no-commit-id --show-current
     --list --verbose --no-pager
 """)
-)
 """Options with which these subcommands only show; they take their values glued or as another operand."""
 
-_SHOWS_ALL = frozenset(
-    split_words("-l --list -a -r -v -vv -n --all --remotes --contains --no-contains --merged --no-merged")
-)
+_SHOWS_ALL = word_set("-l --list -a -r -v -vv -n --all --remotes --contains --no-contains --merged --no-merged")
 _LISTS = {"branch": _SHOWS_ALL - {"-n"}, "tag": _SHOWS_ALL - {"-a", "-v", "-r"} | {"--points-at"}}
 """Subcommands that create something when an operand comes without one of these options."""
 
@@ -82,7 +73,7 @@ _HARMLESS_KEYS = re.compile(
 )
 """Settings that change how something looks, or a habit, whatever they are set to."""
 
-_CONFIG_READS = frozenset(split_words("--get --get-all --show-origin --show-scope --local --global --type --null -z"))
+_CONFIG_READS = word_set("--get --get-all --show-origin --show-scope --local --global --type --null -z")
 _HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
@@ -195,20 +186,10 @@ def _repository(command: str, scene: Scene) -> list[Finding]:
     if not scene.is_trusted:
         hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
         return _untrusted(scene) or hardened
-    return [
-        Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {_has(setting)} {setting}")
-        for setting in surprising_settings(
-            scene.cwd, scene.context.files, looks_into_others=command not in _READS_COMMITS
-        )
-    ]
-
-
-def _has(setting: str) -> str:
-    return "has" if setting in UNKNOWN_SETTINGS else "sets"
-
-
-def _described(setting: str) -> str:
-    return setting if setting in UNKNOWN_SETTINGS else f"the setting {setting}"
+    looks = command not in _READS_COMMITS
+    settings = surprising_settings(scene.cwd, scene.context.files, looks_into_others=looks)
+    said = (f"{'has' if setting in UNKNOWN_SETTINGS else 'sets'} {setting}" for setting in settings)
+    return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {text}") for text in said]
 
 
 def _untrusted(scene: Scene) -> list[Finding]:
@@ -216,8 +197,9 @@ def _untrusted(scene: Scene) -> list[Finding]:
     if scene.is_trusted:
         return []
     files = scene.context.files
-    settings = [_described(name) for name in surprising_settings(scene.cwd, files)]
-    named = [*settings, *(f"the hook {name}" for name in hooks(scene.cwd, files))]
+    settings = surprising_settings(scene.cwd, files)
+    named = [name if name in UNKNOWN_SETTINGS else f"the setting {name}" for name in settings]
+    named.extend(f"the hook {name}" for name in hooks(scene.cwd, files))
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
 

@@ -1,24 +1,119 @@
-"""Shells and interpreters: the text they are given, and where it comes from."""
+"""Programs that run text in a language: that text, and the places to which it and words that are not known lead."""
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static, split_words
+from treadle.policy.context import is_below
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, word_set
 from treadle.policy.shell.grammar.expand import Variables
-from treadle.policy.shell.judging.reach import judge_inner_text, judge_named_places, judge_reach
-from treadle.policy.shell.judging.scene import Scene
+from treadle.policy.shell.judging.scene import PipedInput, ProgramJudge, Scene
 from treadle.policy.shell.tables.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.tables.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.protocol.tools import Risk
 
-SHELLS = frozenset(
-    split_words("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell")
+_LONG = re.compile(
+    r"of|--?(out\w*([-_]\w*)?|(log|save|write|backup|temp)[-_](file|dir|directory|document|path|to|batch))"
 )
+_GLUED = re.compile(r"-[oO]([/~.].*)")
+
+
+def judge_outputs(words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
+    found = (finding for path in _outputs(words) for finding in scene.path(path, PathOp.WRITE))
+    return [finding for finding in found if finding.risk is Risk.CRITICAL]
+
+
+def _outputs(words: Sequence[str]) -> Iterator[str]:
+    for place, word in enumerate(words):
+        option, is_glued, value = word.partition("=")
+        if word in ("-o", "-O") or (_LONG.fullmatch(option) and not is_glued):
+            yield from (text for text in words[place + 1 : place + 2] if is_static(text))
+        elif _LONG.fullmatch(option) and value and is_static(value):
+            yield value
+        elif (match := _GLUED.fullmatch(word)) and is_static(word):
+            yield match[1]
+
+
+MAX_PIECES = 40
+
+_PLAIN_DEVICES = re.compile(r"/dev/(null|zero|full|u?random|tty|std(in|out|err)|fd(/.*)?|shm(/.*)?)")
+_TREES = re.compile(r"/+|/(home|root|etc|usr|var|bin|sbin|lib\w*|boot|opt|srv|Users|System|Library|Applications)/?")
+_CUTS = re.compile(r"[;&|\n(){}`!%]+")
+_BLANKS = re.compile(r"[\s,\[\]\"']+")
+_TOKENS = re.compile(r"[\s'\"`()\[\]{};,<>|&=!]+")
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
+
+
+def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Find an operand, or the value of an option, that is a place to be left alone."""
+    if scene.is_search:
+        return []
+    for text in dict.fromkeys(text for word in words for text in (word, *word.partition("=")[2:])):
+        what = _place(text, scene) if is_static(text) and text else None
+        if what is not None:
+            return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it")]
+    given = () if _CONTAINERS.isdisjoint((name, *words)) else words
+    mounted = [found for word in given for place in _mounted(word) for found in scene.path(place, PathOp.WRITE)]
+    return [found for found in mounted if found.risk is Risk.CRITICAL]
+
+
+def _mounted(word: str) -> list[str]:
+    """Give the folder of this machine that a container gets, `/x` of `/x:/y` and of `type=bind,source=/x`."""
+    found = re.search(r"(?:^|[,=])(?:source=|src=)?([/~.][^:,]*)(?=:/|,|$)", word)
+    return [found[1]] if found and (":/" in word or "," in word) and "://" not in word else []
+
+
+def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
+    """Find in text of another language a command that destroys, wherever a shell's or that language's words end."""
+    if scene.is_guess or not is_static(text):
+        return []
+    scene = replace(scene, feed=PipedInput(), is_guess=True)
+    pieces = from_both_ends(_CUTS.split(text))[:MAX_PIECES]
+    found = (one for piece in pieces for one in scene.command(tuple(_BLANKS.sub(" ", piece).split()[:20])))
+    return [one for one in dict.fromkeys(found) if one.rule in _DESTROYS]
+
+
+def judge_named_places(text: str, scene: Scene) -> list[Finding]:
+    """Find a place to be left alone that program text names; a lone slash or a folder of the system says nothing."""
+    for token in filter(is_static, dict.fromkeys(_TOKENS.split(text))):
+        if token[:1] in ("/", "~") and not _TREES.fullmatch(token) and (what := _place(token, scene)) is not None:
+            return [dangerous("reach", f"the program text names {token}, {what}")]
+    return []
+
+
+def _place(word: str, scene: Scene) -> str | None:
+    """Say what a word leads to when that is no place for unknown programs."""
+    home = scene.context.home
+    if word == "~" or (home and word[0] in "~/." and is_below(home, (_resolved(word, scene),))):
+        return "the home directory"
+    if _TREES.fullmatch(word):
+        return "a directory of the system"
+    if word.startswith("/dev/"):
+        return None if _PLAIN_DEVICES.fullmatch(word) else "a device"
+    if word.startswith(("/", "~/", "../")) or word == "..":
+        return "another repository" if _is_other_repository(word, scene) else None
+    return None
+
+
+def _resolved(word: str, scene: Scene) -> str:
+    home = scene.context.home
+    spelled = posixpath.join(home, word[2:]) if word.startswith("~/") and home else word
+    return scene.context.files.resolve(posixpath.join(scene.cwd, spelled)).rstrip("/") or "/"
+
+
+def _is_other_repository(word: str, scene: Scene) -> bool:
+    files, place = scene.context.files, _resolved(word, scene)
+    has_own = files.facts(posixpath.join(place, ".git")) is not None
+    return has_own and not is_below(place, map(files.resolve, scene.context.roots))
+
+
+SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell")
 _INTERPRETERS = re.compile(
     r"(python|pypy|perl|ruby|php|lua|node|nodejs|deno|bun|rscript|julia|groovy|scala|tclsh|wish|guile|racket|elixir|iex|erl"
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
@@ -36,7 +131,7 @@ def is_interpreter(name: str) -> bool:
     return _INTERPRETERS.fullmatch(name) is not None
 
 
-def judge_shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     if name in ("pwsh", "powershell"):
@@ -123,12 +218,7 @@ def scan_code(text: str, scene: Scene) -> list[Finding]:
     return [*findings, *(found for token in tokens if token for found in scene.mentions(token))]
 
 
-def is_database(name: str) -> bool:
-    """Whether a program sends statements to a database."""
-    return name in SQL_CLIENTS
-
-
-def judge_database(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _database(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a database client: a question, and dangerous when a statement changes something."""
     findings = [Finding(Risk.REMOTE, "database", f"{name} sends statements to a database, which can change it")]
     for text in [*words, scene.feed.text or "", *(" ".join(command) for command in scene.feed.upstream)]:
@@ -137,3 +227,83 @@ def judge_database(name: str, words: Sequence[str], scene: Scene) -> list[Findin
         if match is not None:
             findings.append(dangerous("database", f"the statement contains {match.group().strip()!r}"))
     return findings
+
+
+_LANGUAGES = {
+    **dict.fromkeys(("sed", "gsed"), "sed"),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), "awk"),
+    **dict.fromkeys(("jq", "yq", "gojq"), "jq"),
+}
+"""The little languages by program name."""
+
+_STEP = r"(\.|(\.?\[\d*\]|\.\w+)+|keys|length|type)"
+_PLAIN = {
+    "sed": re.compile(r"(\d+|\$)(,(\d+|\$))?[pd]|s([/|#,])((?!\4)[^\\\n\[])*\4((?!\4)[^\\\n])*\4[gp\d]{0,2}"),
+    "awk": re.compile(r"\{ ?print( ?\$(\d+|NF)(, ?\$(\d+|NF))*)? ?\}|NR ?[<>=]=? ?\d+"),
+    "jq": re.compile(rf"{_STEP}( ?\| ?{_STEP})*"),
+}
+"""By language: programs that only print."""
+
+_HARMLESS = {"sed": r"-[nEru]+", "awk": r"-F[\w,:;|\t-]", "jq": r"-[rcSe]+|--raw-output"}
+_MAY_RUN = re.compile(
+    r"\bsystem\b|\bgetline\b|/inet[46]?/|@load|\bENVIRON\b|(?<!\|)\|(?!\|)\s*\"|\"\s*\||\|&"
+    r"|[^\w\s][gpIiMm0-9]*e[gpIiMm0-9]*\s*($|[;}\n])|(^|[^\w\s]|[\s\d])e(\s|$)|^(-[liWE].*|--(load|exec|include).*)"
+)
+_SECRETS = re.compile(
+    r"\$ENV\b|(?<!(?<!\.)\.)\benv\b|\binput_filename\b|\bstrenv\b|\benvsubst\b|\bload|\binclude\b|\bimport\b"
+    r"|\$__prog|\bsystem\b"
+)
+_TARGET = re.compile(r"""(?:>>?\s*\(?\s*"|(?:^|[;}\s\d$/])[wW]\s+)([^"\n;}]+)""")
+_NO_NAME = re.compile(r"[*\\^\[]")
+_FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
+
+
+def _filter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge sed, awk, jq and their like."""
+    language = _LANGUAGES[name]
+    pending = list(words)
+    while pending and re.fullmatch(_HARMLESS[language], pending[0]):
+        pending.pop(0)
+    in_place = language == "sed" and pending[:1] == ["-i"]
+    program, *files = pending[in_place:] or [""]
+    is_plain = name != "yq" and is_static(program) and _PLAIN[language].fullmatch(program) is not None
+    if not is_plain or any(file.startswith("-") or "=" in file or not is_static(file[:1]) for file in files):
+        return _search(name, words, scene, language)
+    found = [one for file in files for one in scene.path(file, PathOp.READ)]
+    if not in_place:
+        return [Finding(Risk.READ, "reader", f"{name} only prints"), *found]
+    return [*found, *(one for file in files for one in scene.path(file, PathOp.WRITE))]
+
+
+def _search(name: str, words: Sequence[str], scene: Scene, language: str) -> list[Finding]:
+    """Look for danger in what is not followed: protected names, written files, and words that run something."""
+    findings = [unclear("opaque-code", f"{name} runs a program in its own language, which may do more than print")]
+    fed = scene.feed.text or ""
+    program = next((word for word in words if not word.startswith("-")), "")
+    changes = language == "sed" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
+    op = PathOp.WRITE if changes or (name == "yq" and "-i" in words) else PathOp.READ
+    for text in (*words, fed):
+        code = text if language == "awk" else re.sub(r"^(--[\w-]+=|-\w)", "", text)
+        match = (_SECRETS if language == "jq" else _MAY_RUN).search(code)
+        if match is not None:
+            findings.append(dangerous("opaque-code", f"the {name} program contains {match.group().strip()!r}"))
+        written = [one for target in _TARGET.findall(code) for one in scene.path(target.strip(), PathOp.WRITE)]
+        findings.extend(one for one in written if one.risk is Risk.CRITICAL)
+        tokens = [text, *re.split(r"[\s'\"(){};,]+", text.replace(UNKNOWN, " "))]
+        if name != "jq" or text != program:
+            named = [one for token in tokens if not _NO_NAME.search(token) for one in scene.mentions(token)]
+            only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
+            findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
+        if text and not text.startswith("-"):
+            findings.extend(one for one in scene.path(text, op) if one.path or one.risk is Risk.CRITICAL)
+    if any(_FROM_FILE.fullmatch(word) for word in words) and (scene.feed.is_pipe or UNKNOWN in fed):
+        findings.append(dangerous("piped-script", f"{name} may run its input"))
+    return findings
+
+
+LANGUAGES: dict[str, ProgramJudge] = {
+    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(SQL_CLIENTS, _database),
+    **dict.fromkeys(_LANGUAGES, _filter),
+}
+"""Judges by program name."""

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, dangerous
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, split_words
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.shell.grammar.expand import expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
@@ -38,16 +39,14 @@ _LISTS_FILES = re.compile(r"-\w*[lL]|--files-with|--name-only")
 _INVERTS = re.compile(r"-\w*[vL]|--invert|--files-without")
 _EMPTIES = frozenset({"truncate", "tee", "dd", "shred", "srm"})
 _REMOVES = frozenset({"rm", "unlink", "rmdir", "rimraf", "mv", "git-rm"}) | _EMPTIES
-_REPLACES = _REMOVES | frozenset(split_words("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz"))
+_REPLACES = _REMOVES | word_set("gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz")
 _BIN = re.compile(r"trash.*|rip|gomi|recycle|wastebasket|clean|clear|empty|del|erase|discard", re.IGNORECASE)
 _TAKES_READING = re.compile(r"0*[0-3]?[0-3][0-7]{2}|0+|([ugoa]*-\w*r\w*|[ugoa]*=[wx]*)(,.*)?")
 _IN_PLACE = re.compile(r"-\w*i.*|--in-place.*")
 _DROPS_LINES = re.compile(r"(.*[\d$/!])?[dQ]")
 """What a program of sed and its like says that keeps little or nothing of a file."""
 
-_TOUCHES_NO_FILE = frozenset(
-    split_words("[ test echo printf : true false set export local declare read shift return exit")
-)
+_TOUCHES_NO_FILE = word_set("[ test echo printf : true false set export local declare read shift return exit")
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
 
@@ -62,9 +61,8 @@ def is_whole(operand: str, scene: Scene) -> bool:
     if not is_static(operand) or operand.startswith("-") or not operand or "://" in operand:
         return False
     place = scene.context.home if operand == "~" else operand
-    tops = [scene.context.files.resolve(root) + "/" for root in scene.context.roots]
-    found = scene.context.files.resolve(posixpath.join(scene.cwd, place)).rstrip("/") + "/"
-    return any(top.startswith(found) for top in tops)
+    found = scene.context.files.resolve(posixpath.join(scene.cwd, place))
+    return any(is_below(scene.context.files.resolve(root), (found,)) for root in scene.context.roots)
 
 
 def judge_whole(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -192,13 +190,10 @@ def fed_by(script: ShellScript, scene: Scene) -> PipedInput:
 
 def feed_of(commands: Sequence[Command], scene: Scene) -> PipedInput:
     """Give the input of what stands behind these commands of a pipeline."""
-    return PipedInput(upstream=tuple(_argv(command, scene) for command in commands))
-
-
-def _argv(command: Command, scene: Scene) -> tuple[str, ...]:
-    if isinstance(command, Simple):
-        return expand_words(command.words, scene.variables, scene.cwd) or ("",)
-    return (UNKNOWN,)
+    known = (
+        expand_words(one.words, scene.variables, scene.cwd) if isinstance(one, Simple) else None for one in commands
+    )
+    return PipedInput(upstream=tuple((UNKNOWN,) if words is None else words or ("",) for words in known))
 
 
 _ONLY_PRINTS = CONTENT_FREE | {"printf", "test", "[", ":", "true", "false", "readlink", "realpath", "cd", "export"}
@@ -209,15 +204,10 @@ def names_secret(words: Sequence[Word], program: str, scene: Scene) -> list[Find
     if program in _ONLY_PRINTS:
         return []
     scripts = (segment.script for word in words for segment in word.segments if isinstance(segment, Substitution))
-    found = (one for script in scripts for text in _texts(script, scene) for one in scene.mentions(text))
+    inner = (one for script in scripts for pipeline in script.pipelines for one in pipeline.commands)
+    given = (expand_words(one.words, scene.variables, scene.cwd)[1:] for one in inner if isinstance(one, Simple))
+    found = (one for texts in given for text in filter(is_static, texts) for one in scene.mentions(text))
     return [finding for finding in found if finding.rule == "secret-read"]
-
-
-def _texts(script: ShellScript, scene: Scene) -> Iterator[str]:
-    for pipeline in script.pipelines:
-        for command in pipeline.commands:
-            if isinstance(command, Simple):
-                yield from filter(is_static, expand_words(command.words, scene.variables, scene.cwd)[1:])
 
 
 _EMPTYING = frozenset({">", ">|", "&>"})

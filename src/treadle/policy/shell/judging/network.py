@@ -1,29 +1,25 @@
-"""Programs that fetch from and send to the network: where to, what they send, and whether they bring text."""
+"""Programs that reach others: what they fetch and send, whether they bring text, and what publishes or deploys."""
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from treadle.policy.findings import Finding, dangerous
-from treadle.policy.marks import is_static, split_words
-from treadle.policy.operations import PathOp
-from treadle.policy.shell.judging.interpreters import is_interpreter
-from treadle.policy.shell.judging.reach import judge_outputs
-from treadle.policy.shell.judging.scene import Scene
-from treadle.policy.shell.tables.options import read_arguments, read_table
+from treadle.policy.findings import Finding, PathOp, dangerous
+from treadle.policy.marks import is_static, word_set
+from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter, judge_outputs
+from treadle.policy.shell.judging.scene import ProgramJudge, Scene
+from treadle.policy.shell.tables.readers import read_arguments, read_table
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
-_CLIENTS = frozenset(
-    split_words("""
+_CLIENTS = word_set("""
     ssh telnet ftp lftp sftp nc ncat netcat socat websocat grpcurl mosquitto_sub rclone gsutil s3cmd aws gcloud az
     w3m lynx links elinks newsboat mutt dig host nslookup drill whois
 """)
-)
 """Programs that bring such text whatever their arguments."""
 
 _VERBS: Mapping[str, frozenset[str]] = {
-    name: frozenset(split_words(verbs))
+    name: word_set(verbs)
     for names, verbs in (
         ("gh glab", "api view list diff checks search status download clone watch"),
         ("npm pnpm yarn bun", "view info show search audit"),
@@ -75,12 +71,10 @@ _TABLES = {
 }
 """The options that take a value; all others are flags to us."""
 
-_WRITES = frozenset(
-    split_words("-o -O -P -a -D -c --output --output-document --directory-prefix --cookie-jar --dump-header")
-)
+_WRITES = word_set("-o -O -P -a -D -c --output --output-document --directory-prefix --cookie-jar --dump-header")
 _SHORT_HARM = {"curl": "dFTKnQx", "wget": "e"}
 _LONG_HARM = tuple(
-    split_words("""
+    word_set("""
     data form json upload-file post-data post-file body-data body-file config netrc unix-socket abstract-unix-socket
     doh-url dns-servers preproxy socks4 socks5 proxy resolve connect-to engine execute use-askpass on-download on-bt
 """)
@@ -190,10 +184,10 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
+NETWORK: dict[str, ProgramJudge] = {
     **dict.fromkeys(("curl", "wget"), _fetch),
     **dict.fromkeys(
-        split_words(
+        word_set(
             "aria2c axel http https httpie xh xhs fetch lwp-request lwp-download lynx w3m yt-dlp GET POST PUT DELETE"
         ),
         _download,
@@ -202,3 +196,60 @@ NETWORK: dict[str, Callable[[str, Sequence[str], Scene], list[Finding]]] = {
     **dict.fromkeys(("dig", "drill", "host", "nslookup", "ping", "ping6", "traceroute", "whois"), _look_up),
 }
 """Judges by program name."""
+
+
+PUBLISHES = "publish"
+"""The rule by which such a finding is known."""
+
+_VERB = re.compile(r"(publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy)")
+_SCRIPT = re.compile(r"(publish|deploy|release)([_-].*)?")
+_BEFORE = word_set("""
+    image nuget npm git hosting compose pages functions app stack chart package run run-script exec x dlx tool
+""")
+"""First words behind which the verb, or the program that is run, stands second."""
+
+_RUNNERS = word_set("npx bunx pnpx uvx npm pnpm yarn bun uv poetry pipx pdm hatch rye bundle mise deno")
+_TARGETS = word_set(
+    "make gmake just task rake nx turbo invoke inv nox tox gradle gradlew mvn mvnw ant grunt gulp mage cap fab"
+)
+"""Programs of which any word may be something to do."""
+
+_AT_ONCE = frozenset({"vercel", "now", "surge", "gh-pages", "np", "semantic-release", "release-it", "goreleaser"})
+"""Programs that publish unless they are told something else."""
+
+_SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
+_SENDS = frozenset({"svn commit", "svn ci", "svn import", "gh release create"})
+
+
+def judge_publishing(name: str, words: Sequence[str]) -> list[Finding]:
+    """Find that a command publishes or deploys."""
+    if not _publishes(name, words):
+        return []
+    return [Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")]
+
+
+def _publishes(name: str, words: Sequence[str]) -> bool:
+    # Neither options nor what stands behind a short one.
+    behind = [before.startswith("-") and not before.startswith("--") for before in ("", *words)]
+    plain = [
+        word for word, value in zip(words, behind, strict=False) if word[:1] != "-" and not value and is_static(word)
+    ]
+    if name in _AT_ONCE:
+        return _SHOWS.isdisjoint((*plain[:1], *words))
+    if name in SHELLS or is_interpreter(name):
+        return _runs_script(name, words)
+    if name in _TARGETS:
+        return any(_VERB.fullmatch(word) for word in words if not word.startswith("-"))
+    said = " ".join((name, *plain[:2]))
+    rest = plain[1:] if plain[:1] and plain[0] in _BEFORE else plain
+    inner = name in _RUNNERS and bool(rest) and _publishes(rest[0], rest[1:])
+    told = bool(_SCRIPT.fullmatch(posixpath.splitext(name)[0]) or (rest and _VERB.fullmatch(rest[0])))
+    return told or inner or any(f"{said} ".startswith(f"{each} ") for each in _SENDS)
+
+
+def _runs_script(name: str, words: Sequence[str]) -> bool:
+    """Whether the name of a script that is run says that it publishes."""
+    if name in SHELLS and any(re.fullmatch(r"-\w*[nc]\w*", word) for word in words):
+        return False
+    pending = [word for word in words if not word.startswith("-")] if name in SHELLS else list(words[:1])
+    return bool(pending and _SCRIPT.fullmatch(posixpath.splitext(posixpath.basename(pending[0]))[0]))

@@ -2,30 +2,24 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
-from treadle.policy.shell.judging.files import is_writer, judge_files
-from treadle.policy.shell.judging.filters import LANGUAGES, judge_filter
-from treadle.policy.shell.judging.find import judge_find
+from treadle.policy.shell.judging.files import FILES, named_in
 from treadle.policy.shell.judging.git import judge_git
 from treadle.policy.shell.judging.interpreters import (
-    SHELLS,
-    is_database,
+    LANGUAGES,
     is_interpreter,
-    judge_database,
+    judge_inner_text,
     judge_interpreter,
-    judge_shell,
+    judge_reach,
 )
 from treadle.policy.shell.judging.lists import judge_whole
-from treadle.policy.shell.judging.network import NETWORK, brings_text
-from treadle.policy.shell.judging.publishing import judge_publishing
-from treadle.policy.shell.judging.reach import judge_inner_text, judge_reach
-from treadle.policy.shell.judging.reading import judge_reader, named_in
-from treadle.policy.shell.judging.scene import EffortError, Scene
-from treadle.policy.shell.judging.wrappers import is_wrapper, suffixes, unwrap
+from treadle.policy.shell.judging.network import NETWORK, brings_text, judge_publishing
+from treadle.policy.shell.judging.scene import EffortError, ProgramJudge, Scene
+from treadle.policy.shell.judging.wrappers import WRAPPERS, judge_find, suffixes
 from treadle.policy.shell.tables.danger_forms import dangerous_form
 from treadle.policy.shell.tables.dangers import (
     PRINTS_SECRETS,
@@ -34,7 +28,7 @@ from treadle.policy.shell.tables.dangers import (
     always,
     only_tells,
 )
-from treadle.policy.shell.tables.readers import SHOWS_VERSION, readers
+from treadle.policy.shell.tables.readers import SHOWS_VERSION
 from treadle.protocol.tools import Risk
 
 MAX_NESTING = 12
@@ -53,11 +47,9 @@ _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
-ProgramJudge = Callable[[str, Sequence[str], Scene], list[Finding]]
-
 
 def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
-    """ProgramJudge one command with its words already expanded."""
+    """Judge one command with its words already expanded."""
     scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
     if scene.depth > MAX_NESTING:
         return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
@@ -116,15 +108,10 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
         findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
-    return findings + _family(name)(name, words, scene)
-
-
-def _family(name: str) -> ProgramJudge:
-    return _JUDGES.get(name) or next((judge for belongs, judge in _FAMILIES if belongs(name)), _judge_unknown)
-
-
-def _judge_loader(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    return [dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
+    if _LOADER.fullmatch(name):
+        return [*findings, dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
+    judge = _JUDGES.get(name) or (judge_interpreter if is_interpreter(name) else _judge_unknown)
+    return findings + judge(name, words, scene)
 
 
 def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
@@ -152,7 +139,7 @@ def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Findin
         findings.extend(judge_reach(name, words, scene))
         for text in (*words, scene.feed.text or ""):
             findings.extend(judge_inner_text(text, scene) if " " in text else [])
-    if re.fullmatch(r"kill", name):
+    if name == "kill":
         findings.extend(_kill(words))
     return findings
 
@@ -165,7 +152,9 @@ def _kill(words: Sequence[str]) -> list[Finding]:
 
 
 _JUDGES: dict[str, ProgramJudge] = {
-    **dict.fromkeys(LANGUAGES, judge_filter),
+    **FILES,
+    **LANGUAGES,
+    **WRAPPERS,
     **NETWORK,
     **BUILTINS,
     "find": judge_find,
@@ -174,14 +163,3 @@ _JUDGES: dict[str, ProgramJudge] = {
     "hub": judge_git,
     "printenv": _printenv,
 }
-
-_FAMILIES: tuple[tuple[Callable[[str], object], ProgramJudge], ...] = (
-    (is_wrapper, unwrap),
-    (SHELLS.__contains__, judge_shell),
-    (is_database, judge_database),
-    (is_interpreter, judge_interpreter),
-    (_LOADER.fullmatch, _judge_loader),
-    (readers().__contains__, judge_reader),
-    (is_writer, judge_files),
-)
-"""Judges of whole families of programs, in this order."""

@@ -7,12 +7,12 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
-from treadle.policy.operations import PathOp
-from treadle.policy.shell.grammar.expand import BudgetError, expand_text, expand_word, expand_words
+from treadle.policy.shell.grammar.expand import expand_text, expand_word, expand_words
 from treadle.policy.shell.grammar.syntax import (
     Block,
+    BudgetError,
     Calculation,
     Command,
     Conditional,
@@ -24,16 +24,27 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
     Word,
 )
-from treadle.policy.shell.judging.builtins import FILE_TESTS, judge_evaluated, judge_subscripts
-from treadle.policy.shell.judging.flow import behind, forgotten, together, widened, with_values
-from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
-from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import PipedInput, Scene, Scenes, Trace
-from treadle.policy.shell.judging.surroundings import (
+from treadle.policy.shell.judging.builtins import (
+    FILE_TESTS,
     judge_arithmetic,
     judge_assignment,
+    judge_evaluated,
     judge_redirects,
     judge_segments,
+    judge_subscripts,
+)
+from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
+from treadle.policy.shell.judging.programs import judge_command
+from treadle.policy.shell.judging.scene import (
+    PipedInput,
+    Scene,
+    Scenes,
+    Trace,
+    behind,
+    forgotten,
+    together,
+    widened,
+    with_values,
 )
 from treadle.policy.shell.tables.dangers import VARIABLES_DANGEROUS
 from treadle.protocol.tools import Risk
@@ -305,15 +316,9 @@ def _takes_any_words(words: tuple[str, ...]) -> bool:
 def _may_split(word: Word, scene: Scene) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
     for segment in word.segments:
-        match segment:
-            case Parameter(quoted=False, name=name) if name not in _NUMBERS:
-                pass
-            case Substitution(quoted=False):
-                pass
-            case _:
-                continue
-        text = expand_text((segment,), scene.variables, scene.cwd)
-        if UNKNOWN in text:
+        falls_apart = isinstance(segment, Parameter | Substitution) and not segment.quoted
+        is_number = isinstance(segment, Parameter) and segment.name in _NUMBERS
+        if falls_apart and not is_number and UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
             return True
     return False
 

@@ -1,16 +1,17 @@
-"""Commands that run another command: what they are told to run is judged as if it stood alone."""
+"""Commands that run another command, find among them: what they are told to run is judged as if it stood alone."""
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_static, shown, split_words
-from treadle.policy.shell.judging.lists import breadth_of, judge_each
-from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene
-from treadle.policy.shell.judging.surroundings import judge_assignment
-from treadle.policy.shell.tables.options import Arguments, read_arguments, read_table
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
+from treadle.policy.shell.judging.builtins import judge_assignment
+from treadle.policy.shell.judging.lists import breadth_of, is_narrow, judge_each
+from treadle.policy.shell.judging.scene import Breadth, PipedInput, ProgramJudge, Scene
+from treadle.policy.shell.tables.readers import CONTENT_FREE, Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
 
 MAX_FED_WORDS = 64
@@ -30,7 +31,7 @@ _TABLES = {
     --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs:
 """),
     **dict.fromkeys(
-        split_words("""
+        word_set("""
         nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate
         unbuffer rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
         """),
@@ -45,16 +46,8 @@ _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
-def is_wrapper(name: str) -> bool:
-    """Whether the program runs another command that stands in its arguments."""
-    return name in _TABLES or name in _SPECIAL
-
-
-def unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a wrapper and what it runs."""
-    special = _SPECIAL.get(name)
-    if special is not None:
-        return special(words, scene)
     arguments = read_arguments(_TABLES[name], words, permute=False)
     findings = _options(name, arguments, scene)
     inner = arguments.operands[1:] if name == "timeout" else arguments.operands
@@ -103,9 +96,9 @@ def _options(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
     return strange
 
 
-def _env(words: Sequence[str], scene: Scene) -> list[Finding]:
-    arguments = read_arguments(_TABLES["env"], words, permute=False)
-    findings = _options("env", arguments, scene)
+def _env(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    arguments = read_arguments(_TABLES[name], words, permute=False)
+    findings = _options(name, arguments, scene)
     for text in arguments.values("-S", "--split-string"):
         findings.append(Finding(Risk.EXECUTE, "wrapper", "env -S runs a string"))
         findings.extend(scene.script(" ".join((text, *arguments.operands))))
@@ -120,15 +113,15 @@ def _env(words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings + scene.command(tuple(inner))
 
 
-def _command(words: Sequence[str], scene: Scene) -> list[Finding]:
-    arguments = read_arguments(_TABLES["command"], words, permute=False)
+def _command(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    arguments = read_arguments(_TABLES[name], words, permute=False)
     if arguments.has("-v", "-V") and not arguments.strange:
         return [Finding(Risk.READ, "look-up", "looks up a program")]
-    findings = _options("command", arguments, scene)
+    findings = _options(name, arguments, scene)
     return findings + (scene.command(arguments.operands) if arguments.operands else [])
 
 
-def _xargs(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _xargs(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge xargs and parallel, whose `:::` stands before what it would otherwise read."""
     ends = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
     if ends < len(words):
@@ -159,11 +152,90 @@ def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str,
     return tuple(one.replace(marks[0], word) for one in inner) if marks else (*inner, word)
 
 
-def _parallel(words: Sequence[str], scene: Scene) -> list[Finding]:
-    found = [unclear("wrapper", "parallel runs a command for each of its inputs"), *_xargs(words, scene)]
+def _parallel(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    found = [unclear("wrapper", "parallel runs a command for each of its inputs"), *_xargs(name, words, scene)]
     if not read_arguments(_TABLES["xargs"], words, permute=False).operands:
         found.append(dangerous("piped-script", "parallel runs its input"))
     return found + suffixes(words, scene)
 
 
-_SPECIAL = {"env": _env, "command": _command, "xargs": _xargs, "gxargs": _xargs, "parallel": _parallel}
+WRAPPERS: dict[str, ProgramJudge] = {
+    **dict.fromkeys(_TABLES, _unwrap),
+    "env": _env,
+    "command": _command,
+    "xargs": _xargs,
+    "gxargs": _xargs,
+    "parallel": _parallel,
+}
+"""Judges by program name."""
+
+
+_FLAGS = word_set(
+    "-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -readable -writable -not -a -and -o -or"
+    " ! ( ) , -true -false -P"
+)
+_VALUES = word_set("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -size -mtime -mmin -atime -amin
+    -ctime -cmin -maxdepth -mindepth -perm -user -group -links -printf -newermt
+""")
+_PATTERN = re.compile(r"-i?(name|path|wholename|regex)|-iwholename")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge one find command line."""
+    findings = [Finding(Risk.READ, "reader", "find only lists")]
+    pending = [word for word in words if word != "-P"]
+    first = next((place for place, word in enumerate(pending) if word[:1] in ("-", "(", "!")), len(pending))
+    starts, pending = pending[:first], pending[first:]
+    places = [found for start in starts for found in scene.path(start, PathOp.LIST)]
+    breadth = Breadth.NARROW if is_narrow(pending) else Breadth.WHOLE
+    texts = (text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if _PATTERN.fullmatch(test))
+    names = [UNKNOWN, *map(as_glob, texts)]
+    changes = False
+    while pending:
+        word = pending.pop(0)
+        if word in _VALUES:
+            del pending[:1]
+        elif word in _FIND_RUNS:
+            inner = _taken(pending)
+            ran = _run(inner, names, breadth, scene)
+            findings.extend([Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds"), *ran])
+            if inner[:1] and inner[0] not in CONTENT_FREE:
+                named = (one for start in starts for one in scene.mentions(start))
+                findings.extend(one for one in named if one.rule == "secret-read")
+            changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
+        elif word == "-delete":
+            changes = True
+            findings.append(Finding(Risk.EXECUTE, "delete", "find -delete deletes files"))
+            if breadth is Breadth.WHOLE:
+                findings.append(dangerous("delete-tree", "deletes everything below the directory"))
+        elif word not in _FLAGS:
+            text = f"find: {word!r} is not a test or action known to be harmless"
+            findings.extend([unclear("unknown-option", text), *scene.mentions(word)])
+            if word.startswith(("-fprint", "-fls")) and pending:
+                findings.extend(scene.path(pending[0], PathOp.WRITE))
+    if changes and any(found.risk is not Risk.READ for found in places):
+        findings.append(dangerous("write-outside", "changes files outside the workspace"))
+    return findings + places
+
+
+def _taken(pending: list[str]) -> list[str]:
+    """Take the command that is run off what is left of the line."""
+    inner: list[str] = []
+    while pending:
+        part = pending.pop(0)
+        if part == ";" or (part == "+" and inner and inner[-1] == "{}"):
+            break
+        inner.append(part)
+    return inner
+
+
+def _run(inner: Sequence[str], names: Sequence[str], breadth: Breadth, scene: Scene) -> list[Finding]:
+    """Judge a command that is run with each name that may be found; the first one stands for any."""
+    if not inner:
+        return []
+    filled = [tuple(part.replace("{}", name) for part in inner) for name in names]
+    found = [*scene.command(filled[0]), *judge_each(filled[0], breadth, scene)]
+    named = (one for command in filled[1:] for one in scene.command(command))
+    return [*found, *(one for one in named if one.risk is Risk.CRITICAL)]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from treadle.policy.marks import split_words
+from treadle.policy.marks import word_set
 
 _PATTERNS_TEXT = """
 terraform tofu terragrunt = show
@@ -173,24 +173,20 @@ DESTRUCTIVE_VERBS = re.compile(
     r"force-\w+|revert|down|downgrade|undo|sqlflush|abandon|strip|undefine|unregister\w*)([:_-].*)?",
     re.IGNORECASE,
 )
-_SERVICES = frozenset(
-    split_words("""
+_SERVICES = word_set("""
     aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli heroku netlify railway vercel firebase
     wrangler flyctl fly render now cap amplify kubectl oc k3s helm argocd flux istioctl terraform tofu terragrunt pulumi
     cdk serverless sls sst sam eb packer stripe systemctl service rc-service supervisorctl pm2 initctl pg_ctl
     pg_ctlcluster rabbitmqctl rclone gsutil s3cmd mc azcopy
 """)
-)
 """Programs that administer services, clouds and clusters: what does not show something may not be undone."""
 
-VERB_PROGRAMS = _SERVICES | frozenset(
-    split_words("""
+VERB_PROGRAMS = _SERVICES | word_set("""
     rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase supabase
     planetscale pscale turso nomad consul vault etcdctl kafka-topics mongosh gh glab dvc wandb kops minikube kind k3d
     vagrant virsh VBoxManage multipass lxc incus btrfs crictl ctr rabbitmqadmin nats dbmate sqlx diesel goose migrate
     hasura flask django-admin ollama knife ipset elasticdump rbd ceph bq
 """)
-)
 
 _SHOWS = re.compile(
     r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|explain"
@@ -203,16 +199,12 @@ _TELLS_SECRETS = re.compile(
 )
 
 
-_INSTALLERS = frozenset(
-    split_words("""
+_INSTALLERS = word_set("""
     npm pnpm yarn bun npx bunx pip pip3 uv uvx pipx poetry pdm gem cargo composer conda mamba micromamba deno nix
     nix-shell nix-build luarocks go
 """)
-)
-_INSTALLS = frozenset(
-    split_words(
-        "install i add dlx download wheel exec x run require npx bunx uvx pipx nix nix-shell nix-build get tool"
-    )
+_INSTALLS = word_set(
+    "install i add dlx download wheel exec x run require npx bunx uvx pipx nix nix-shell nix-build get tool"
 )
 _ADDRESS = re.compile(
     r"^(--?[\w-]+=)?((git|hg|svn)\+)?(https?|git|ssh|svn|tarball)(\+\w+)?:(//)?(?!//)(?!localhost\b|127\.|\[::1\])"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from treadle.policy.marks import split_words
+from treadle.policy.marks import word_set
 
 _ALWAYS_TEXT = """
 gains other permissions = sudo su doas pkexec runuser sudoedit sg newgrp chroot unshare nsenter setpriv run0 gosu
@@ -64,12 +64,10 @@ _SHOWS_LETTERS = {
     "route": "n",
     "pmset": "g",
 }
-_MANAGERS = frozenset(
-    split_words("""
+_MANAGERS = word_set("""
     apt brew dpkg rpm dnf pacman apk snap flatpak crontab treadle ethtool arp route pmset ifconfig mount timedatectl
     hostnamectl localectl loginctl iw iwconfig rfkill resolvectl tc nmcli bootctl efibootmgr tmutil domainname
 """)
-)
 """Programs of the first table that show something when they are told nothing, or told to show it; they ask even so."""
 
 VARIABLES_HARMLESS = re.compile(
@@ -94,8 +92,7 @@ VARIABLES_DANGEROUS = re.compile(
     r"(?!(NODE_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH)$)"
     f"({'|'.join(_DANGEROUS_TEXT.split())})"
 )
-VARIABLES_SAFE_TO_SHOW = frozenset(
-    split_words("""
+VARIABLES_SAFE_TO_SHOW = word_set("""
     HOME PWD OLDPWD USER LOGNAME SHELL PATH LANG TERM HOSTNAME HOSTTYPE OSTYPE MACHTYPE UID EUID RANDOM SECONDS LINENO
     BASH_VERSION SHLVL COLUMNS LINES EDITOR PAGER TZ LC_ALL LC_CTYPE TMPDIR CI PPID BASHPID IFS ? # $ ! 0 - @ * 1 2 3 4
     5 6 7 8 9 VIRTUAL_ENV PYTHONPATH PYTHONHOME PYENV_ROOT PYENV_VERSION CONDA_DEFAULT_ENV CONDA_PREFIX NODE_ENV
@@ -104,7 +101,6 @@ VARIABLES_SAFE_TO_SHOW = frozenset(
     XDG_CACHE_HOME XDG_DATA_HOME CC CXX MANPATH LD_LIBRARY_PATH VISUAL COLORTERM TERM_PROGRAM LC_MESSAGES NO_COLOR
     FORCE_COLOR HOMEBREW_PREFIX PIPESTATUS BASH_VERSINFO
 """)
-)
 VARIABLES_SECRET = re.compile(
     r".*(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|APIKEY|ACCESS_?KEY|PRIVATE|_KEY\b|_PASS\b"
     r"|_PWD\b|AUTH"
@@ -147,12 +143,10 @@ SQL = re.compile(
     r"|^\s*\.(shell|system|import|output|load|save|restore|once|excel|read|backup|archive|ar|edit|log|cd|clone|dump)\b",
     re.IGNORECASE,
 )
-SQL_CLIENTS = frozenset(
-    split_words("""
+SQL_CLIENTS = word_set("""
     mysql mariadb psql sqlite3 sqlite mongosh mongo redis-cli sqlcmd clickhouse-client duckdb cqlsh influx cockroach
     snowsql bq usql pgcli mycli litecli
 """)
-)
 PRINTS_SECRETS = frozenset({"env", "printenv", "set", "export", "declare", "typeset", "readonly", "local"})
 
 
