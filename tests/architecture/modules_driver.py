@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.__main__ import main
+from treadle.app.session import live
 from treadle.engine.runtime.perform import Performer
 
 call_model = Performer._call_model
@@ -28,5 +29,6 @@ async def noted(self: Performer, step: int, attempt: int) -> None:
 if __name__ == "__main__":
     sys.addaudithook(note_program)
     Performer._call_model = noted  # type: ignore[method-assign]
+    live._SHARED_AFTER = 600.0  # on a busy machine the request may go out after that
     sys.argv = sys.argv[1:]
     sys.exit(main())

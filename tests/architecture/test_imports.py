@@ -30,7 +30,7 @@ LIBRARIES = (
     "keyring",
     "rapidfuzz",
 )
-SETTINGS = ("tomllib", "tomlkit", "configparser", "platformdirs")
+SETTINGS = ("tomllib", "tomlkit", "configparser")
 WHILE_WORKING = ("sqlite3.dump", "charset_normalizer", "treadle.policy", "treadle.editing", "treadle.parsing")
 LATE = (*SURFACES, *PAGE, *LIBRARIES, *SETTINGS, *WHILE_WORKING)
 """What the first request needs nothing of; a name stands for what is below it, too."""

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,15 +31,19 @@ async def run(program: Program, work: Path, *arguments: str) -> Ended:
     return await program.run(*arguments, command=(*become, *TREADLE), cwd=work)
 
 
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that everybody may go to: another run of pytest shuts those of this one when it starts."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
 def give_away(folder: Path) -> None:
-    """Let everything in a folder, and the way to it, be nobody's where root runs the test."""
-    if os.geteuid() != 0:
-        return
-    for parent in (folder, *folder.parents):
-        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
-            parent.chmod(0o755)
-    for one in (folder, *folder.rglob("*")):
-        os.chown(one, NOBODY, NOBODY, follow_symlinks=False)
+    """Let everything in a folder be nobody's where root runs the test."""
+    if os.geteuid() == 0:
+        for one in (folder, *folder.rglob("*")):
+            os.chown(one, NOBODY, NOBODY, follow_symlinks=False)
 
 
 def protect(folder: Path) -> None:
@@ -50,10 +56,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
 
 
-async def test_what_was_logged_can_be_read_and_nothing_is_written(tmp_path: Path) -> None:
-    program, work = lay_out(tmp_path)
-    program = Program(program.home, {"HOME": str(tmp_path)})
-    give_away(tmp_path)
+async def test_what_was_logged_can_be_read_and_nothing_is_written(shared: Path) -> None:
+    program, work = lay_out(shared)
+    program = Program(program.home, {"HOME": str(shared)})
+    give_away(shared)
     async with ScriptedServer(Script(turns=(Turn(items=(write("a.txt", "two\n"),)), DONE))) as server:
         flags = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
         worked = await run(program, work, "-p", "Edit.", *flags)
@@ -64,7 +70,7 @@ async def test_what_was_logged_can_be_read_and_nothing_is_written(tmp_path: Path
         exported = work / "kept.json"
         assert (await run(program, work, "export", session, "--format", "json", "-o", str(exported))).code == Exit.DONE
         protect(program.home)
-        before = contents(tmp_path)
+        before = contents(shared)
         reading: tuple[tuple[str, ...], ...] = (
             ("sessions",),
             ("sessions", "--search", "Edit"),
@@ -98,4 +104,27 @@ async def test_what_was_logged_can_be_read_and_nothing_is_written(tmp_path: Path
         doctor = await run(program, work, "doctor")
         assert "bug in Treadle" not in doctor.err
         assert "cannot be written" in doctor.out
-    assert contents(tmp_path) == before
+    assert contents(shared) == before
+
+
+async def test_a_data_directory_that_may_not_be_entered_is_named_by_every_command(shared: Path) -> None:
+    program, work = lay_out(shared)
+    give_away(shared)
+    data = program.home / "shut" / "data"
+    data.mkdir(parents=True)
+    data.parent.chmod(0o000)
+    try:
+        for words in (("sessions",), ("jobs",), ("config",), ("-p", "Go on.", "--continue")):
+            refused = await run(Program(data, {"HOME": str(shared)}), work, *words)
+            if refused.code in (126, 127):
+                pytest.skip("nobody may not run this Python")
+            assert refused.code in (Exit.FAILED, Exit.CONFIG), words
+            first, why, fix = refused.err.splitlines()
+            assert "cannot be" in first
+            assert why.startswith(f"  why: [Errno 13] Permission denied: '{data}"), words
+            assert fix.startswith("  fix: C")
+        doctor = await run(Program(data, {"HOME": str(shared)}), work, "doctor", "--offline")
+        assert f"data folder: {data.parent} cannot be written to" in doctor.out
+        assert doctor.err == ""
+    finally:
+        data.parent.chmod(0o700)

@@ -163,6 +163,12 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 )
 def test_a_form_is_filled_in_or_declined(said: dict[str, Any], option: OptionKind, arguments: Any) -> None:
     asked = Question(id="q1", kind=QuestionKind.ELICITATION, text="Who?", call_id="c1", form=FORM)
-    request = elicitation_request(asked)
-    assert request == {"subtype": "elicitation", "message": "Who?", "mode": "form", "requested_schema": FORM}
+    request = elicitation_request(asked, "every")
+    assert request == {
+        "subtype": "elicitation",
+        "mcp_server_name": "every",
+        "message": "Who?",
+        "mode": "form",
+        "requested_schema": FORM,
+    }
     assert elicitation_answer(asked, said) == Answer(question_id="q1", option=option, arguments=arguments)

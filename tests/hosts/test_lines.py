@@ -13,6 +13,8 @@ import pytest
 
 from tests.hosts.driving import ASKS, BOTH, PATIENCE, driving
 from tests.hosts.place import Host, on, says, write
+from treadle.cli import host_flags
+from treadle.cli.host_flags import HostFlags
 from treadle.headless.channel import LONGEST_FRAME, frame_line
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Wait
 
@@ -199,6 +201,53 @@ async def test_unknown_flags_are_named_and_nothing_more(host: Host) -> None:
         f"treadle: The flag {flag} is not used: Treadle does not know it."
         for flag in ("--betas", "--task-budget", "--odd", "--another", "--agents")
     ]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--output-format=stream-json", "--verbose", "--input-format=stream-json"),
+        ("--output-format=stream-json", "--input-format=stream-json"),
+        ("--output-format", "stream-json", "--input-format=stream-json"),
+    ],
+)
+async def test_a_host_may_write_a_flag_and_its_value_in_one_word(host: Host, flags: tuple[str, ...]) -> None:
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *flags) as driver:
+        driver.ask("go")
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, [frame["result"] for frame in driver.of("result")]) == (0, ["one"])
+
+
+def test_each_flag_of_a_host_is_read_with_its_value_behind_it_or_in_the_same_word() -> None:
+    for name in sorted(host_flags._VALUES):
+        flag = f"--{name.replace('_', '-')}"
+        apart, together = HostFlags((flag, "a=b")), HostFlags((f"{flag}=a=b",))
+        assert (apart.said, apart.notes) == (together.said, together.notes) == (apart.said, [])
+        assert apart.said[name] in ("a=b", ["a=b"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "words", "notes"),
+    [
+        (("-C/tmp",), {"directory": "/tmp"}, [], 0),
+        (
+            ("--disallowedTools", "Bash", "WebFetch", "-c"),
+            {"disallowed_tools": ["Bash", "WebFetch"], "continue": True},
+            [],
+            0,
+        ),
+        (("--add-dir=a", "b", "--verbose"), {"add_dir": ["a", "b"], "verbose": True}, [], 0),
+        (("--print", "--verbose", "--", "--odd task"), {"print": "", "verbose": True}, ["--odd task"], 0),
+        (("-p", "go", "surplus"), {"print": "go"}, ["surplus"], 1),
+        (("--trust=false", "--verbose=0"), {}, [], 2),
+    ],
+)
+def test_a_line_of_a_host_means_what_it_means_elsewhere(
+    line: tuple[str, ...], said: dict[str, Any], words: list[str], notes: int
+) -> None:
+    flags = HostFlags(line)
+    assert (flags.said, flags.words, len(flags.notes)) == (said, words, notes)
 
 
 @pytest.mark.parametrize(

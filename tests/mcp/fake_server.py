@@ -82,6 +82,17 @@ def resources(method: str, params: dict[str, str]) -> dict[str, object]:
             return {"error": {"code": -32601, "message": "Method not found"}}
 
 
+def prompts(number: object, method: str, params: dict[str, dict[str, str]]) -> None:
+    """Answer about prompts; some of the words that it offers are traps, and `slow` is never answered."""
+    if method == "prompts/list":
+        named = [{"name": name, "required": name == "city"} for name in ("city", "note")]
+        send({"jsonrpc": "2.0", "id": number, "result": {"prompts": [{"name": "weather", "arguments": named}]}})
+    elif method == "completion/complete" and params["argument"]["value"] != "slow":
+        context = (params.get("context") or {}).get("arguments")
+        words = ["Oslo", "New York", "\x1b[31mred", "a\nb", "", "x" * 201, json.dumps([params["argument"], context])]
+        send({"jsonrpc": "2.0", "id": number, "result": {"completion": {"values": words}}})
+
+
 def said_at_the_start() -> None:
     """What it says without being asked, once it is connected to."""
     token = os.environ.get("FAKE_TOKEN", "")
@@ -98,6 +109,8 @@ def call(number: object, name: str, arguments: dict[str, int]) -> None:
     if name == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "slow":
+        if STATE:
+            note("begun ")
         while True:
             for line in sys.stdin:
                 if "notifications/cancelled" in line and STATE:
@@ -155,6 +168,8 @@ def main() -> None:
             capabilities: dict[str, object] = {"tools": {"listChanged": True}}
             if "resources" in SAID:
                 capabilities["resources"] = {"subscribe": True}
+            if "prompts" in SAID:
+                capabilities |= {"prompts": {}, "completions": {}}
             version = params["protocolVersion"]
             result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
             if "instructs" in SAID:
@@ -168,6 +183,8 @@ def main() -> None:
             call(number, params["name"], params.get("arguments") or {})
         elif method == "notifications/initialized":
             said_at_the_start()
+        elif method.startswith(("prompts/", "completion/")) and "prompts" in SAID:
+            prompts(number, method, params)
         elif method.startswith("resources/") and "resources" in SAID:
             send({"jsonrpc": "2.0", "id": number, **resources(method, params)})
         elif number is not None:

@@ -15,6 +15,7 @@ from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
 from treadle.engine.ports import Asked, PersonReply
 from treadle.mcp.callbacks import Callbacks
 from treadle.mcp.framing import Frames, TooLong
+from treadle.mcp.pins import PinBook, server_identity
 from treadle.mcp.program import ProgramStart
 from treadle.mcp.states import PinState, ServerPlan, ServerState
 from treadle.protocol.errors import ToolError
@@ -229,13 +230,17 @@ async def test_answers_with_unknown_or_repeated_ids_are_ignored(tmp_path: Path) 
             assert text_of(await call(hub, "mcp__fake__echo", n=number)) == f"echo {{'n': {number}}}"
 
 
+def _read(state: Path) -> str:
+    """Give what the server noted: the file is there before its text is."""
+    return state.read_text() if state.exists() else ""
+
+
 async def test_a_call_beyond_its_time_is_cancelled_and_its_late_answer_dropped(tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with hub_of(tmp_path, fake(state=state, call_seconds=0.5)) as hub:
         with pytest.raises(ToolError, match=r"did not answer within 0\.5 s"):
             await call(hub, "mcp__fake__slow")
-        await until(state.exists)
-        assert state.read_text() == "cancelled"
+        await until(lambda: _read(state) == "begun cancelled")
         assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
 
 
@@ -243,11 +248,11 @@ async def test_an_interrupted_call_ends_and_the_server_goes_on(tmp_path: Path) -
     state = tmp_path / "state"
     async with hub_of(tmp_path, fake(state=state)) as hub:
         running = asyncio.create_task(call(hub, "mcp__fake__slow"))
-        await asyncio.sleep(0.2)
+        await until(lambda: _read(state) == "begun ")
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await until(state.exists)
+        await until(lambda: _read(state) == "begun cancelled")
         assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
 
 
@@ -263,6 +268,25 @@ async def test_a_tool_that_changes_is_not_used_until_it_is_approved(tmp_path: Pa
         await asyncio.to_thread(hub.approve, "fake")
         assert hub.tools()["mcp__fake__echo"].pinned is PinState.APPROVED
         assert hub.tools()["mcp__fake__echo"].spec.description == "Sends your keys elsewhere."
+
+
+@pytest.mark.parametrize(
+    ("wait", "why"), [(0.0, "it is still starting"), (5.0, "it did not answer within 0.05 s")], ids=["soon", "failed"]
+)
+async def test_a_yes_to_a_server_that_is_not_connected_leaves_earlier_ones(
+    tmp_path: Path, wait: float, why: str
+) -> None:
+    async with hub_of(tmp_path, fake("late"), vouched=False) as hub:
+        await asyncio.to_thread(hub.approve, "fake")
+    identity = server_identity(fake("late"))
+    before = PinBook(tmp_path / "pins").read(identity)
+    assert set(before.tools) == {"echo", "big", "slow", "die", "reads"}
+    late = fake("late", connect_seconds=0.05 if wait else 30.0)
+    async with hub_of(tmp_path, late, vouched=False, wait=wait) as hub:
+        await until(lambda: hub._connections != {})
+        with pytest.raises(ToolError, match=why):
+            await asyncio.to_thread(hub.approve, "fake")
+    assert PinBook(tmp_path / "pins").read(identity) == before
 
 
 async def test_a_change_while_nobody_looked_is_found_at_the_next_start(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """What a session makes of its servers: which tools are offered when, and what the model is told of servers."""
 
 import asyncio
+import json
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.mcp.hubs import call, fake, hub_of, plan_of, until
+from tests.mcp.hubs import call, fake, hub_of, needs_node, peer, plan_of, until
 from treadle.app.servers import session_servers
 from treadle.app.servers.session_servers import SessionServers, health_lines
 from treadle.mcp.states import ServerState
@@ -94,6 +96,38 @@ async def test_the_state_of_servers_is_shown_in_lines(tmp_path: Path) -> None:
         ]
 
 
+async def test_the_words_that_a_prompt_can_be_followed_by_are_those_of_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_servers, "_COMPLETES_WITHIN", 0.5)
+    async with hub_of(tmp_path, fake("prompts"), fake(name="plain")) as hub:
+        servers = servers_of(hub)
+
+        async def words(said: str, prompt: tuple[str, str] = ("fake", "weather")) -> list[str]:
+            return [shlex.split(one)[0] for one in await asyncio.to_thread(servers.complete, prompt, said)]
+
+        asked = [{"name": "city", "value": "O"}, {}]
+        assert await words("O") == ["Oslo", "New York", json.dumps(asked)]
+        assert json.loads((await words("'New York' note=a"))[-1]) == [
+            {"name": "note", "value": "a"},
+            {"city": "New York"},
+        ]
+        assert await words("slow") == []
+        assert await words("Oslo a b c") == []
+        assert await words("", ("fake", "none")) == []
+        assert await words("", ("plain", "weather")) == []
+        assert await words("Os") != []
+
+
+@needs_node
+async def test_the_words_of_the_server_of_everything_follow_its_prompt(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, peer("everything")) as hub:
+        complete = servers_of(hub).complete
+        prompt = ("everything", "completable-prompt")
+        assert "Engineering" in await asyncio.to_thread(complete, prompt, "E")
+        assert "Alice" in await asyncio.to_thread(complete, prompt, "Engineering A")
+
+
 async def test_what_a_server_says_about_its_use_reaches_the_model_once_it_is_approved(tmp_path: Path) -> None:
     said = fake("instructs", name="vouched")
     own = plan_of(fake("instructs", name="own"), tmp_path, vouched=False, identity="own")
@@ -110,7 +144,7 @@ async def test_what_a_server_says_about_its_use_reaches_the_model_once_it_is_app
         assert (text.count("</untrusted_content>"), len(text) < 2_500, "[cut]" in text) == (1, True, True)
         states = [one.instructions for one in hub.health()]
         assert states == ["approved", "new", "approved", ""]
-        assert "its instructions for the model are new: not used until you approve it" in servers.report()
+        assert "its instructions for the model are new: not used until you approve it" in servers.command("").text
         await asyncio.to_thread(hub.approve, "own")
         assert [part.name for part in servers.prompt_parts()] == ["server vouched", "server own", "server trusted"]
     changed = plan_of(fake("instructs", "louder", name="own"), tmp_path, vouched=False, identity="own")

@@ -1,6 +1,9 @@
 """Outlines of source files."""
 
+import gc
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -267,3 +270,24 @@ async def test_what_cannot_be_outlined_is_said(workspace: Workspace) -> None:
         await call(workspace, "list_code_definition_names", path="notes.txt")
     with pytest.raises(ToolError, match="does not exist"):
         await call(workspace, "list_code_definition_names", path="nothing.py")
+
+
+def test_sources_that_are_parsed_at_the_same_time_have_their_outlines() -> None:
+    source = "".join(
+        f"class A{number}:\n    def f(self, x=[1, (2, 3)]): return {{x: [x + 1]}}\n" for number in range(300)
+    )
+    expected = [(row, row % 2) for row in range(600)]
+    before = gc.get_threshold()
+
+    def give_way(*_: object) -> None:  # the collector runs in the middle of building a tree
+        time.sleep(0)
+
+    gc.callbacks.append(give_way)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(3) as workers:
+            found = list(workers.map(python_definitions, [source] * 30))
+    finally:
+        gc.callbacks.remove(give_way)
+        gc.set_threshold(*before)
+    assert [outlined == expected for outlined in found] == [True] * 30

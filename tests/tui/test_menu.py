@@ -5,6 +5,7 @@ from prompt_toolkit.utils import get_cwidth
 from tests.tui.snapshots import same_as_before
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QueuedPrompt
+from treadle.tui.completing import _is_meant
 from treadle.tui.lines import line_text
 from treadle.tui.menu import MENU_ROWS, Menu, MenuEntry, menu_lines
 from treadle.tui.menus import key_lines, menu_for, mode_entries, queue_entries
@@ -73,3 +74,17 @@ def test_the_menu_and_the_keys_have_their_pictures() -> None:
         assert all(get_cwidth(line_text(row)) < width for row in drawn)
         rows += [f"== {width}", *map(line_text, drawn)]
     same_as_before("menus", "\n".join([*rows, ""]))
+
+
+def test_what_follows_a_prompt_of_a_server_is_offered_and_never_taken_unasked() -> None:
+    asked: list[str] = []
+
+    def following(text: str) -> list[MenuEntry]:
+        asked.append(text)
+        return [MenuEntry("Oslo", "", "/fake:weather Oslo")]
+
+    menu = menu_for("/fake:weather O", ARGUMENTS, (), following)
+    assert ([entry.becomes for entry in menu.entries], menu.free) == (["/fake:weather Oslo"], True)
+    assert not _is_meant("/fake:weather O", menu, menu.entries[0])
+    assert _is_meant("/fake:weather O", menu.move(0), menu.entries[0])
+    assert (menu_for("/mode e", ARGUMENTS, (), following).free, asked) == (False, ["/fake:weather O"])

@@ -1,11 +1,14 @@
 """What browsers say to a session: answers of which the first counts, and messages that arrive once."""
 
 import asyncio
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.faults.driving import block, make, run
+from tests.mcp.hubs import FAKE
 from tests.web.in_process import idle, page_here, until
 from tests.web.test_page_view import in_a_log, stands
 from treadle.protocol.messages import text_of
@@ -278,5 +281,26 @@ async def test_commands_and_files_are_completed(tmp_path: Path, monkeypatch: pyt
         assert '"/quit"' not in await visit.get(f"{path}/q")
         found = await visit.get(f"{path}%F0%9F%98%80 look at @cart")
         assert '{"name":"shop/my cart.py","about":"","text":"@\\"shop/my cart.py\\" "}' in found
-        assert found.endswith('"replaces":5}')
-        assert await visit.get(f"{path}mail a@cart") == '{"rows":[],"replaces":0}'
+        assert found.endswith('"replaces":5,"free":false}')
+        assert await visit.get(f"{path}mail a@cart") == '{"rows":[],"replaces":0,"free":false}'
+
+
+async def test_what_a_prompt_of_a_server_can_be_followed_by_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    entry = {"command": sys.executable, "args": [str(FAKE), "prompts"]}
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": {"fake": entry}}))
+    async with page_here(tmp_path, monkeypatch, [DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}/complete?text="
+        found = json.loads(await visit.get(f"{path}/fake:weather note=O"))
+        assert [row["text"] for row in found["rows"][:2]] == [
+            "/fake:weather note=Oslo",
+            "/fake:weather note='New York'",
+        ]
+        assert (found["replaces"], found["free"]) == (len("/fake:weather note=O"), True)
+        assert json.loads(await visit.get(f"{path}/fake:none O"))["rows"] == []

@@ -105,7 +105,7 @@ class EditorAgent:
     def describe(self, error: BaseException) -> RpcError:
         """Put what a request raised into its answer; what nobody expected goes to the program's log."""
         if isinstance(error, SessionClosedError):
-            return RpcError(RESOURCE_NOT_FOUND, "The session was closed meanwhile.")
+            return RpcError(RESOURCE_NOT_FOUND, "The session was closed meanwhile. Send it again.")
         if isinstance(error, TreadleError):
             said = printable(" ".join(filter(None, (error.what, error.why, error.fix))))
             data = {"code": error.code, "why": error.why, "fix": error.fix}

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.acp.call_shapes import in_fence
 from treadle.acp.client import EditorClient
@@ -16,8 +16,9 @@ from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionMo
 from treadle.acp.updates import Updates, plan_of, text_chunk
 from treadle.app.presentation.words import advice, describe_failure
 from treadle.app.session.live import LiveSession
-from treadle.app.slash import do_command, named_texts
-from treadle.app.slash_commands import Surfaces, find_slash, nearest_slash, slash_word
+from treadle.app.slash import named_texts
+from treadle.app.slash.entering import entered_command, run_entered
+from treadle.app.slash_commands import SlashCommand, Surfaces
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import text_of
@@ -37,6 +38,9 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Question
 
+if TYPE_CHECKING:
+    from treadle.app.session.remote import RemoteSession
+
 _STOPS = {
     TurnStop.END_TURN: "end_turn",
     TurnStop.REFUSAL: "refusal",
@@ -47,10 +51,16 @@ _STOPS = {
 _CANCELLED = TurnOutcome(stop=TurnStop.CANCELLED)
 
 
-class EditorSession:
-    """A live session and its client. `offers` are what the client can choose from."""
+_ELSEWHERE = "Another process has this session open. It sees saved files only, and not the MCP servers of this editor."
 
-    def __init__(self, live: LiveSession, client: EditorClient, offers: Offers) -> None:
+
+class EditorSession:
+    """A live session and its client. `offers` are what the client can choose from.
+
+    One that another process has open goes on there, whatever becomes of the client.
+    """
+
+    def __init__(self, live: "LiveSession | RemoteSession", client: EditorClient, offers: Offers) -> None:
         self.live = live
         self.client = client
         self.offers = offers
@@ -64,18 +74,42 @@ class EditorSession:
         self._costs = [one.cost for one in live.past if isinstance(one, MessageDone)]
         self._title = live.title
         self._following: asyncio.Task[None] | None = None
+        self._shown = asyncio.Event()
 
     async def start(self) -> None:
-        """Begin to work; what was going on when the session was left is stopped, for nobody waits for it."""
+        """Begin to work, or attach; what went on in a session when it was left is stopped: nobody waits for it."""
         feed = self.live.follow()
         await self.live.__aenter__()
         self._following = asyncio.create_task(self._follow(feed), name="acp session")
-        if self.live.status.turn_active:
+        if self.live.status.turn_active and not self.continues_elsewhere:
             await self._post(Interrupt())
+
+    async def leave(self) -> None:
+        """Stop what nobody waits for any more; what goes on in another process goes on."""
+        if not self.continues_elsewhere:
+            self.keep()
+            await self.cancel()
+
+    @property
+    def continues_elsewhere(self) -> bool:
+        """Whether another process has the session open."""
+        return self.live.continues
+
+    async def was_closed_elsewhere(self) -> bool:
+        """Whether the process that had the session open has left it; waits while that is not sure."""
+        return not isinstance(self.live, LiveSession) and not await self.live.reached()
+
+    def keep(self) -> None:
+        """Keep it though nothing was done in it: the client knows its id."""
+        if isinstance(self.live, LiveSession):
+            self.live.keep()
 
     async def close(self) -> None:
         """Stop working; whoever waits for the end of a turn is shown that it was cancelled."""
+        for posting in self._posting.values():
+            posting.cancel()
         self._end_all(_CANCELLED)
+        self._shown.set()
         await self._questions.close()
         await self._commands.close()
         await self.live.__aexit__(None, None, None)
@@ -94,8 +128,14 @@ class EditorSession:
         self.show_commands()
         if self._title:
             self._show_title()
-        for notice in self.live.notices:
+        for notice in (*self.live.notices, *((_ELSEWHERE,) if self.continues_elsewhere else ())):
             self.client.update(text_chunk("agent_thought", f"{notice}\n", f"notice-{self.live.id}"))
+        if self.continues_elsewhere:
+            for notification in self.live.opening:
+                self._take(notification)
+            for question in self.live.status.questions:
+                self._questions.ask(question)
+        self._shown.set()
 
     def show_commands(self) -> None:
         """Show which commands there are."""
@@ -112,11 +152,15 @@ class EditorSession:
         """Work on what the user asks for until the turn ends, or the user is asked for words."""
         prompt = prompt_of(blocks, Delivery.STEER if steer else Delivery.QUEUE)
         text = text_of(prompt.content)
-        if (name := slash_word(text)) and not prompt.enclosed:
-            answered = await self._command(name, text.strip()[1 + len(name) :].strip())
+        self._shown.set()
+        command = None if prompt.enclosed else await entered_command(text, self.live.trust)
+        if isinstance(command, str):
+            return self._said(command)
+        if command is not None:
+            answered = await self._command(*command)
             if isinstance(answered, PromptAnswer):
                 return answered
-            prompt = answered or prompt
+            prompt = answered
         if self._questions.in_words is not None:
             answer = self._questions.answered(text)
             return self._said(answer) if isinstance(answer, str) else await self._ended(prompt.id, answer)
@@ -191,35 +235,23 @@ class EditorSession:
         )
         return PromptAnswer(stop_reason=_STOPS.get(outcome.stop, "max_turn_requests"), usage=usage)
 
-    async def _command(self, name: str, argument: str) -> "PromptAnswer | Prompt | None":
-        """Do a command of the table; gives the prompt that it makes, None for a text that goes to the model."""
-        row = find_slash(name)
-        if row is None:
-            named = {one.name: one for one in await asyncio.to_thread(named_texts, self.live.trust)}
-            if name in named and not named[name].unused:
-                return None
-            unused = f"/{name} is not used: {named[name].unused}." if name in named else ""
-            return self._said(unused or f"There is no command /{name}. {nearest_slash(name, named)}".strip())
-        if Surfaces.HEADLESS not in row.where:
+    async def _command(self, row: SlashCommand, argument: str) -> "PromptAnswer | Prompt":
+        """Do a command of the table; gives the prompt that it makes, where it makes one."""
+        where = Surfaces.HEADLESS | (Surfaces.ATTACHED if self.continues_elsewhere else Surfaces.HEADLESS)
+        if where not in row.where:
             return self._said(f"/{row.name} does not work here. {row.instead}".strip())
-        if row.takes_time:
-            answer = await asyncio.to_thread(do_command, name, argument, self.live)
-        else:
-            answer = do_command(name, argument, self.live)
-        try:
-            for op in answer.ops:
-                await self._post(op)
-        except RefusedError as refused:
-            return self._said(f"/{row.name} is not possible now: {refused.why}.")
+        answer = await run_entered(row, argument, self.live, self._post)
         if answer.send and row.name == "btw":
             return await self._aside(answer.send)
         if answer.send:
             return prompt_of((PromptBlock(type="text", text=answer.send),), Delivery.QUEUE)
-        return self._said(in_fence(answer.text) if "\n" in answer.text else answer.text or "Done.")
+        return self._said(in_fence(answer.text) if "\n" in answer.text else answer.text)
 
     async def _aside(self, text: str) -> PromptAnswer:
         """Ask beside the work."""
         await self._post(prompt_of((PromptBlock(type="text", text=text),), Delivery.QUEUE))
+        if not isinstance(self.live, LiveSession):
+            return self._said("Asked beside the work; the answer follows.")
         answered = (await self.live.asides())[-1]
         return self._said(answered.text or f"No answer: {answered.error}.")
 
@@ -234,10 +266,14 @@ class EditorSession:
     async def _follow(self, feed: Any) -> None:
         """Show what happens; when the session ends by itself, whoever waits is shown why."""
         try:
+            await self._shown.wait()  # what was before comes first
             async for notification in feed:
                 self._take(notification)
             await self.live.failure()
         except TreadleError as error:
+            if self.continues_elsewhere:
+                self.show_problem("The session was closed where it was open. Your next message continues it here.")
+                return
             for ended in self._waiting.values():
                 if not ended.done():
                     ended.set_exception(error)

@@ -8,8 +8,8 @@ from treadle.app.config.settings import Settings
 from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
+from treadle.app.session.access import SessionAccess
 from treadle.app.session.command_files import WRITTEN_HERE, NamedText
-from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import require_sandbox
 from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
 from treadle.protocol.errors import ConfigError
@@ -35,7 +35,7 @@ _MODES = {
 class Offers:
     """What there is to choose from in a session."""
 
-    def __init__(self, live: LiveSession, settings: Settings) -> None:
+    def __init__(self, live: SessionAccess, settings: Settings) -> None:
         self._live = live
         self._modes = tuple(mode for mode in Mode if _possible(mode, settings))
         self._models: Sequence[OfferedModel] = ()
@@ -93,7 +93,7 @@ class Offers:
         found = next((model for model in self._models if model.ref == current), None)
         if found is not None and not found.thinks:
             return
-        budget = self._live.thinking
+        budget = self._live.status.thinking
         level = next((name for name, tokens in EFFORT_BUDGETS.items() if tokens == budget), AS_SET)
         values = (*EFFORT_BUDGETS, AS_SET)
         yield SelectOption(

@@ -18,7 +18,7 @@ from treadle.acp.client import EditorClient
 from treadle.acp.rpc import ClientGoneError
 from treadle.acp.shapes import ToolCallMoved
 from treadle.acp.updates import Updates, text_chunk
-from treadle.app.session.live import LiveSession
+from treadle.app.session.access import SessionAccess
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind
@@ -34,7 +34,7 @@ class EditorQuestions:
 
     def __init__(
         self,
-        live: LiveSession,
+        live: SessionAccess,
         client: EditorClient,
         updates: Updates,
         *,
@@ -50,7 +50,9 @@ class EditorQuestions:
         self.in_words: Question | None = None
 
     def ask(self, question: Question) -> None:
-        """Begin to ask."""
+        """Begin to ask, once."""
+        if question.id in self._asking:
+            return
         self._asking[question.id] = asyncio.create_task(self._ask(question), name="acp question")
 
     def over(self, question_id: str) -> None:
@@ -109,7 +111,7 @@ class EditorQuestions:
         try:
             await self._post(SetMode(mode=Mode.EDITS))
         except ConfigError as error:
-            self._live.tell(f"The mode stays: {error}")
+            self._client.update(text_chunk("agent_thought", f"The mode stays: {error}\n", f"mode-{self._live.id}"))
 
     async def _answer(self, question: Question, answer: Answer | None) -> None:
         """Post an answer; without one the user's next message is it."""

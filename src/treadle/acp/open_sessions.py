@@ -1,10 +1,10 @@
 """The sessions that a client has open: how each is opened, asked about, opened again and closed."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,12 +16,18 @@ from treadle.acp.offers import Offers
 from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
 from treadle.acp.shapes import ClientCapabilities, OpenRequest
 from treadle.acp.trust_asking import ask_trust
+from treadle.app.attaching import attach_session, is_session_open
 from treadle.app.compose import Opening, list_sessions, open_session
 from treadle.app.config.settings import load_settings
 from treadle.app.presentation.escape import printable
 from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
 from treadle.app.session.editor_files import editor_files
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, SessionError
+
+_T = TypeVar("_T")
+
+_TRIES, _PAUSE = 10, 0.1
+"""How often, and after how many seconds, a session of another process is attached to: at first it lets nobody in."""
 
 
 class OpenSession(Struct):
@@ -35,9 +41,18 @@ class OpenSession(Struct):
 
     async def cancel(self) -> None:
         """Stop what is going on, the question about the folder too."""
+        self.stop_preparing()
+        await self.session.cancel()
+
+    async def leave(self) -> None:
+        """Stop what nobody waits for any more."""
+        self.stop_preparing()
+        await self.session.leave()
+
+    def stop_preparing(self) -> None:
+        """Take the question about the folder back."""
         if self.preparing is not None:
             self.preparing.cancel()
-        await self.session.cancel()
 
 
 class OpenSessions:
@@ -66,23 +81,50 @@ class OpenSessions:
 
         A request that is taken back meanwhile does not stop that half-way.
         """
-        entering = self._enter(wanted, folder, resume=resume, new_id=new_id)
-        return await asyncio.shield(asyncio.create_task(entering, name="acp open"))
+        return await _whole(self._enter(wanted, folder, resume=resume, new_id=new_id))
 
     async def _enter(self, wanted: OpenRequest, folder: Path, *, resume: str, new_id: str) -> EditorSession:
         session_id = resume or new_id
         async with self._opening:
             await self._left(session_id)
-            trust = session_trust(folder, once=self._trusted or trusted_by_variable())
             client = EditorClient(self._connection, self.capabilities, session_id)
-            opening = self._opening_of(wanted, trust, resume=resume, new_id=new_id)
-            session = await _start(opening, client)
+            session = await self._begin(wanted, folder, client, resume=resume, new_id=new_id)
             self._open[session_id] = OpenSession(session, wanted)
         return session
 
+    async def _begin(
+        self, wanted: OpenRequest, folder: Path, client: EditorClient, *, resume: str, new_id: str
+    ) -> EditorSession:
+        """Attach to a session that another process has open, or open it here."""
+        if resume and (attached := await self._attached(resume, folder, client)) is not None:
+            return attached
+        trust = session_trust(folder, once=self._trusted or trusted_by_variable())
+        try:
+            return await _start(self._opening_of(wanted, trust, resume=resume, new_id=new_id), client)
+        except SessionError as error:
+            if error.code != "session-busy" or (attached := await self._attached(resume, folder, client)) is None:
+                raise
+            return attached  # another process was quicker
+
+    async def _attached(self, session_id: str, folder: Path, client: EditorClient) -> EditorSession | None:
+        """Attach to a session of another process; None where none has it open."""
+        settings = load_settings(self._flags)
+        for _ in range(_TRIES):
+            if not await asyncio.to_thread(is_session_open, session_id):
+                return None
+            try:
+                remote = await attach_session(session_id, folder, settings, kind="acp", name="editor")
+            except SessionError as error:
+                if error.code != "session-not-live":
+                    raise
+                await asyncio.sleep(_PAUSE)  # it was closed meanwhile, or lets nobody in yet
+            else:
+                return await _started(EditorSession(remote, client, Offers(remote, settings)))
+        return None
+
     async def leave(self, session_id: str) -> None:
         """Close a session if it is open; it can be resumed. Taking the request back does not stop that half-way."""
-        await asyncio.shield(asyncio.create_task(self._leave(session_id), name="acp close"))
+        await _whole(self._leave(session_id))
 
     async def _leave(self, session_id: str) -> None:
         async with self._opening:
@@ -91,30 +133,35 @@ class OpenSessions:
     async def _left(self, session_id: str) -> None:
         opened = self._open.pop(session_id, None)
         if opened is not None:
-            opened.session.live.keep()
             try:
-                await opened.cancel()
+                await opened.leave()
             finally:
                 await opened.session.close()
 
     async def stop(self) -> None:
         """Stop what is going on in all sessions: nobody waits for it any more."""
-        await asyncio.gather(*(opened.cancel() for opened in self._open.values()), return_exceptions=True)
+        await asyncio.gather(*(opened.leave() for opened in self._open.values()), return_exceptions=True)
 
     async def close(self) -> None:
         """Close all sessions; each can be resumed."""
         async with self._opening:
             opened, self._open = tuple(self._open.values()), {}
             for one in opened:
-                one.session.live.keep()
+                one.session.keep()
             await asyncio.gather(*(one.session.close() for one in opened), return_exceptions=True)
 
     async def prepare(self, opened: OpenSession) -> bool:
-        """Ask about the folder before its first prompt; False where the prompt is cancelled meanwhile."""
-        if opened.opening_again is not None:
-            await asyncio.shield(opened.opening_again)
+        """Ask about the folder before its first prompt; False where the prompt is cancelled meanwhile.
+
+        A session that was closed where it was open is continued here, or where it is open now.
+        """
+        if opened.opening_again is not None and not opened.opening_again.done():
+            await _shielded(opened.opening_again)
             return True
-        if opened.asked or not opened.session.live.trust.asks:
+        if await opened.session.was_closed_elsewhere():
+            opened.opening_again = asyncio.create_task(self._continue(opened), name="acp continue")
+            await _shielded(opened.opening_again)
+        if opened.asked or opened.session.continues_elsewhere or not opened.session.live.trust.asks:
             return True
         asking = opened.preparing
         if asking is None or asking.done():
@@ -137,7 +184,7 @@ class OpenSessions:
             opening = self._opening_of(opened.wanted, now, resume="", new_id="")
             # Whoever cancels the prompt does not stop it half-way.
             opened.opening_again = asyncio.create_task(self._open_again(opened, opening), name="acp open again")
-            await asyncio.shield(opened.opening_again)
+            await _shielded(opened.opening_again)
 
     async def _open_again(self, opened: OpenSession, opening: Opening) -> None:
         """Open a session under the new word on its folder: it goes by one word from its start to its end."""
@@ -153,6 +200,18 @@ class OpenSessions:
             except BaseException:
                 self._open.pop(session_id, None)
                 raise
+        opened.session.show_choices()
+        opened.session.greet()
+
+    async def _continue(self, opened: OpenSession) -> None:
+        old, session_id = opened.session, opened.session.live.id
+        async with self._opening:
+            if self._open.get(session_id) is not opened:
+                return
+            opened.session = await self._begin(
+                opened.wanted, old.live.workspace, old.client, resume=session_id, new_id=""
+            )
+            await old.close()
         opened.session.show_choices()
         opened.session.greet()
 
@@ -177,12 +236,24 @@ async def _start(opening: Opening, client: EditorClient) -> EditorSession:
     if client.edits_files:
         opening = replace(opening, files=editor_files(client))
     live = await open_session(opening)
-    offers = Offers(live, opening.settings)
-    session = EditorSession(live, client, offers)
+    return await _started(EditorSession(live, client, Offers(live, opening.settings)))
+
+
+async def _started(session: EditorSession) -> EditorSession:
     await session.start()
     with suppress(ConfigError):  # the models that can be called are then not listed
-        await offers.look()
+        await session.offers.look()
     return session
+
+
+async def _whole(work: Coroutine[Any, Any, _T]) -> _T:
+    """Do something to its end, also when whoever waits for it does so no more."""
+    return await _shielded(asyncio.create_task(work, name="acp work"))
+
+
+async def _shielded(task: "asyncio.Task[_T]") -> _T:
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is heard, if nobody waits
+    return await asyncio.shield(task)
 
 
 def absolute_folder(path: str) -> Path:

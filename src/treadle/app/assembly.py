@@ -128,6 +128,8 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         of_servers=joined.prompt_parts,
     )
     hooks = _hooks(parts, workspace, track, redactor)
+    if hooks is not None:
+        policy_files.changed = hooks.rules_changed
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
         observers=(

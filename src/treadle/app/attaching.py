@@ -9,9 +9,10 @@ from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import outputs
 from treadle.app.security.trusting import session_trust
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.model_finder import model_finder
 from treadle.app.session.own_shell import OwnShell
-from treadle.app.session.remote import RemoteSession, SessionConnection
+from treadle.app.session.remote import RemoteSession
 from treadle.protocol.errors import SessionError
 from treadle.store.sqlite import Store
 from treadle.workspace.workspace import open_workspace

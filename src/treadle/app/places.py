@@ -1,27 +1,41 @@
 """Where Treadle keeps its things."""
 
 import os
+import sys
 from pathlib import Path
 
 
 def data_directory() -> Path:
     """The folder for sessions and logs: `$TREADLE_HOME`, or the platform's data folder for the user."""
-    home = os.environ.get("TREADLE_HOME")
-    if home:
-        return Path(home).expanduser().absolute()
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("treadle", appauthor=False))
+    return _own_folder() or _user_folder("XDG_DATA_HOME", ".local/share")
 
 
 def config_file() -> Path:
     """The user's settings: `config.toml` in `$TREADLE_HOME`, or in the platform's configuration folder."""
-    home = os.environ.get("TREADLE_HOME")
-    if home:
-        return Path(home).expanduser().absolute() / "config.toml"
-    import platformdirs
+    return (_own_folder() or _user_folder("XDG_CONFIG_HOME", ".config")) / "config.toml"
 
-    return Path(platformdirs.user_config_dir("treadle", appauthor=False)) / "config.toml"
+
+def _own_folder() -> Path | None:
+    home = os.environ.get("TREADLE_HOME")
+    return Path(home).expanduser().absolute() if home else None
+
+
+def _user_folder(variable: str, usual: str) -> Path:
+    """Go by the XDG variables where they are absolute; the usual place of a Mac is the same for data and settings."""
+    named = os.environ.get(variable, "")
+    if named.startswith("/"):
+        return Path(named) / "treadle"
+    return Path(_home()) / ("Library/Application Support" if sys.platform == "darwin" else usual) / "treadle"
+
+
+def _home() -> str:
+    """Find the user's folder; `HOME` as a relative path would be another folder in each place."""
+    home = os.environ.get("HOME", "")
+    if home.startswith("/"):
+        return home
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_dir
 
 
 def servers_file() -> Path:

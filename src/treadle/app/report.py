@@ -2,10 +2,12 @@
 
 import sys
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.places import program_log
+from treadle.app.places import data_directory, program_log
 from treadle.app.presentation.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
@@ -44,8 +46,8 @@ def four_lines(what: str, why: str, fix: str) -> str:
         lines.append(f"  why: {_one_line(why)}")
     if fix:
         lines.append(f"  fix: {_one_line(fix)}")
-    if program_log().is_file():
-        lines.append(f"  log: {program_log()}")
+    with suppress(OSError):  # the folder may be one that the user may not look into
+        lines += [f"  log: {program_log()}"] if program_log().is_file() else []
     return "\n".join(lines)
 
 
@@ -65,6 +67,17 @@ def facts_of(error: ModelError) -> str:
     facts = [] if error.status is None else [f"HTTP {error.status}"]
     facts += [f"request {error.request_id}"] if error.request_id else []
     return f"{error.message.strip()} ({', '.join(facts)})" if facts else error.message.strip()
+
+
+def is_own_folder(error: OSError) -> bool:
+    """Whether an error is about something in the folder of Treadle's data."""
+    return Path(str(error.filename)).is_relative_to(data_directory())
+
+
+def describe_no_permission(error: OSError) -> str:
+    """Format the error of a data directory that the user may not use."""
+    fix = "Correct its permissions, or set TREADLE_HOME to a folder of yours."
+    return four_lines("The data directory cannot be used.", str(error), fix)
 
 
 def describe_crash(error: BaseException) -> str:

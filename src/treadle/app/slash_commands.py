@@ -125,8 +125,6 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         name="mcp",
         arguments="[approve NAME]",
         about="list the MCP servers and how they are; `approve NAME` accepts the tools of one as they are now",
-        where=Surfaces.FIRST | Surfaces.HEADLESS,
-        instead="To list the MCP servers: treadle mcp list",
         takes_time=True,
     ),
     SlashCommand(name="jobs", about="list commands that run in the background", takes_time=True),
@@ -187,6 +185,12 @@ def slash_word(text: str) -> str:
     """Give the slash command that a text begins with, without the slash; empty for a path and any other text."""
     first = text.split(maxsplit=1)[0] if text.strip() else ""
     return first[1:] if _WORD.fullmatch(first) else ""
+
+
+def last_word(text: str) -> int:
+    """Say where the last word begins that follows a command, or the value of `name=value`."""
+    begin = text.rindex(" ") + 1
+    return begin + len(text[begin:].partition("=")[0]) + 1 if "=" in text[begin:] else begin
 
 
 def is_shell_line(text: str) -> bool:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from treadle.app.compose import open_store
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_in
-from treadle.app.session.remote import SessionConnection
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.wire import background_sessions
-from treadle.protocol.attach import Attached, Behind, Closed, Notified, Refused, StopSession, Taken
+from treadle.protocol.attach import Attached, Behind, Closed, Notified, Refused, ServersSaid, StopSession, Taken
 from treadle.protocol.base import Record
 from treadle.protocol.errors import SessionError
 from treadle.store.leases import number_here, process_of
@@ -184,7 +184,7 @@ async def _closes(line: SessionConnection) -> bool:
                 raise _FailedError(f"{refused.what} {refused.why}".strip(), refused.fix)
             case Closed() | Behind() | None:
                 return True
-            case Notified() | Attached():
+            case Notified() | ServersSaid() | Attached():
                 pass
 
 

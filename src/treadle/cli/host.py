@@ -20,13 +20,14 @@ from treadle.headless.host_control import with_provider
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.hosting import HostedSession, Hosting, SessionOpener
 from treadle.headless.results import unopened_frame
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.live import LiveSession
     from treadle.app.structured import StructuredAnswer
     from treadle.cli.shaping import Wishes
+    from treadle.headless.host_start import HostStart
 
 STREAM_JSON = "stream-json"
 _STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
@@ -53,7 +54,7 @@ async def _serve(flags: HostFlags, source: int | None) -> int:
     channel.start()
     try:
         hosted = _HostLine(flags).host(channel)
-    except TreadleError as error:
+    except Exception as error:  # whatever it is, the host reads it
         channel.send(unopened_frame(error))
         await channel.close()
         raise
@@ -177,7 +178,9 @@ class _HostLine:
         from treadle.headless.host_hooks import host_hooks
         from treadle.headless.host_servers import host_servers
 
-        servers = host_servers(flags.all("mcp_config"), self._wishes().server_tools())
+        start = host.began
+        wishes = self._wishes(start)
+        servers = host_servers(flags.all("mcp_config"), wishes.server_tools(), start)
         for note in servers.notes:
             print_notice(note)
         resume = flags.get("resume") or (last_session(trust.workspace) if flags.has("continue") else "")
@@ -190,7 +193,7 @@ class _HostLine:
         if resume and flags.has("fork_session"):
             resume = _forked(resume)
         return await open_session(
-            self._wishes().shaped(
+            wishes.shaped(
                 Opening(
                     workspace=trust.workspace,
                     settings=settings,
@@ -198,7 +201,7 @@ class _HostLine:
                     given=frozenset(said),
                     resume=resume,
                     trust=trust,
-                    hooks=host_hooks(host) if host.hooks else (),
+                    hooks=host_hooks(host) if start.hooks else (),
                     servers=servers.servers,
                     only_servers=flags.has("strict_mcp_config"),
                     exchanges=servers.exchanges(host.channel),
@@ -207,17 +210,18 @@ class _HostLine:
             )
         )
 
-    def _wishes(self) -> "Wishes":
+    def _wishes(self, start: "HostStart") -> "Wishes":
         """Give what was said of the tools and of the prompt."""
         from treadle.cli.shaping import Wishes
 
         flags, permissions = self._flags, self._settings_said.get("permissions", {})
+        append = flags.get("append_system_prompt") or _text_of(flags.get("append_system_prompt_file"))
         return Wishes(
             allowed=(*flags.all("allowed_tools"), *_list(permissions, "allow")),
             disallowed=(*flags.all("disallowed_tools"), *_list(permissions, "deny")),
             only=flags.get("tools"),
-            system=flags.get("system_prompt") or _text_of(flags.get("system_prompt_file")),
-            append=flags.get("append_system_prompt") or _text_of(flags.get("append_system_prompt_file")),
+            system=flags.get("system_prompt") or _text_of(flags.get("system_prompt_file")) or start.system,
+            append=append or start.append,
             structured=self._structured,
         )
 

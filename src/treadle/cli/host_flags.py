@@ -92,7 +92,7 @@ _HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 class HostFlags:
     """What a command line says, by the names of the flags with `_`; a flag of a list has all its values.
 
-    `words` are those without a flag; `notes` say which flags are not used.
+    `words` are those without a flag, of which the first can be the task; `notes` say what is not used.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -102,6 +102,8 @@ class HostFlags:
         rest = deque(words)
         while rest:
             self._take(rest.popleft(), rest)
+        unused = self.words if self.get("print") else self.words[1:]
+        self.notes += [f"The word {word!r} is not used: it belongs to no flag." for word in unused]
 
     def get(self, name: str) -> str | None:
         """Give the value of a flag; None where it was not given."""
@@ -120,13 +122,21 @@ class HostFlags:
         if not word.startswith("-") or word == "-":
             self.words.append(word)
             return
-        flag, parted, value = word.partition("=")
+        if word == "--":
+            self.words += rest
+            rest.clear()
+            return
+        flag, parted, value = _parted(word)
         name = _HUMPS.sub("_", flag.lstrip("-")).replace("-", "_")
         name = _ALSO.get(name, name.lower() if flag.startswith("--") else name)
-        if name in _SWITCHES:
+        if name in _SWITCHES and not parted:
             self.said[name] = True
+        elif name in _SWITCHES:
+            self.notes.append(f"The flag {flag} is not used: it takes no value, but got {value!r}.")
         elif name in _VALUES:
             self._keep(name, value if parted else self._value(name, rest))
+            while name in _LISTS and rest and not rest[0].startswith("-"):
+                self._keep(name, rest.popleft())
         else:
             if name in _UNUSED_VALUES and not parted and rest:
                 rest.popleft()
@@ -143,3 +153,11 @@ class HostFlags:
             self.said.setdefault(name, []).append(value)
         else:
             self.said[name] = value
+
+
+def _parted(word: str) -> tuple[str, bool, str]:
+    """Part a flag from the value in the same word, if there is one."""
+    flag, mark, value = word.partition("=")
+    if word[1] != "-" and _ALSO.get(word[1]) in _VALUES and len(flag) > 2:  # -CDIR
+        return word[:2], True, word[2:]
+    return flag, bool(mark), value

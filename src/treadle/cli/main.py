@@ -88,7 +88,8 @@ def run(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     if not name:
-        if "--output-format" in argv and ("--input-format" in argv or "--verbose" in argv):
+        flags = {word.partition("=")[0] for word in argv}
+        if "--output-format" in flags and not flags.isdisjoint({"--input-format", "--verbose"}):
             from treadle.cli.host import serve_host
 
             return serve_host(argv)
@@ -150,11 +151,13 @@ def _guarded(command: Callable[[], int]) -> int:
 
 def _failed(error: Exception) -> int:
     from treadle.app.exits import Exit
-    from treadle.app.report import describe_error
+    from treadle.app.report import describe_error, describe_no_permission, is_own_folder
     from treadle.cli.streams import is_unwritable
     from treadle.protocol.errors import TreadleError
 
     match error:
+        case PermissionError() if is_own_folder(error):
+            return _report(describe_no_permission(error), Exit.FAILED)
         case OSError():
             return _lost(error) if is_unwritable(error) else _crash(error)
         case TreadleError():

@@ -27,7 +27,7 @@ def open_streams() -> None:
     sys.stdin = sys.stdin or _open(0, "r")
     sys.stdout = sys.stdout or _open(1, "w")
     sys.stderr = sys.stderr or _open(2, "w")
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 

@@ -12,6 +12,7 @@ from treadle.headless.host_questions import (
     host_answer,
     permission_request,
 )
+from treadle.headless.host_servers import server_of_call
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed
@@ -96,7 +97,8 @@ class OpenQuestions:
 
     async def _ask_form(self, live: LiveSession, question: Question) -> None:
         try:
-            said = await self._host.channel.ask(elicitation_request(question))
+            server = server_of_call(live, self._host.frames.calls[question.call_id])
+            said = await self._host.channel.ask(elicitation_request(question, server))
         except HostError as error:
             if self._host.channel.silent:
                 return

@@ -14,6 +14,7 @@ from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_servers import server_status
+from treadle.headless.host_start import said_at_the_start
 from treadle.protocol.errors import ToolError, TreadleError
 from treadle.protocol.permissions import Mode
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 SPOKEN = "2.1.0"
 """The version of Claude Code whose frames these are: hosts look at it to know what they may use."""
+
+
+_UNUSED = MappingProxyType(
+    {"agents": "Treadle has no subagents yet", "toolAliases": "tools have one name", "skills": "all skills are offered"}
+)
+"""Parts of `initialize` that change nothing here, each with the reason."""
 
 
 class UnsupportedError(Exception):
@@ -40,7 +47,7 @@ async def control(host: "HostedSession", frame: Frame) -> None:
     if handler is _initialize:
         host.speaks = True
         if host.live is None:
-            host.hooks = _hooks_of(request)
+            host.began = said_at_the_start(request)
     waits = handler is _interrupt or (handler is _initialize and host.waits_for_trust)
     live = host.live if waits else await host.session()
     try:
@@ -49,11 +56,6 @@ async def control(host: "HostedSession", frame: Frame) -> None:
         host.channel.answer(request_id, error=str(error))
     except TreadleError as error:
         host.channel.answer(request_id, error=" ".join(filter(None, (error.what, error.why, error.fix))))
-
-
-def _hooks_of(request: Frame) -> Frame:
-    hooks = request.get("hooks")
-    return hooks if isinstance(hooks, dict) else {}
 
 
 def init_fields(host: "HostedSession", live: LiveSession) -> Frame:
@@ -86,10 +88,11 @@ def mode_of(host: "HostedSession", live: LiveSession) -> str:
 
 
 async def _initialize(host: "HostedSession", live: LiveSession | None, request: Frame) -> Frame:
-    if host.hooks != _hooks_of(request):
-        raise UnsupportedError("The session has begun already: its hooks stay as they are.")
-    if request.get("agents"):
-        host.warn("The agents of the host are not used: Treadle has no subagents yet.")
+    if host.began != said_at_the_start(request):
+        raise UnsupportedError("The session has begun already: its hooks, servers and prompt stay as they are.")
+    for name, why in _UNUSED.items():
+        if request.get(name):
+            host.warn(f"The {name} of the host are not used: {why}.")
     said: Frame = {
         "commands": list(_commands()),
         "agents": [],

@@ -17,7 +17,7 @@ def host_hooks(host: "HostedSession") -> tuple[HookRow, ...]:
 
 
 def _rows(host: "HostedSession") -> Iterator[HookRow]:
-    for event, matchers in host.hooks.items():
+    for event, matchers in host.began.hooks.items():
         if event not in list(HookEvent):
             host.warn(f"Hooks of the event {event} are not called: Treadle has no such moment.")
             continue

@@ -31,6 +31,11 @@ class HostMessages:
         self._idle.set()
         self._posting = self._interrupted = False
 
+    @property
+    def owes(self) -> bool:
+        """Whether the host waits for a result."""
+        return self._posting or bool(self._owed)
+
     def put(self, frame: Frame | None) -> None:
         """Take a message; None says that there are no more."""
         self._waiting.put_nowait(frame)

@@ -180,9 +180,10 @@ def _answers(given: Frame) -> str:
     return "\n".join(str(one) for one in answers.values())
 
 
-def elicitation_request(question: Question) -> Frame:
-    """Ask for what a running call, such as one of an MCP server, wants of the user."""
-    request: Frame = {"subtype": "elicitation", "message": question.text, "mode": "url" if question.url else "form"}
+def elicitation_request(question: Question, server: str) -> Frame:
+    """Ask for what a running call, such as one of an MCP `server`, wants of the user."""
+    request: Frame = {"subtype": "elicitation", "mcp_server_name": server, "message": question.text}
+    request["mode"] = "url" if question.url else "form"
     return {**request, "url": question.url} if question.url else {**request, "requested_schema": question.form}
 
 

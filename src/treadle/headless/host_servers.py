@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from treadle.app.foreign_tools import claude_part
 from treadle.app.servers.configured import ServerOrigin, read_servers
 from treadle.headless.channel import Channel, Frame, HostError
+from treadle.headless.host_start import HostStart
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
+from treadle.protocol.tools import ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from treadle.app.session.live import LiveSession
 
 _INSIDE = "sdk"
+_LONGEST_CALL = 86_400.0
 _STATUS = {"connected": "connected", "disabled": "disabled", "failed": "failed", "closed": "failed"}
 
 
@@ -35,16 +38,20 @@ class HostServers(Struct, frozen=True, kw_only=True):
         return {name: _exchange(channel, name) for name in self.inside}
 
 
-def host_servers(said: Sequence[str], allowed: Sequence[str]) -> HostServers:
-    """Read `--mcp-config`, JSON or files; `allowed` are the tools that run without a question. Raises `ConfigError`."""
+def host_servers(said: Sequence[str], allowed: Sequence[str], start: HostStart) -> HostServers:
+    """Read `--mcp-config`, JSON or files, and what was said at the start; `allowed` tools run without a question.
+
+    Raises `ConfigError`.
+    """
     servers: dict[str, McpServer] = {}
     notes: list[str] = []
-    inside: list[str] = []
+    inside = list(start.servers)
+    servers |= {name: _of_host(name, start) for name in inside}
     for text in said:
         table = _table(text)
         own = [name for name, one in table.items() if isinstance(one, dict) and one.get("type") == _INSIDE]
         inside += own
-        servers |= {name: McpServer(name=name, transport=ServerTransport.INSIDE) for name in own}
+        servers |= {name: _of_host(name, start) for name in own}
         others = {name: one for name, one in table.items() if name not in own}
         try:
             found = read_servers(json.dumps({"mcpServers": others}).encode(), ServerOrigin.CLIENT)
@@ -57,6 +64,11 @@ def host_servers(said: Sequence[str], allowed: Sequence[str]) -> HostServers:
         inside=tuple(inside),
         notes=tuple(notes),
     )
+
+
+def _of_host(name: str, start: HostStart) -> McpServer:
+    base = McpServer(name=name, transport=ServerTransport.INSIDE)
+    return replace(base, call_seconds=min(start.seconds.get(name, base.call_seconds), _LONGEST_CALL))
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -96,6 +108,12 @@ def _exchange(channel: Channel, name: str) -> "Callable[[Frame], Awaitable[Frame
         return answer if "id" in message and isinstance(answer, dict) else None
 
     return exchange
+
+
+def server_of_call(live: "LiveSession", call: ToolCall) -> str:
+    """Name the server that a call goes to; empty for another call."""
+    tool = None if live.servers is None else live.servers.hub.tools().get(call.name)
+    return str(call.arguments.get("server_name") or "") if tool is None else tool.plan.server.name
 
 
 def server_status(live: "LiveSession") -> list[Frame]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.exits import Exit, exit_code
+from treadle.app.report import describe_crash
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
 from treadle.app.structured import MOST_TRIES
@@ -18,6 +19,7 @@ from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
 from treadle.headless.host_messages import HostMessages
 from treadle.headless.host_prompts import trust_request
 from treadle.headless.host_questions import HOST_MODES, NOBODY
+from treadle.headless.host_start import HostStart
 from treadle.headless.results import TurnCount, command_fields, denied_words, failed_fields, result_fields
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
@@ -77,7 +79,7 @@ class HostedSession:
         self.channel = channel
         self.hosting = hosting
         self.warn = warn
-        self.hooks: Frame = {}
+        self.began = HostStart()
         self.live: LiveSession | None = None
         self.first_model = ""
         self.goes_back_to = 0
@@ -89,7 +91,7 @@ class HostedSession:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._questions = OpenQuestions(self)
         self._quiet = asyncio.Event()
-        self._left = self._skips = self.speaks = False
+        self._left = self._skips = self._over = self.speaks = False
         self._denies = hosting.denies
         self._state = ""
         self._tries = 0
@@ -127,13 +129,15 @@ class HostedSession:
             for one in (self._failed, reading):
                 if one.done():
                     one.result()
-        except TreadleError as error:
+        except asyncio.CancelledError:  # by a signal
+            if self.messages.owes:
+                self.result(failed_fields(TreadleError("ended", "The program was ended before the task was done.")))
+            raise
+        except (Exception, BaseExceptionGroup) as error:  # the task owner: a host waits for the end of its turn
             self.result(failed_fields(error))
             raise
-        except BaseExceptionGroup:
-            self.result(failed_fields(TreadleError("crash", "Something went wrong inside Treadle.")))
-            raise
         finally:
+            self._over = True
             for task in (reading, gone, *self._tasks):
                 task.cancel()
             await asyncio.gather(reading, gone, *self._tasks, return_exceptions=True)
@@ -155,7 +159,12 @@ class HostedSession:
 
     def _ended_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        if self._over or self._failed.done():  # another failure is told already: this one is for the log
+            describe_crash(error)
+        else:
             self._failed.set_exception(error)
 
     async def _read(self) -> None:

@@ -135,9 +135,11 @@ def _stop_reason(outcome: TurnOutcome) -> str | None:
             return None
 
 
-def failed_fields(error: TreadleError) -> Frame:
-    """Say why the program ends without a turn."""
-    text = " ".join(filter(None, (error.what, error.why, error.fix)))
+def failed_fields(error: BaseException) -> Frame:
+    """Say why the program ends without a turn; an error that nobody expected is named as it is."""
+    text = f"Something went wrong inside Treadle. {type(error).__name__}: {error}"
+    if isinstance(error, TreadleError):
+        text = " ".join(filter(None, (error.what, error.why, error.fix)))
     return {
         "subtype": "error_during_execution",
         "is_error": True,
@@ -160,7 +162,7 @@ def command_fields(text: str, *, failed: bool) -> Frame:
     }
 
 
-def unopened_frame(error: TreadleError) -> Frame:
+def unopened_frame(error: BaseException) -> Frame:
     """Say why there is no session at all."""
     return {
         "type": "result",

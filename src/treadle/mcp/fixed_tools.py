@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -28,6 +29,8 @@ _MOST_FOUND = 8
 _MOST_NAMES = 400
 _MOST_RESOURCES = 200
 _LONGEST_PROMPT = 60_000
+_LONGEST_WORD = 200
+_MOST_WORDS = 100
 
 
 def _text(description: str) -> dict[str, str]:
@@ -246,6 +249,23 @@ async def written_prompt(name: str, arguments: dict[str, str], connection: "Serv
     found = await connection.ask(lambda client: client.get_prompt(name, arguments))
     said = [f"{'' if one.role == 'user' else 'Assistant: '}{_prompt_text(one.content)}" for one in found.messages]
     return visible("\n\n".join(said))[:_LONGEST_PROMPT]
+
+
+async def completed_argument(
+    prompt: str, wanted: tuple[str, str, dict[str, str]], connection: "ServerConnection"
+) -> tuple[str, ...]:
+    """Ask a server what an argument of a prompt can be, as far as it is written: its name, that, and those before it.
+
+    What is no plain word is left out: a person takes these over as they are. Raises `ToolError`.
+    """
+    import mcp_types as types
+
+    name, value, given = wanted
+    reference = types.PromptReference(type="ref/prompt", name=prompt)
+    argument = {"name": name, "value": value}
+    found = await connection.ask(lambda client: client.complete(reference, argument, context_arguments=given))
+    plain = [one for one in found.completion.values if one == visible(one) and 0 < len(one) <= _LONGEST_WORD]
+    return tuple(shlex.quote(one) for one in plain if "\n" not in one)[:_MOST_WORDS]
 
 
 def _prompt_text(content: Any) -> str:

@@ -162,10 +162,16 @@ class McpHub:
     def approve(self, name: str) -> tuple[str, ...]:
         """Take a yes to all that a server declares now; gives the names of its tools. To be called in a thread.
 
-        Raises `ToolError`.
+        Raises `ToolError`, also where it is not connected: the yes would be to nothing, and take earlier ones back.
         """
         connection = self._named(name)
         declared = connection.declared
+        if connection.state is not ServerState.CONNECTED:
+            starts = connection.state in (ServerState.WAITING, ServerState.CONNECTING)
+            why = "it is still starting" if starts else self._ports.redact(connection.why) or "it is not connected"
+            raise ToolError(
+                f"Nothing of the MCP server {visible(name)} was approved: {why}. Use /mcp to see how it is."
+            )
         asyncio.run_coroutine_threadsafe(self.table.approve(connection.plan, declared, only=True), self._loop).result()
         return tuple(one.name for one in declared.tools)
 

@@ -26,7 +26,8 @@ class Numbered(Record, frozen=True, kw_only=True):
 class SessionStatus(Record, frozen=True, kw_only=True):
     """What is true of a session now, apart from what it does: what a surface shows all the time.
 
-    `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known.
+    `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known. `thinking`
+    is how many tokens it may think, None where that is its own affair.
     """
 
     phase: Phase
@@ -41,6 +42,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     checklist: str = ""
     tokens: int = 0
     window: int | None = None
+    thinking: int | None = None
 
 
 class Snapshot(Record, frozen=True, kw_only=True):
@@ -75,6 +77,17 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
     name: str = ""
 
 
+class AskServers(Tagged, frozen=True, kw_only=True, tag="servers"):
+    """To the session: do what `/mcp` says with this argument, where its MCP servers are; `ServersSaid` answers.
+
+    With a `prompt` (its server's name, and its own) say what the last word of the argument can be instead.
+    """
+
+    number: int
+    argument: str = ""
+    prompt: tuple[str, str] | None = None
+
+
 class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
     """To the session: end what goes on and drop what is queued.
 
@@ -106,9 +119,25 @@ class Notified(Tagged, frozen=True, kw_only=True, tag="notified"):
 
 
 class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
-    """To the client: its op is in the log, or what it wants stopped is."""
+    """To the client: its op is in the log, and the session stands so with it; or what it wants stopped is."""
 
     number: int
+    status: SessionStatus | None = None
+
+
+class ServersAnswer(Record, frozen=True, kw_only=True):
+    """What `/mcp` shows; `warning`: the text says what is wrong with the command. `values` are what a word can be."""
+
+    text: str = ""
+    warning: bool = False
+    values: tuple[str, ...] = ()
+
+
+class ServersSaid(Tagged, frozen=True, kw_only=True, tag="servers_said"):
+    """To the client: what came of its command about the MCP servers."""
+
+    number: int
+    answer: ServersAnswer
 
 
 class Refused(Tagged, frozen=True, kw_only=True, tag="refused"):
@@ -130,5 +159,5 @@ class Closed(Tagged, frozen=True, kw_only=True, tag="closed"):
     """To the client: the session is closed."""
 
 
-ToSession: TypeAlias = Attach | Post | StopSession
-ToClient: TypeAlias = Attached | Notified | Taken | Refused | Behind | Closed
+ToSession: TypeAlias = Attach | Post | AskServers | StopSession
+ToClient: TypeAlias = Attached | Notified | Taken | ServersSaid | Refused | Behind | Closed

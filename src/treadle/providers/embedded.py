@@ -15,6 +15,7 @@ from treadle.providers.endpoint import Endpoint, StreamLimits
 from treadle.providers.failures import failure
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.wire import CallFailedError
+from treadle.workspace.programs import kill_program
 
 NAME = "local"
 LOAD_SECONDS = 300.0
@@ -104,6 +105,5 @@ async def _address(child: Process, key: str) -> bytes:
 
 
 async def _end(child: Process) -> None:
-    with suppress(ProcessLookupError):
-        child.kill()
+    kill_program(child)
     await child.wait()

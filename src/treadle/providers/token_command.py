@@ -9,6 +9,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure
 from treadle.providers.tokens import UNKNOWN_LIFETIME, BearerToken
 from treadle.providers.wire import CallFailedError
+from treadle.workspace.programs import kill_program
 
 _SECONDS = 30.0
 
@@ -25,7 +26,7 @@ async def run_token_command(endpoint: Endpoint, command: Sequence[str]) -> Beare
         raise CallFailedError(failure(endpoint, ErrorKind.AUTHENTICATION, why)) from error
     finally:
         if process is not None and process.returncode is None:
-            process.kill()
+            kill_program(process)
             await process.wait()
     token = out.decode("utf-8", "replace").strip()
     if process.returncode or not token or any(sign.isspace() for sign in token):

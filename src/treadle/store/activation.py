@@ -1,6 +1,5 @@
 """What of a folder would act in Treadle or in its programs once the folder is trusted: pure, from names and bytes."""
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
@@ -57,7 +56,6 @@ SKILL_FOLDERS = (".agents/skills", ".treadle/skills", ".claude/skills")
 """Folders of skills, each in a folder of its own."""
 
 SKILL_FILE = "SKILL.md"
-_SKILL = regex(rf"(?:{'|'.join(map(re.escape, SKILL_FOLDERS))})/[^/]+/skill\.md")
 _IN_COMMAND_FOLDER = tuple(f"{folder}/" for folder in COMMAND_FOLDERS)
 _RULES = frozenset(RULE_FILES)
 _SERVERS = frozenset({".mcp.json"})
@@ -87,7 +85,7 @@ def active_kind(path: str) -> ActiveKind | None:
     name = path.casefold()
     if name in _RULES or _in_rule_folder(name):
         return ActiveKind.RULES
-    if _SKILL.fullmatch(name):
+    if _is_skill(name):
         return ActiveKind.SKILL
     if name.endswith(".md") and name.startswith(_IN_COMMAND_FOLDER):
         return ActiveKind.COMMAND
@@ -102,6 +100,11 @@ def active_kind(path: str) -> ActiveKind | None:
     if name.startswith(".git/hooks/") and not name.endswith(".sample"):
         return ActiveKind.HOOK
     return None
+
+
+def _is_skill(name: str) -> bool:
+    folder, _, own = name.removesuffix("/skill.md").rpartition("/")
+    return name.endswith("/skill.md") and folder in SKILL_FOLDERS and own != ""
 
 
 def _in_rule_folder(name: str) -> bool:

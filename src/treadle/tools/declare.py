@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+_HERE = Path(__file__).parent
+
 
 def prompt(tool: str) -> str:
     """Read the description that stands beside a tool's module, in a file of the same name ending in `.md`."""
-    return Path(__file__).with_name(f"{tool}.md").read_text(encoding="utf-8").strip()
+    return (_HERE / f"{tool}.md").read_bytes().decode().strip()
 
 
 def parameters(properties: Mapping[str, Any], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:

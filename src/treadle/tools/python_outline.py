@@ -16,7 +16,7 @@ def python_definitions(text: str) -> list[tuple[int, int]]:
     try:
         with warnings.catch_warnings(action="ignore"):  # of strange escapes in strings
             tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):  # 3.11: two threads that parse at once
         return list(_by_indentation(text))
     # The parser ends lines at a carriage return too.
     return list(_by_indentation(text) if "\r" in text else _by_tree(tree))

@@ -4,8 +4,10 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 from treadle.protocol.errors import ConfigError
 
@@ -70,5 +72,6 @@ async def _output_of(command: tuple[str, ...]) -> bytes:
         return b"" if size <= _LARGEST and await process.wait() else b"".join(pieces)
     finally:
         if process.returncode is None:
-            process.kill()
+            with suppress(ProcessLookupError):  # not `process.kill`, of which asyncio would know nothing
+                os.kill(process.pid, signal.SIGKILL)
             await process.wait()

@@ -2,23 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.access import SessionAccess
 from treadle.app.session.mention_text import MENTION_WORDS
 from treadle.app.session.mention_writing import Mention, complete, mention_at
 from treadle.app.session.mentionable import mentionable_paths
 from treadle.app.session.path_search import Index, PathSearch
 from treadle.app.slash import named_texts
+from treadle.app.slash_commands import last_word
 from treadle.tui.aside import Aside
 from treadle.tui.mentions import mentioned
 from treadle.tui.menu import Menu, MenuEntry, begins
 from treadle.tui.menus import ArgumentMenus, menu_for, named_entries
 from treadle.tui.screen import Screen
+
+if TYPE_CHECKING:
+    from treadle.app.session.command_files import NamedText
 
 _GOOD_FOR = 10.0
 """Seconds after which the files are listed again, when one is to be named."""
@@ -86,27 +91,56 @@ def _listed(root: str, trusted: bool) -> Index:  # noqa: FBT001 - handed over wi
 
 
 class NamedMenu:
-    """The texts that can be entered by a name, read aside when a command is typed."""
+    """The texts that can be entered by a name, read aside when a command is typed, and what can follow them."""
 
-    def __init__(self, trust: SessionTrust, *, aside: Aside, changed: Callable[[], None]) -> None:
+    def __init__(self, live: SessionAccess, *, aside: Aside, changed: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._trust = trust
+        self._live = live
         self._aside = aside
         self._changed = changed
         self._old_at = float("-inf")
         self._entries: Sequence[MenuEntry] = ()
+        self._prompts: Mapping[str, tuple[str, str]] = {}
+        self._asked, self._wanted = "", ""
+        self._following: tuple[str, Sequence[MenuEntry]] = ("", ())
 
     def entries(self) -> Sequence[MenuEntry]:
         """Give what is known, and read it again if that was long ago."""
         if self._loop.time() >= self._old_at:
             self._old_at = self._loop.time() + _GOOD_FOR
-            none: Sequence[MenuEntry] = ()
-            self._aside.start(lambda: named_entries(named_texts(self._trust)), self._take, none)
+            none: Sequence[NamedText] = ()
+            self._aside.start(lambda: named_texts(self._live.trust), self._take, none)
         return self._entries
 
-    def _take(self, entries: Sequence[MenuEntry]) -> None:
+    def _take(self, texts: "Sequence[NamedText]") -> None:
+        entries = named_entries(texts)
+        self._prompts = {f"/{one.name}": (one.server, one.prompt) for one in texts if one.server and not one.unused}
         changed, self._entries = entries != self._entries, entries
         if changed:
+            self._changed()
+
+    def following(self, text: str) -> Sequence[MenuEntry]:
+        """Give what a draft that begins with the prompt of a server can become; the server is asked aside.
+
+        Of what is typed while it is asked only the last is asked next. Nothing waits for its answer.
+        """
+        known, entries = self._following
+        if known == text:
+            return entries
+        name, _, said = text.partition(" ")
+        servers, prompt = self._live.servers, self._prompts.get(name)
+        self._wanted = "" if servers is None or prompt is None else text
+        if servers is not None and prompt is not None and not self._asked:
+            self._asked = text
+            nothing: Sequence[str] = ()
+            self._aside.start(lambda: servers.complete(prompt, said), partial(self._follow, text), nothing)
+        return ()
+
+    def _follow(self, text: str, words: Sequence[str]) -> None:
+        self._asked = ""
+        begin = text[: last_word(text)]
+        self._following = (text, [MenuEntry(word, "", f"{begin}{word}") for word in words])
+        if self._wanted:  # else it is not typed any more
             self._changed()
 
 
@@ -120,11 +154,13 @@ class Completing:
         files: Files,
         arguments: ArgumentMenus,
         named: Callable[[], Sequence[MenuEntry]] = tuple,
+        following: Callable[[str], Sequence[MenuEntry]] = lambda _: (),
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._screen = screen
         self._arguments = arguments
         self._named = named
+        self._following = following
         self._mention: Mention | None = None
         self._finding: PathSearch | None = None
         self._closed: tuple[str, int] = ("", -1)
@@ -145,7 +181,8 @@ class Completing:
         if self._closed != ("", -1) or not by_hand:
             self.menu, self._mention = Menu(), None
         elif self._mention is None:
-            self.menu = menu_for(text, self._arguments, self._named() if text.startswith("/") else ())
+            named = self._named() if text.startswith("/") else ()
+            self.menu = menu_for(text, self._arguments, named, self._following)
         else:
             self._find(self._mention)
 
@@ -220,4 +257,6 @@ class Completing:
 
 def _is_meant(text: str, menu: Menu, entry: MenuEntry) -> bool:
     """Whether Enter takes the chosen row. A name that is written whole may be one that no row has."""
+    if menu.free:
+        return menu.moved
     return menu.moved or begins(entry, menu.typed) or (" " in text and "/" not in menu.typed)

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import shlex
+import signal
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,7 +40,8 @@ async def _run(command: list[str]) -> int:
         try:
             return await process.wait()
         except asyncio.CancelledError:
-            process.terminate()
+            with suppress(ProcessLookupError):  # not `process.terminate`, of which asyncio would know nothing
+                os.kill(process.pid, signal.SIGTERM)
             await process.wait()
             raise
 

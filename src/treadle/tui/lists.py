@@ -49,9 +49,13 @@ class Lists:
         self.files = Files(
             live.workspace, trusted=lambda: live.trust.trusted, aside=self.aside, changed=self._known_now
         )
-        self._named = NamedMenu(live.trust, aside=self.aside, changed=self._known_now)
+        self._named = NamedMenu(live, aside=self.aside, changed=self._known_now)
         self._completing = Completing(
-            screen=screen, files=self.files, arguments=self._arguments(), named=self._named.entries
+            screen=screen,
+            files=self.files,
+            arguments=self._arguments(),
+            named=self._named.entries,
+            following=self._named.following,
         )
 
     def _arguments(self) -> ArgumentMenus:

@@ -28,6 +28,7 @@ class Menu(Struct, frozen=True, kw_only=True):
     """The rows that fit what is `typed`, and the chosen one; it is empty where nothing fits.
 
     `more` says that others fit, too, `moved` that the person chose the row. `note` is shown where there is no row.
+    `free`: what is typed may be something else than any row.
     """
 
     entries: tuple[MenuEntry, ...] = ()
@@ -36,6 +37,7 @@ class Menu(Struct, frozen=True, kw_only=True):
     more: bool = False
     moved: bool = False
     note: str = ""
+    free: bool = False
 
     def move(self, rows: int) -> "Menu":
         """Move the choice; it goes round."""

@@ -30,8 +30,16 @@ _MODES = {
 }
 
 
-def menu_for(text: str, arguments: ArgumentMenus, named: Sequence[MenuEntry] = ()) -> Menu:
-    """Give the menu for a draft; empty for what is no slash command. `named` can be entered besides the commands."""
+def menu_for(
+    text: str,
+    arguments: ArgumentMenus,
+    named: Sequence[MenuEntry] = (),
+    following: Callable[[str], Sequence[MenuEntry]] = lambda _: (),
+) -> Menu:
+    """Give the menu for a draft; empty for what is no slash command. `named` can be entered besides the commands.
+
+    `following` gives what a draft that begins with one of those can become.
+    """
     if not text.startswith("/") or "\n" in text:
         return Menu()
     name, blank, argument = text.partition(" ")
@@ -39,7 +47,7 @@ def menu_for(text: str, arguments: ArgumentMenus, named: Sequence[MenuEntry] = (
         commands = [_command(row.usage, row.about) for row in SLASH_TABLE]
         return Menu(entries=fitting(name[1:], [*commands, *named]), typed=name[1:])
     if name not in arguments:
-        return Menu()
+        return Menu(entries=tuple(following(text)), typed=argument, free=True)
     entries, argument = arguments[name](), argument.strip()
     if entries is None:
         return Menu(note="Reading…", typed=argument)

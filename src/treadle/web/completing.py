@@ -1,13 +1,17 @@
 """What is completed while a message is written: commands and what follows them, and names of files."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.access import ServersAccess
 from treadle.app.session.mention_text import MENTION_WORDS
 from treadle.app.session.mention_writing import mention_at, written_path
+from treadle.app.slash import named_texts
+from treadle.app.slash_commands import last_word
 from treadle.protocol.permissions import Mode
 from treadle.web.entered import commands_here, texts_here
 from treadle.web.folder_index import FolderIndex
@@ -27,14 +31,20 @@ class Completion(Struct, frozen=True):
 
 
 class Completions(Struct, frozen=True):
-    """What fits what is being written; `replaces` counts its last characters, as JavaScript does."""
+    """What fits what is being written; `replaces` counts its last characters, as JavaScript does.
+
+    `free`: what is written may be something else than any row.
+    """
 
     rows: tuple[Completion, ...] = ()
     replaces: int = 0
+    free: bool = False
 
 
-async def completions(text: str, trust: SessionTrust, files: FolderIndex) -> Completions:
-    """Say what a text can go on with, as far as it is written."""
+async def completions(
+    text: str, trust: SessionTrust, files: FolderIndex, servers: ServersAccess | None = None
+) -> Completions:
+    """Say what a text can go on with, as far as it is written; the `servers` of the session know their prompts."""
     mention = mention_at(text, len(text))
     if mention is not None:
         typed = text[mention.start : mention.end]
@@ -43,7 +53,8 @@ async def completions(text: str, trust: SessionTrust, files: FolderIndex) -> Com
     if not text.startswith("/") or "\n" in text:
         return Completions()
     if " " in text:
-        return _choices(text)
+        choices = _choices(text)
+        return choices if choices.rows or servers is None else await asyncio.to_thread(_of_prompt, text, trust, servers)
     named = await texts_here(trust)
     rows = [*((row.name, row.arguments, row.about) for row in commands_here()), *named]
     wanted = text[1:].lower()
@@ -65,6 +76,17 @@ def _choices(text: str) -> Completions:
             rows = [Completion(str(word), "", f"{begin}{word}") for word in words if text in f"{begin}{word}"]
             return Completions(tuple(rows), _size(text))
     return Completions()
+
+
+def _of_prompt(text: str, trust: SessionTrust, servers: ServersAccess) -> Completions:
+    """Ask a server what the last word after one of its prompts can be."""
+    name, _, said = text[1:].partition(" ")
+    found = next((one for one in named_texts(trust) if one.name == name and one.server and not one.unused), None)
+    if found is None:
+        return Completions()
+    begin = text[: last_word(text)]
+    words = servers.complete((found.server, found.prompt), said)
+    return Completions(tuple(Completion(one, "", f"{begin}{one}") for one in words[:_SHOWN]), _size(text), free=True)
 
 
 def _mentions(typed: str, found: Sequence[str]) -> Iterator[Completion]:

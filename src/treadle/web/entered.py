@@ -2,21 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.slash import do_command, named_texts
-from treadle.app.slash_commands import (
-    SLASH_TABLE,
-    SlashCommand,
-    Surfaces,
-    find_slash,
-    nearest_slash,
-    slash_word,
-)
-from treadle.protocol.errors import RefusedError
+from treadle.app.slash import named_texts
+from treadle.app.slash.entering import entered_command, run_entered
+from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
 from treadle.web.book import PageSession
 
 _STEER = "steer"
@@ -70,29 +64,18 @@ async def do_entered(text: str, session: PageSession, browser: str) -> EnteredTe
     """Do what was entered. Raises `TreadleError`."""
     if text.lstrip().startswith("!"):
         return _own(text.strip()[1:].strip(), session)
-    name = slash_word(text)
-    if not name:
-        return EnteredText(send=text)
-    row = find_slash(name)
-    if row is None:
-        return await _named(name, text, session)
+    command = await entered_command(text, session.session.trust)
+    if command is None or isinstance(command, str):
+        return EnteredText(send=text) if command is None else EnteredText(command)
+    row, argument = command
     if not works_here(row):
         return EnteredText(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
-    argument = text.strip()[1 + len(name) :].strip()
     if row.name == "help" and not argument:
         return EnteredText(await _help(session.session.trust))
     if row.name == _STEER:
         return EnteredText(send=argument, steer=True) if argument else EnteredText("/steer needs a text: /steer TEXT.")
-    if row.takes_time:
-        found = await asyncio.to_thread(do_command, name, argument, session.session)
-    else:
-        found = do_command(name, argument, session.session)
-    try:
-        for op in found.ops:
-            await session.post(op, browser)
-    except RefusedError as refused:
-        return EnteredText(f"/{row.name} is not possible now: {refused.why}.")
-    return EnteredText(found.text or ("" if found.send else "Done."), found.send)
+    found = await run_entered(row, argument, session.session, partial(session.post, browser=browser))
+    return EnteredText(found.text, found.send)
 
 
 def _own(line: str, session: PageSession) -> EnteredText:
@@ -101,12 +84,3 @@ def _own(line: str, session: PageSession) -> EnteredText:
         return EnteredText("Write a command of your own behind the !, such as !git status.")
     session.commands.start(line)
     return EnteredText()
-
-
-async def _named(name: str, text: str, session: PageSession) -> EnteredText:
-    """Send a text that stands for another one by its name; the session reads it."""
-    named = {one.name: one for one in await asyncio.to_thread(named_texts, session.session.trust)}
-    if name not in named:
-        return EnteredText(f"There is no command /{name}. {nearest_slash(name, named)}".strip())
-    unused = named[name].unused
-    return EnteredText(f"/{name} is not used: {unused}.") if unused else EnteredText(send=text)

@@ -7,7 +7,7 @@ import resource
 import shutil
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from treadle.workspace.variables import child_variables
 
@@ -31,22 +31,47 @@ async def program(*argv: str, cwd: str | None = None, memory: int = 0) -> AsyncI
     What it maps of files is not counted, and where the system knows no such limit there is none.
     At the end of the block it is killed and gone, also when that is by a cancel.
     """
-    variables = child_variables(os.environ)
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_BUFFER, env=variables, cwd=cwd
-    )
+    process = await _started(argv, cwd)
     if memory and hasattr(resource, "prlimit"):
         with contextlib.suppress(OSError):  # it has ended already
             resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
     try:
         yield process
     finally:
-        if process.returncode is None:
-            # Not by `process.kill`: that asks for the exit status behind the back of asyncio, which then complains.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-        # What is still in the pipes has to be taken out, or the end of the process goes unnoticed.
-        await asyncio.shield(process.communicate())
+        await asyncio.shield(_ended(process))
+
+
+async def _started(argv: Sequence[str], cwd: str | None) -> Process:
+    """Start a program. A cancel waits until it is started: asyncio would end it as `kill_program` must not."""
+    variables = child_variables(os.environ)
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_BUFFER, env=variables, cwd=cwd
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await _ended(await starting)
+        raise
+
+
+async def _ended(process: Process) -> None:
+    kill_program(process)
+    # What is still in the pipes has to be taken out, or the end of the process goes unnoticed.
+    await process.communicate()
+
+
+def kill_program(process: Process) -> None:
+    """Kill a program that may have ended.
+
+    Not by `process.kill`: that asks for the exit status behind the back of asyncio, which then says on standard error
+    that the process is unknown, and takes 255 for its status.
+    """
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def stream(pipe: asyncio.StreamReader | None) -> asyncio.StreamReader:

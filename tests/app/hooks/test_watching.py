@@ -9,17 +9,26 @@ import pytest
 
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.hook_settings import HookEvent
-from treadle.app.config.settings import Settings
+from treadle.app.config.settings import ModeSettings, Settings
 from treadle.app.hooks.hook_rows import HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.protocol.attach import SessionStatus
-from treadle.protocol.events import Answer, Prompt, SetModel, Source
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Answer, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
-from treadle.protocol.notifications import ContextCompacted, Notification, Phase, PhaseChanged, QuestionAsked, TurnEnded
-from treadle.protocol.permissions import Mode, OptionKind
+from treadle.protocol.notifications import (
+    ContextCompacted,
+    Notice,
+    Notification,
+    Phase,
+    PhaseChanged,
+    QuestionAsked,
+    TurnEnded,
+)
+from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
@@ -27,6 +36,7 @@ ME = Source(kind="test")
 LOOKING_ON = (
     *(HookEvent.SESSION_START, HookEvent.SESSION_END, HookEvent.NOTIFICATION, HookEvent.PERMISSION_DENIED),
     *(HookEvent.PRE_COMPACT, HookEvent.POST_COMPACT, HookEvent.POST_MODEL_SWITCH, HookEvent.STOP_FAILURE),
+    *(HookEvent.POST_TOOL_BATCH, HookEvent.CONFIG_CHANGE, HookEvent.ELICITATION),
 )
 
 
@@ -99,6 +109,8 @@ async def test_a_host_is_notified_of_every_moment(tmp_path: Path, monkeypatch: p
             assert (asked["notification_type"], asked["title"]) == ("permission_prompt", "Treadle")
             denied = await host.until(HookEvent.PERMISSION_DENIED)
             assert (denied["tool_name"], denied["tool_input"]["content"]) == ("Write", "x")
+            (call,) = (await host.until(HookEvent.POST_TOOL_BATCH))["tool_calls"]
+            assert (call["tool_name"], call["tool_input"]["content"]) == ("Write", "x")
             await live.post(SetModel(choice=OTHER), ME)
             switched = await host.until(HookEvent.POST_MODEL_SWITCH)
             models = ("anthropic-compatible/scripted", "anthropic-compatible/other")
@@ -109,6 +121,83 @@ async def test_a_host_is_notified_of_every_moment(tmp_path: Path, monkeypatch: p
         assert ("Bad." in failed["error"], failed["last_assistant_message"]) == (True, "Well.")
         assert host.given[-1]["hook_event_name"] == "SessionEnd"
     assert {given["session_id"] for given in host.given} == {live.id}
+
+
+async def test_a_host_is_notified_when_a_rule_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "ws").mkdir()
+    host = Host()
+    write = MakeCall(name="write_to_file", arguments={"path": "a.txt", "content": "x"})
+    async with ScriptedServer(Script(turns=(Turn(items=(write,)), Turn(items=(SayText(text="Well."),))) * 2)) as server:
+        opening = Opening(
+            workspace=tmp_path / "ws",
+            settings=Settings(model="anthropic-compatible/scripted", base_url=server.base_url),
+            user_present=True,
+            hooks=host.rows(HookEvent.CONFIG_CHANGE),
+        )
+        session = await open_session(opening)
+        feed = session.follow()
+        async with session as live:
+            await ended(live, feed, "Write it.")
+            assert host.given == []
+            file = tmp_path / "home" / "policy.toml"
+            file.write_text("[[rule]]\nid = 'no'\nverdict = 'deny'\nargv = ['make']\n")
+            await ended(live, feed, "Write it again.")
+            told = await host.until(HookEvent.CONFIG_CHANGE)
+    assert (told["source"], told["file_path"], len(host.given)) == ("user_settings", str(file), 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "Too dear."}}, "Too dear"),
+        ({"hookSpecificOutput": {"permissionDecision": "ask"}}, "It gave no reason"),
+        ({"decision": "block", "reason": "Not now."}, "Not now"),
+        ({"continue": False}, "A hook ended the turn"),
+        ({"decision": "odd"}, "its decision 'odd' is unknown"),
+        ({"hookSpecificOutput": {"permissionDecision": "allow"}}, ""),
+    ],
+)
+async def test_a_hook_keeps_another_model_from_being_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], why: str
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "ws").mkdir()
+    given: list[dict[str, Any]] = []
+
+    async def handler(event: dict[str, Any]) -> dict[str, Any]:
+        given.append(event)
+        return answer
+
+    settings = Settings(
+        model="openai/one",
+        base_url="http://localhost:1/v1",
+        modes={Mode.PLAN: ModeSettings(model="openai/planner")},
+    )
+    row = HookRow(event=HookEvent.PRE_MODEL_SWITCH, handler=handler)
+    opening = Opening(workspace=tmp_path / "ws", settings=settings, user_present=True, hooks=(row,))
+    async with await open_session(opening) as live:
+        feed = live.follow()
+        same = ModelChoice(model="openai/one", tool_protocol=ToolProtocol.NATIVE, thinking_budget=2_000)
+        await live.post(SetModel(choice=same), ME)
+        assert given == []
+        if why:
+            with pytest.raises(RefusedError) as raised:
+                await live.post(SetModel(choice=OTHER), ME)
+            assert why in raised.value.why
+            assert raised.value.what == f"A hook kept the model {OTHER.model} from being used."
+        else:
+            await live.post(SetModel(choice=OTHER), Source(kind="sdk"))
+        assert live.status.model == ("openai/one" if why else OTHER.model)
+        assert (given[0]["from_model"], given[0]["to_model"]) == ("openai/one", OTHER.model)
+        assert given[0]["source"] == ("command" if why else "sdk")
+        # A mode is never kept from changing, which would keep a person from a stricter one.
+        await live.post(SetMode(mode=Mode.PLAN), ME)
+        assert live.status.mode is Mode.PLAN
+        assert (live.status.model == "openai/planner") is (not why)
+        if why:
+            notices = (one.text async for one in feed if isinstance(one, Notice))
+            assert "A hook kept the model openai/planner from being used." in await anext(notices)
 
 
 class Compacting:
@@ -127,8 +216,12 @@ class Compacting:
         self.told: list[str] = []
 
     async def follow(self) -> AsyncIterator[Notification]:
-        for notification in (PhaseChanged(phase=Phase.COMPACTING), ContextCompacted(dropped=3, summary="All of it.")):
-            yield notification
+        question = Question(
+            id="q", kind=QuestionKind.ELICITATION, text="every asks: Who?", call_id="1", form={"type": "object"}
+        )
+        yield PhaseChanged(phase=Phase.COMPACTING)
+        yield ContextCompacted(dropped=3, summary="All of it.")
+        yield QuestionAsked(question=question)
 
     def tell(self, text: str) -> None:
         self.told.append(text)
@@ -141,6 +234,8 @@ async def test_hooks_learn_when_older_messages_leave_the_prompt() -> None:
     async with hooks.watch(live):
         before = await host.until(HookEvent.PRE_COMPACT)
         after = await host.until(HookEvent.POST_COMPACT)
+        form = await host.until(HookEvent.ELICITATION)
+    assert (form["message"], form["mode"], form["requested_schema"]) == ("every asks: Who?", "form", {"type": "object"})
     assert (before["trigger"], after["trigger"], after["compact_summary"]) == ("auto", "auto", "All of it.")
     assert [one["source"] for one in host.given if one["hook_event_name"] == "SessionStart"] == ["resume"]
     assert live.told == ["One does not run."]

@@ -24,18 +24,28 @@ class HookEvent(StrEnum):
     STOP_FAILURE = "StopFailure"
     PRE_COMPACT = "PreCompact"
     POST_COMPACT = "PostCompact"
+    PRE_MODEL_SWITCH = "PreModelSwitch"
     POST_MODEL_SWITCH = "PostModelSwitch"
+    POST_TOOL_BATCH = "PostToolBatch"
+    ELICITATION = "Elicitation"
+    CONFIG_CHANGE = "ConfigChange"
     NOTIFICATION = "Notification"
 
 
 _EVENTS: frozenset[str] = frozenset(HookEvent)
-POLICY_EVENTS = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST, HookEvent.USER_PROMPT_SUBMIT})
+POLICY_EVENTS = frozenset(
+    {
+        HookEvent.PRE_TOOL_USE,
+        HookEvent.PERMISSION_REQUEST,
+        HookEvent.USER_PROMPT_SUBMIT,
+        HookEvent.PRE_MODEL_SWITCH,
+    }
+)
 """Moments at which a hook decides whether something happens: one that fails there blocks, unless it says otherwise."""
 
 _OTHER_EVENTS = """
-    PostToolBatch UserPromptExpansion SubagentStart SubagentStop PreModelSwitch Setup TeammateIdle TaskCreated
-    TaskCompleted Elicitation ElicitationResult ConfigChange WorktreeCreate WorktreeRemove InstructionsLoaded
-    CwdChanged FileChanged DirectoryAdded MessageDisplay
+    UserPromptExpansion SubagentStart SubagentStop Setup TeammateIdle TaskCreated TaskCompleted ElicitationResult
+    WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
 """
 OTHER_EVENTS = frozenset(_OTHER_EVENTS.split())
 """Moments of Claude Code that Treadle does not have."""

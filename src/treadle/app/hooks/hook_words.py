@@ -19,7 +19,7 @@ _WORDS = {
     **dict.fromkeys(("ask", "defer"), HookDecision.ASK),
     **dict.fromkeys(("deny", "block"), HookDecision.DENY),
 }
-_CALL_EVENTS = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST})
+_DECIDING = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST, HookEvent.PRE_MODEL_SWITCH})
 _STOPPED = "A hook ended the turn."
 
 
@@ -62,9 +62,9 @@ def _decided(row: HookRow, answer: Mapping[str, Any], specific: Mapping[str, Any
     """Give the decision, its reason, other arguments, and why the turn ends."""
     decision = _decision(answer.get("decision")) if "decision" in answer else HookDecision.NONE
     reason = _text(answer, "reason")
-    if row.event not in _CALL_EVENTS:
+    if row.event not in _DECIDING:
         return decision, reason, None, None
-    if row.event == HookEvent.PRE_TOOL_USE:
+    if row.event != HookEvent.PERMISSION_REQUEST:
         if (said := specific.get("permissionDecision")) is not None:
             decision, reason = _decision(said), _text(specific, "permissionDecisionReason") or reason
         return decision, reason, _arguments(specific), None

@@ -1,21 +1,58 @@
-"""What hooks say of a message before it is sent."""
+"""What hooks say of what a person asks for, before it is done: a message, or another model."""
+
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from treadle.engine.ports import HookDecision, Hooks
+from treadle.app.hooks.session_hooks import SessionHooks
+from treadle.engine.ports import HookDecision, HookWord
+from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError
-from treadle.protocol.events import Prompt
+from treadle.protocol.events import Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, text_of, without_own_commands
+from treadle.protocol.models import ModelChoice
+
+_HOST = "sdk"
 
 
-async def heard_prompt(hooks: Hooks, prompt: Prompt, phase: str) -> Prompt:
-    """Let hooks look at a message: they may add to it, or keep it from being sent. Raises `RefusedError`."""
+async def heard_op(
+    hooks: SessionHooks, op: Op, source: Source, *, status: SessionStatus, tell: Callable[[str], None]
+) -> Op:
+    """Let hooks look at an op: they may add to a message, or keep it or another model back. Raises `RefusedError`.
+
+    A mode that has a model of its own changes in any case: then the model stays, and `tell` says so.
+    """
+    match op:
+        case Prompt():
+            return await _heard_prompt(hooks, op, status.phase)
+        case SetModel(choice=choice) | SetMode(choice=ModelChoice() as choice) if choice.model != status.model:
+            by = _HOST if source.kind == _HOST else "command"
+            word = await hooks.before_model(status.model, choice.model, source=by, tokens=status.tokens)
+        case _:
+            return op
+    if word.decision not in (HookDecision.DENY, HookDecision.ASK) and word.stop is None:
+        return op
+    refusal = _refusal("SetModel", status.phase, word)
+    refusal.what = f"A hook kept the model {choice.model} from being used."
+    if isinstance(op, SetModel):
+        raise refusal
+    tell(f"{refusal.what} {refusal.why}. The mode changes without it.")
+    return replace(op, choice=None)
+
+
+async def _heard_prompt(hooks: SessionHooks, prompt: Prompt, phase: str) -> Prompt:
     word = await hooks.on_prompt(text_of(without_own_commands(prompt.content)))
     if word.decision is HookDecision.DENY or word.stop is not None:
-        refusal = RefusedError("Prompt", phase, (word.reason or word.stop or "It gave no reason").rstrip("."))
-        refusal.what, refusal.fix = "A hook kept the message from being sent.", "`treadle hooks` lists the hooks."
+        refusal = _refusal("Prompt", phase, word)
+        refusal.what = "A hook kept the message from being sent."
         raise refusal
     if not word.context:
         return prompt
     said = Enclosure(kind=EnclosureKind.HOOK, origin=word.by or "hook", content=(Text(text=f"[Hook] {word.context}"),))
     return replace(prompt, enclosed=(*prompt.enclosed, said))
+
+
+def _refusal(what: str, phase: str, word: HookWord) -> RefusedError:
+    refusal = RefusedError(what, phase, (word.reason or word.stop or "It gave no reason").rstrip("."))
+    refusal.fix = "`treadle hooks` lists the hooks."
+    return refusal

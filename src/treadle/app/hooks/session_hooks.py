@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent
-from treadle.app.foreign_tools import ClaudeCall, amended_arguments, claude_calls
+from treadle.app.foreign_tools import ClaudeCall, amended_arguments, claude_call, claude_calls
 from treadle.app.hooks.hook_rows import HookFailedError, HookRow
 from treadle.app.hooks.hook_words import (
     NO_WORD,
@@ -39,10 +40,16 @@ _LOOKING_ON = frozenset(
         HookEvent.PRE_COMPACT,
         HookEvent.POST_COMPACT,
         HookEvent.POST_MODEL_SWITCH,
+        HookEvent.POST_TOOL_BATCH,
+        HookEvent.ELICITATION,
+        HookEvent.CONFIG_CHANGE,
         HookEvent.NOTIFICATION,
     }
 )
 """Moments that do not wait for their hooks."""
+
+_SCOPES = {"admin": "policy_settings", "user": "user_settings", "project": "project_settings"}
+"""What Claude Code calls those who write rule files."""
 
 _MODES = {Mode.ASK: "default", Mode.EDITS: "acceptEdits", Mode.FULL: "bypassPermissions"}
 """What Claude Code calls modes that it has under another name."""
@@ -81,13 +88,14 @@ class SessionHooks:
         self._detached: set[asyncio.Task[HookWord]] = set()
         self._room, self._room_beside = asyncio.Semaphore(_AT_ONCE), asyncio.Semaphore(_AT_ONCE)
         self._begun: asyncio.Task[str] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def watch(self, live: "HookedSession") -> AsyncIterator[None]:
         """Run what looks on, from the start of a session to its end."""
         from treadle.app.hooks.watching import watched_by_hooks
 
-        self.tell = live.tell
+        self.tell, self._loop = live.tell, asyncio.get_running_loop()
         for notice in self.notices:
             live.tell(notice)
         async with watched_by_hooks(self, live):
@@ -114,6 +122,34 @@ class SessionHooks:
         response = {"content": text, "stdout": text} if call.name == "execute_command" else {"content": text}
         more = {"tool_response": response}
         return await self._ask(list(self._about_call(HookEvent.POST_TOOL_USE, call, more)))
+
+    async def before_model(self, before: str, wanted: str, *, source: str, tokens: int) -> HookWord:
+        """PreModelSwitch: somebody chose another model; `tokens` are what the next request sends."""
+        models = {"from_model": before, "to_model": wanted, "requested_model": wanted, "model": wanted}
+        more = {**models, "source": source, "context_tokens": tokens}
+        return await self._ask(list(self._about(HookEvent.PRE_MODEL_SWITCH, wanted, more)))
+
+    async def after_batch(self, calls: Sequence[tuple[ToolCall, CallResult]]) -> None:
+        """PostToolBatch: all calls of a step are over."""
+        more = {"tool_calls": [self._shown(call, result) for call, result in calls]}
+        await self._ask(list(self._about(HookEvent.POST_TOOL_BATCH, "", more)))
+
+    def _shown(self, call: ToolCall, result: CallResult) -> dict[str, Any]:
+        shown = claude_call(call.name, call.arguments, self._session.root)
+        text = "\n".join(block.text for block in result.content if isinstance(block, Text))
+        said = {"tool_name": shown.name, "tool_input": shown.input, "tool_use_id": call.id}
+        return {**said, "tool_response": {"content": text}, "treadle_tool_name": call.name}
+
+    def rules_changed(self, file: Path, scope: str) -> None:
+        """ConfigChange: a rule file is another than it was. May be called in any thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the program ends
+                self._loop.call_soon_threadsafe(self._tell_changed, file, scope)
+
+    def _tell_changed(self, file: Path, scope: str) -> None:
+        more = {"source": _SCOPES[scope], "file_path": str(file)}
+        for run in self._about(HookEvent.CONFIG_CHANGE, more["source"], more):
+            self._detach(run)
 
     async def before_end(self, text: str, *, again: bool) -> HookWord:
         """Stop: a turn is about to end with this answer; `again`: a hook has kept it from ending before."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from treadle.app.config.hook_settings import HookEvent
 from treadle.app.hooks.session_hooks import SessionHooks
@@ -22,11 +22,12 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStop,
 )
-from treadle.protocol.permissions import QuestionKind
-from treadle.protocol.tools import Outcome
+from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.tools import CallResult, Outcome, ToolCall
 
 _MOST_WAITING = 100
 _LAST_SECONDS = 1.0
+_NEXT_STEP = (Phase.ASSEMBLING_CONTEXT, Phase.AWAITING_LLM_RESPONSE)
 _DENIED = frozenset({Outcome.DENIED, Outcome.REJECTED})
 
 
@@ -74,20 +75,21 @@ class _Watch:
         self._hooks = hooks
         self._model = live.status.model
         self._last = ""
+        self._batch: list[tuple[ToolCall, CallResult]] = []
         self._running: set[asyncio.Task[None]] = set()
 
     async def follow(self, feed: AsyncIterator[Notification]) -> None:
         """Begin what each notification wants, without waiting for it; of very many some are left out."""
         async for notification in feed:
-            work = self._work(notification)
-            if work is None:
-                continue
-            if len(self._running) >= _MOST_WAITING:
-                work.close()
-                continue
-            task = asyncio.create_task(work, name="hook")
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            for work in (self._batch_over(notification), self._work(notification)):
+                if work is None:
+                    continue
+                if len(self._running) >= _MOST_WAITING:
+                    work.close()
+                    continue
+                task = asyncio.create_task(work, name="hook")
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
 
     async def close(self) -> None:
         """Wait for what runs for a moment, and end the rest."""
@@ -97,10 +99,26 @@ class _Watch:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
+    def _batch_over(self, notification: Notification) -> Coroutine[None, None, None] | None:
+        """Take the calls of a step, until the next one begins or the turn is over."""
+        match notification:
+            case CallChanged(call=call, status=CallStatus.FINISHED, result=CallResult() as result):
+                self._batch.append((call, result))
+            case PhaseChanged(phase=Phase.ASSEMBLING_CONTEXT | Phase.AWAITING_LLM_RESPONSE) | TurnEnded() if (
+                self._batch
+            ):
+                calls, self._batch = self._batch, []
+                return self._hooks.after_batch(calls)
+            case _:
+                pass
+        return None
+
     def _work(self, notification: Notification) -> Coroutine[None, None, None] | None:
         match notification:
             case MessageDone(message=message):
                 self._last = text_of(message.content)
+            case QuestionAsked(question=question) if question.kind is QuestionKind.ELICITATION:
+                return self._hooks.notice(HookEvent.ELICITATION, "", _form_of(question))
             case QuestionAsked(question=question):
                 permission = question.kind is QuestionKind.PERMISSION
                 kind = "permission_prompt" if permission else f"{question.kind}_prompt"
@@ -127,3 +145,8 @@ class _Watch:
             case _:
                 pass
         return None
+
+
+def _form_of(question: Question) -> dict[str, Any]:
+    wanted: dict[str, Any] = {"url": question.url} if question.url else {"requested_schema": question.form}
+    return {"message": question.text, "mode": "url" if question.url else "form", **wanted}

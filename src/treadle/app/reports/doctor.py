@@ -1,6 +1,7 @@
 """The doctor: is everything there, and does each configured provider answer."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,7 +81,7 @@ def _rules() -> Iterator[Check]:
 
 def _servers() -> Iterator[Check]:
     """Say which MCP servers are configured for this folder; none is started."""
-    if not servers_file().exists() and not (Path.cwd() / ".mcp.json").exists():
+    if not os.access(servers_file(), os.F_OK) and not (Path.cwd() / ".mcp.json").exists():
         return
     from treadle.app.servers.configured import configured_servers
 

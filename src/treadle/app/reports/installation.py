@@ -52,7 +52,7 @@ def _python() -> Check:
 
 def _folder(name: str, folder: Path) -> Check:
     """Check that things can be written to a folder, or that it can be made."""
-    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    existing = next(one for one in (folder, *folder.parents) if os.access(one, os.F_OK))
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return fail(
             name, f"{existing} cannot be written to", f"Correct its permissions, or set TREADLE_HOME; for {folder}."
@@ -61,7 +61,7 @@ def _folder(name: str, folder: Path) -> Check:
 
 
 def _database(file: Path) -> Check:
-    if not file.exists():
+    if not os.access(file, os.F_OK):
         return ok("database", f"{file} (created with the first session)")
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:

@@ -91,13 +91,17 @@ class PolicyFiles:
         self._project = None if places.workspace is None else _signature(places.workspace / PROJECT_FILE)
         self._seen: tuple[_Candidate, ...] | None = None
         self._found: InForce | None = None
+        self.changed: Callable[[Path, str], None] = lambda path, scope: None  # noqa: ARG005 - nobody is told
 
     def in_force(self) -> InForce:
         """Give what counts now; files are read again only when one of them is another than before."""
         candidates = tuple(self._candidates())
         if self._found is None or candidates != self._seen:
+            changed = {} if self._seen is None else {one.path: one.scope for one in {*candidates} ^ {*self._seen}}
             self._found = self._load(candidates)
             self._seen = candidates
+            for path, scope in changed.items():
+                self.changed(path, scope)
         return self._found
 
     def ruleset(self) -> "Ruleset":

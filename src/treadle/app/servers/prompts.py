@@ -42,10 +42,30 @@ def kept_prompts(trust: SessionTrust) -> Iterator[tuple[str, DeclaredPrompt]]:
         yield from ((one.server.name, prompt) for prompt in prompts)
 
 
-def filled_arguments(prompt: DeclaredPrompt, said: str) -> dict[str, str]:
+def wanted_argument(prompt: DeclaredPrompt, said: str) -> tuple[str, str, dict[str, str]] | None:
+    """Say which argument the last word belongs to: its name, what is written of it, and the arguments before it.
+
+    None where there is none.
+    """
+    before, _, word = said.rpartition(" ")
+    names = [name for name, _ in prompt.arguments]
+    try:
+        given = filled_arguments(prompt, before, partly=True)
+    except ToolError:
+        return None
+    name, mark, value = word.partition("=")
+    if not (mark and name in names):
+        free = [one for one in names if one not in given]
+        if not free:
+            return None
+        name, value = free[0], word
+    return name, value.strip("'\""), {one: text for one, text in given.items() if one != name}
+
+
+def filled_arguments(prompt: DeclaredPrompt, said: str, *, partly: bool = False) -> dict[str, str]:
     """Give a prompt its arguments: words in its order, the last one all that is left, or `name=value`.
 
-    Raises `ToolError` where one is missing.
+    Raises `ToolError` where one is missing, but for those that are `partly` written.
     """
     names = [name for name, _ in prompt.arguments]
     try:
@@ -59,7 +79,7 @@ def filled_arguments(prompt: DeclaredPrompt, said: str) -> dict[str, str]:
     if len(plain) > len(free) > 0:
         given[free[-1]] = " ".join(plain[len(free) - 1 :])
     missing = [name for name, needed in prompt.arguments if needed and name not in {**named, **given}]
-    if missing:
+    if missing and not partly:
         raise ToolError(f"It needs {', '.join(missing)}. Write them after its name.")
     return {**given, **named}
 

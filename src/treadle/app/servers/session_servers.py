@@ -1,12 +1,14 @@
 """The servers as one session has them: which tools are offered, how calls are judged, and what is said of servers."""
 
+import asyncio
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from treadle.app.servers.prompts import filled_arguments
+from treadle.app.servers.prompts import filled_arguments, wanted_argument
 from treadle.engine.ports import Tool
 from treadle.mcp.declaring import slug_of
 from treadle.mcp.fixed_tools import (
@@ -16,6 +18,7 @@ from treadle.mcp.fixed_tools import (
     AccessResource,
     SearchTools,
     UseTool,
+    completed_argument,
     named_tool,
     resource_spec,
     search_spec,
@@ -26,6 +29,7 @@ from treadle.mcp.fixed_tools import (
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import parsed_arguments
 from treadle.mcp.states import PinState, ServerHealth, ServerState
+from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
 from treadle.protocol.permissions import Allowance
@@ -41,6 +45,9 @@ FIRST_WAIT = 10.0
 _MOST_TOKENS = 15_000
 _MOST_INSTRUCTIONS = 20_000
 """Characters of what all servers say about their use."""
+
+_COMPLETES_WITHIN = 3.0
+"""Seconds; nobody waits for a list of words any longer."""
 
 _WINDOW = 200_000
 _CHARACTERS_PER_TOKEN = 3.6
@@ -157,6 +164,18 @@ class SessionServers:
             parts.append(PromptPart(name=f"server {plan.slug}", text=heading + mark_untrusted(text, who), origin=who))
         return tuple(parts)
 
+    def complete(self, prompt: tuple[str, str], said: str) -> tuple[str, ...]:
+        """Say what the last word of what follows a prompt can be, within seconds. To be called in a thread."""
+        found = (one for plan, one in self.hub.prompts() if (plan.server.name, one.name) == prompt)
+        declared = next(found, None)
+        wanted = None if declared is None else wanted_argument(declared, said)
+        if wanted is None:
+            return ()
+        ask = partial(completed_argument, prompt[1], wanted)
+        with suppress(ToolError, TimeoutError):
+            return asyncio.run(asyncio.wait_for(self.hub.request(prompt[0], ask), _COMPLETES_WITHIN))
+        return ()
+
     async def prompt(self, server: str, name: str, said: str) -> str:
         """Have a server write a prompt out, with what the person said after its name. Raises `ToolError`."""
         await self.hub.settled(FIRST_WAIT)
@@ -169,9 +188,22 @@ class SessionServers:
         """Say how each server is doing."""
         return self.hub.health()
 
-    def report(self) -> str:
-        """Say how each server is doing, in lines."""
-        return "\n".join(health_lines(self.health()))
+    def command(self, argument: str) -> ServersAnswer:
+        """Do what `/mcp` says with this argument. To be called in a thread."""
+        verb, _, name = argument.strip().partition(" ")
+        self.hub.wait(FIRST_WAIT)
+        if not verb:
+            return ServersAnswer(text="\n".join(health_lines(self.health())))
+        if verb not in ("approve", "reconnect") or not name:
+            return ServersAnswer(text="Write /mcp, /mcp approve NAME or /mcp reconnect NAME.", warning=True)
+        try:
+            if verb == "reconnect":
+                self.hub.reconnect(name.strip())
+                return ServersAnswer(text=f"Connecting to {visible(name.strip())} again. /mcp shows how it is.")
+            names = self.hub.approve(name.strip())
+        except ToolError as error:
+            return ServersAnswer(text=error.text, warning=True)
+        return ServersAnswer(text=f"Approved as they are now: {', '.join(map(visible, names))}")
 
 
 def _reason(one: ServerHealth) -> str:

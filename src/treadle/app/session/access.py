@@ -7,9 +7,24 @@ from typing import Protocol
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
-from treadle.protocol.attach import SessionStatus
+from treadle.protocol.attach import ServersAnswer, SessionStatus
 from treadle.protocol.events import Op, SetModel, Source
 from treadle.protocol.notifications import Notification
+
+
+class ServersAccess(Protocol):
+    """The MCP servers of a session, wherever it runs."""
+
+    def command(self, argument: str) -> ServersAnswer:
+        """Do what `/mcp` says with this argument. To be called in a thread."""
+        ...
+
+    def complete(self, prompt: tuple[str, str], said: str) -> Sequence[str]:
+        """Say what the last word of what follows a prompt (its server's name, and its own) can be, within seconds.
+
+        To be called in a thread.
+        """
+        ...
 
 
 class SessionAccess(Protocol):
@@ -30,6 +45,11 @@ class SessionAccess(Protocol):
     @property
     def own_shell(self) -> OwnShell:
         """The person's own commands."""
+        ...
+
+    @property
+    def servers(self) -> ServersAccess | None:
+        """Its MCP servers; None where it has none."""
         ...
 
     @property

@@ -17,7 +17,6 @@ from treadle.app.session.ops import asked_aside, own_words
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
-from treadle.engine.ports import Hooks
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
@@ -40,6 +39,7 @@ from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
+    from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.models.offered import OfferedModel
     from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentioning import Enclosed
@@ -81,7 +81,7 @@ class LiveSession:
         enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
         past: Sequence[Notification] = (),
-        hooks: Hooks | None = None,
+        hooks: "SessionHooks | None" = None,
         clean_up: Callable[[], Awaitable[None]],
         beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
         servers: "SessionServers | None" = None,
@@ -171,6 +171,7 @@ class LiveSession:
             checklist=state.checklist.text,
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,
+            thinking=state.choice.thinking_budget,
         )
 
     @property
@@ -188,11 +189,6 @@ class LiveSession:
     def own_shell(self) -> "OwnShell":
         """The person's own commands."""
         return self._open_shell()
-
-    @property
-    def thinking(self) -> int | None:
-        """How many tokens the model may think; None where that is its own affair."""
-        return self._engine.state.choice.thinking_budget
 
     @property
     def sees_images(self) -> bool:
@@ -224,22 +220,20 @@ class LiveSession:
         self._untouched = False
 
     async def _post(self, op: Op, source: Source) -> None:
-        if not isinstance(op, SetMode):
-            if question := asked_aside(op):
-                self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
-            else:
-                op = await self._with_mentions(op)
-                if isinstance(op, Prompt):
-                    if self._hooks is not None:
-                        from treadle.app.hooks.sending import heard_prompt
-
-                        op = await heard_prompt(self._hooks, op, self.status.phase)
-                    self._name_cheaper(op)
-                await self._engine.post(op, source)
+        if question := asked_aside(op):
+            self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
             return
-        wanted = await self._models.for_mode(op.mode)
-        if wanted is not None and wanted != self._engine.state.choice:
-            op = SetMode(mode=op.mode, choice=wanted)
+        op = await self._with_mentions(op)
+        if isinstance(op, SetMode):
+            wanted = await self._models.for_mode(op.mode)
+            if wanted is not None and wanted != self._engine.state.choice:
+                op = SetMode(mode=op.mode, choice=wanted)
+        if self._hooks is not None:
+            from treadle.app.hooks.sending import heard_op
+
+            op = await heard_op(self._hooks, op, source, status=self.status, tell=self.tell)
+        if isinstance(op, Prompt):
+            self._name_cheaper(op)
         await self._engine.post(op, source)
 
     def _name_cheaper(self, prompt: Prompt) -> None:

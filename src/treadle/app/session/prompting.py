@@ -149,8 +149,10 @@ def family_of(ref: str) -> str:
     """Name the family of a model by its name, `provider/model`."""
     name = ref.lower().replace(".", "-").replace("_", "-")
     found = next((family for family, marks in _MARKS if any(mark in name for mark in marks)), GENERIC)
+    if found != GENERIC:
+        return found
     size = _SIZE.search(name)
-    return LOCAL if found == GENERIC and size is not None and int(size[1]) <= _SMALL else found
+    return LOCAL if size is not None and int(size[1]) <= _SMALL else GENERIC
 
 
 def prompt_parts(family: str, protocol: ToolProtocol, own: OwnTexts, *, checklist: bool = True) -> list[PromptPart]:

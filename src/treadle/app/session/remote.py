@@ -1,25 +1,25 @@
 """A session that runs in another process of this user: a terminal attaches to it, leaves it, and comes back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.catching_up import caught_up
 from treadle.app.session.checklist_file import checklist_file
+from treadle.app.session.connection import SessionConnection
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
-from treadle.app.session.wire import WIRE_VERSION, Address, receive, send_message
+from treadle.app.session.remote_servers import RemoteServers
 from treadle.context.notified import notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
-    Attach,
+    AskServers,
     Attached,
     Behind,
     Closed,
@@ -28,104 +28,22 @@ from treadle.protocol.attach import (
     Numbered,
     Post,
     Refused,
+    ServersAnswer,
+    ServersSaid,
     SessionStatus,
     Snapshot,
-    StopSession,
     Taken,
-    ToClient,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, Prompt, SetModel, Source
-from treadle.protocol.notifications import (
-    ModeChanged,
-    Notice,
-    Notification,
-    PhaseChanged,
-    PromptDelivered,
-    QuestionAsked,
-    QuestionClosed,
-    QueueChanged,
-    ReplyDropped,
-    TurnEnded,
-    TurnOutcome,
-)
+from treadle.protocol.notifications import Notification, PromptDelivered, TurnEnded, TurnOutcome
 from treadle.store.sqlite import Store
-
-_decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
-
-_ANSWERS_WITHIN = 10.0
-"""Seconds."""
 
 _AGAIN = 5
 """Times that a lost connection is made anew before the session is taken for closed."""
 
 _PAUSE = 0.2
 """Seconds between them."""
-
-
-class SessionConnection:
-    """The connection to a live session, made anew when it is lost; `attached` is what the session said first."""
-
-    def __init__(self, session_id: str, kind: str = "tui", name: str = "") -> None:
-        """`kind` is what kind of surface attaches, `name` who uses it; the session numbers them."""
-        self._address = Address(session_id)
-        self._session_id = session_id
-        self.kind, self._name = kind, name
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
-
-    async def open(self, cursor: FeedCursor | None = None) -> Attached:
-        """Attach; raises `SessionError` where the session does not run, or does not let this client in."""
-        try:
-            async with asyncio.timeout(_ANSWERS_WITHIN):
-                self._reader, self._writer, key = await self._address.connect()
-                hello = Attach(key=key, version=WIRE_VERSION, cursor=cursor, kind=self.kind, name=self._name)
-                await send_message(self._writer, hello)
-                answer = await receive(self._reader, _decoder)
-        except TimeoutError as error:
-            await self.close()
-            raise SessionError(
-                "session-silent",
-                f"Session {self._session_id} does not answer.",
-                why=f"Its process took longer than {_ANSWERS_WITHIN:g} s: it may be suspended, or very busy.",
-                fix="Look for it with `ps`, resume it with `fg` or `kill -CONT`, or end it, and try again.",
-            ) from error
-        except OSError as error:
-            raise SessionError(
-                "session-not-live",
-                f"Session {self._session_id} is not open in any process.",
-                why=str(error),
-                fix=f"Continue it with `treadle --resume {self._session_id}`.",
-            ) from error
-        match answer:
-            case Attached():
-                return answer
-            case Refused(code=code, what=what, why=why, fix=fix):
-                raise SessionError(code, what, why=why, fix=fix)
-            case _:
-                raise SessionError("session-closed", f"Session {self._session_id} was closed.", fix="Resume it.")
-
-    async def hear(self) -> ToClient | None:
-        """Give the next message; None when the connection is lost."""
-        if self._reader is None:
-            return None
-        with suppress(OSError):
-            return await receive(self._reader, _decoder)
-        return None
-
-    async def say(self, message: Post | StopSession) -> None:
-        """Send a message; raises `OSError`."""
-        if self._writer is None:
-            raise OSError("not connected")
-        await send_message(self._writer, message)
-
-    async def close(self) -> None:
-        """Leave."""
-        writer, self._reader, self._writer = self._writer, None, None
-        if writer is not None:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
 
 
 class RemoteSession:
@@ -165,10 +83,12 @@ class RemoteSession:
         self._store = store
         self._models = models
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._waiting: dict[int, asyncio.Future[ServersAnswer | None]] = {}
+        self.servers = RemoteServers(self._ask_servers)
         self._feed = Feed()
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
+        self._lost: asyncio.Event | None = None
         self._past: tuple[Notification, ...] = ()
         self._handlers: dict[Source, Callable[[TurnOutcome], None]] = {}
         self._asked: dict[str, Source] = {}
@@ -257,24 +177,40 @@ class RemoteSession:
 
         The session says as whom it was; `source` is what `answer_to` goes by here.
         """
-        number = next(self._numbers)
         if isinstance(op, Prompt) and source in self._handlers:
             self._asked[op.id] = source
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        name = source.id if source.kind == self._line.kind == "web" else ""
+        await self._request(type(op).__name__, lambda number: Post(number=number, op=op, name=name))
+
+    async def _ask_servers(self, argument: str, prompt: tuple[str, str] | None) -> ServersAnswer:
+        """Have `/mcp` done where the servers are, or a word completed there. Raises `SessionClosedError`."""
+        said = await self._request("/mcp", lambda number: AskServers(number=number, argument=argument, prompt=prompt))
+        return said or ServersAnswer()
+
+    async def _request(self, what: str, message: Callable[[int], Post | AskServers]) -> ServersAnswer | None:
+        """Send a message with a number of its own, and wait for what answers it."""
+        if self.closed:
+            raise SessionClosedError(what, "the session was closed")
+        number = next(self._numbers)
+        answer: asyncio.Future[ServersAnswer | None] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            await self._line.say(
-                Post(number=number, op=op, name=source.id if source.kind == self._line.kind == "web" else "")
-            )
-            await answer
+            await self._line.say(message(number))
+            return await answer
         except OSError as error:
-            raise SessionClosedError(type(op).__name__, "the connection to the session is lost") from error
+            raise SessionClosedError(what, "the connection to the session is lost") from error
         finally:
             self._waiting.pop(number, None)
 
     def follow(self) -> AsyncIterator[Notification]:
         """Listen; ends when the session is closed."""
         return aiter(self._feed)
+
+    async def reached(self) -> bool:
+        """Wait while a lost connection is made anew; gives whether the session can be asked for something."""
+        if self._lost is not None:
+            await self._lost.wait()
+        return not self.closed
 
     async def failure(self) -> None:
         """Wait until the session is closed; raises what keeps this terminal from it."""
@@ -286,13 +222,21 @@ class RemoteSession:
     async def _listen(self) -> None:
         try:
             while await self._hear_all():
+                self._lost = asyncio.Event()
                 if not await self._attach_again():
                     break
+                self._found()
         finally:
             self._feed.close()
+            self._found()
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_exception(OSError("closed"))
+
+    def _found(self) -> None:
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            lost.set()
 
     async def _hear_all(self) -> bool:
         """Hear what comes; gives whether to attach again."""
@@ -303,8 +247,11 @@ class RemoteSession:
                     self._status = status or self._status
                     self._bring(notification)
                     self._feed.put(Numbered(number=number, notification=notification))
-                case Taken(number=number):
+                case Taken(number=number, status=status):
+                    self._status = status or self._status
                     self._answer(number, None)
+                case ServersSaid(number=number, answer=answer):
+                    self._answer(number, answer)
                 case Refused() as refused:
                     self._answer(refused.number, refused)
                 case Closed():
@@ -328,16 +275,18 @@ class RemoteSession:
             case _:
                 pass
 
-    def _answer(self, number: int, refused: Refused | None) -> None:
+    def _answer(self, number: int, said: Refused | ServersAnswer | None) -> None:
         waiting = self._waiting.get(number)
         if waiting is None or waiting.done():
             return
-        if refused is None:
-            waiting.set_result(None)
-        elif refused.kind == "refused":
-            waiting.set_exception(RefusedError("It", self._status.phase, refused.why))
+        if not isinstance(said, Refused):
+            waiting.set_result(said)
+        elif said.kind == "closed":
+            waiting.set_exception(SessionClosedError("It", said.why))
+        elif said.kind == "refused":
+            waiting.set_exception(RefusedError("It", self._status.phase, said.why))
         else:
-            waiting.set_exception(ConfigError(refused.code, refused.what, why=refused.why, fix=refused.fix))
+            waiting.set_exception(ConfigError(said.code, said.what, why=said.why, fix=said.fix))
 
     async def _attach_again(self) -> bool:
         """Come back to where it left off; what was missed follows, or the log has it."""
@@ -365,7 +314,7 @@ class RemoteSession:
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
             self._bring_missed(attached.snapshot, attached.number)
-            for notification in _started_over(self.id, before, attached.status, attached.snapshot):
+            for notification in caught_up(self.id, before, attached.status, attached.snapshot):
                 self._feed.put(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
@@ -376,19 +325,3 @@ class RemoteSession:
             self._bring(notification)
             if isinstance(notification, PromptDelivered | TurnEnded):
                 self._feed.put(Numbered(number=number, notification=notification))
-
-
-def _started_over(
-    session_id: str, before: SessionStatus, now: SessionStatus, snapshot: Snapshot
-) -> Iterator[Notification]:
-    """Bring a surface from what it knew to what is now."""
-    yield ReplyDropped()
-    yield Notice(text=f"This terminal fell behind. `treadle show {session_id}` shows what it missed.")
-    still = {question.id for question in now.questions}
-    yield from (QuestionClosed(question_id=one.id) for one in before.questions if one.id not in still)
-    yield from snapshot.calls
-    yield from snapshot.live
-    yield ModeChanged(mode=now.mode)
-    yield QueueChanged(prompts=now.queue)
-    yield from (QuestionAsked(question=question) for question in now.questions)
-    yield PhaseChanged(phase=now.phase)

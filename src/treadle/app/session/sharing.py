@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
+from treadle.app.session.remote_servers import NO_SERVERS
 from treadle.app.session.wire import MOST_MESSAGE_BYTES, WIRE_VERSION, Address, receive, same_key, send_message
 from treadle.engine.runtime.session import Attachment, Session
 from treadle.protocol.attach import (
+    AskServers,
     Attach,
     Attached,
     Behind,
@@ -23,23 +25,26 @@ from treadle.protocol.attach import (
     Notified,
     Post,
     Refused,
+    ServersAnswer,
+    ServersSaid,
     SessionStatus,
     StopSession,
     Taken,
     ToSession,
 )
-from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.errors import RefusedError, SessionClosedError, TreadleError
 from treadle.protocol.events import EditQueued, Interrupt, Op, Source
 from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
 
 if TYPE_CHECKING:
+    from treadle.app.session.access import ServersAccess
     from treadle.app.session.live import LiveSession
 
 _HELLO = 10.0
 """Seconds that a client has to say who it is."""
 
 _PAGE = "web"
-_KINDS = frozenset({"tui", "mcp", "library", "headless", _PAGE})
+_KINDS = frozenset({"tui", "mcp", "acp", "library", "headless", _PAGE})
 """The surfaces that attach from another process."""
 
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
@@ -76,7 +81,7 @@ class Attendance:
 class Shared(Struct, frozen=True, kw_only=True):
     """What further surfaces need of a session. `run` names this process's numbering of notifications.
 
-    `attendance` is that of a session that has no terminal.
+    `servers` are its MCP servers, asked in a thread. `attendance` is that of a session that has no terminal.
     """
 
     session_id: str
@@ -87,6 +92,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     attach: Callable[[int | None], Attachment]
     leave: Callable[[Attachment], None]
     post: Callable[[Op, Source], Awaitable[None]]
+    servers: "ServersAccess | None" = None
     attendance: Attendance | None = None
 
 
@@ -102,6 +108,7 @@ async def share_session(live: "LiveSession", engine: Session) -> None:
         attach=engine.attach,
         leave=lambda attachment: engine.unfollow(attachment.feed),
         post=live.post,
+        servers=live.servers,
         attendance=attendance,
     )
     try:
@@ -157,6 +164,7 @@ class _Client:
         self._reader = reader
         self._writer = writer
         self._sending = asyncio.Lock()
+        self._asking: asyncio.Task[None] | None = None
 
     async def serve(self, key: str, numbers: "count[int]") -> None:
         """Attach it, and pass on what both sides say until one leaves. Raises `OSError`."""
@@ -211,9 +219,10 @@ class _Client:
             for task in done:
                 task.result()
         finally:
-            for task in (delivering, taking):
+            tasks = [task for task in (delivering, taking, self._asking) if task is not None]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(delivering, taking, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self, attachment: Attachment) -> None:
         feed = attachment.feed
@@ -227,6 +236,8 @@ class _Client:
             match message:
                 case Post():
                     await self._send(await self._post(message, source))
+                case AskServers():
+                    await self._ask(message)
                 case StopSession():
                     await self._stop(message, source)
                 case Attach():
@@ -239,7 +250,28 @@ class _Client:
             await self._session.post(message.op, source)
         except TreadleError as error:
             return _failure(message.number, error)
-        return Taken(number=message.number)
+        return Taken(number=message.number, status=self._session.status())
+
+    async def _ask(self, message: AskServers) -> None:
+        """Ask the servers beside what the client says next: those that are starting may take a while."""
+        if self._asking is not None and not self._asking.done():
+            busy = ServersAnswer(text="The servers are being asked already. Wait for that answer.", warning=True)
+            await self._send(ServersSaid(number=message.number, answer=busy))
+            return
+        self._asking = asyncio.create_task(self._asked(message), name="servers asked")
+
+    async def _asked(self, message: AskServers) -> None:
+        servers, answer, prompt = self._session.servers, NO_SERVERS, message.prompt
+        try:
+            if servers is not None and prompt is not None:
+                words = await asyncio.to_thread(servers.complete, prompt, message.argument)
+                answer = ServersAnswer(values=tuple(words))
+            elif servers is not None:
+                answer = await asyncio.to_thread(servers.command, message.argument)
+        except TreadleError as error:
+            answer = ServersAnswer(text=" ".join(filter(None, (error.what, error.why, error.fix))), warning=True)
+        with suppress(OSError):  # whoever asked has left
+            await self._send(ServersSaid(number=message.number, answer=answer))
 
     async def _stop(self, message: StopSession, source: Source) -> None:
         """Drop the queue, end what goes on, and have a session closed that has no terminal: then `Closed` answers."""
@@ -263,7 +295,8 @@ class _Client:
 
 
 def _failure(number: int, error: TreadleError) -> Refused:
-    kind = "refused" if isinstance(error, RefusedError) else "failed"
+    refused = "closed" if isinstance(error, SessionClosedError) else "refused"
+    kind = refused if isinstance(error, RefusedError) else "failed"
     return Refused(number=number, kind=kind, code=error.code, what=error.what, why=error.why, fix=error.fix)
 
 

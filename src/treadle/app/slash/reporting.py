@@ -25,13 +25,13 @@ from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.git_mentions import Repository
+from treadle.app.session.remote_servers import NO_SERVERS
 from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
 from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 
 _MOST_SHOWN = 60_000
-_SERVER_SECONDS = 10.0
 
 
 def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
@@ -82,23 +82,8 @@ def _jobs(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
 
 
 def _mcp(session: SessionAccess, argument: str) -> CommandAnswer:
-    servers = getattr(session, "servers", None)
-    if servers is None:
-        return CommandAnswer(text="No MCP servers are used here. Add one: treadle mcp add NAME -- COMMAND")
-    verb, _, name = argument.strip().partition(" ")
-    servers.hub.wait(_SERVER_SECONDS)
-    if not verb:
-        return CommandAnswer(text=servers.report())
-    if verb not in ("approve", "reconnect") or not name:
-        return wrong("Write /mcp, /mcp approve NAME or /mcp reconnect NAME.")
-    try:
-        if verb == "reconnect":
-            servers.hub.reconnect(name.strip())
-            return CommandAnswer(text=f"Connecting to {visible(name.strip())} again. /mcp shows how it is.")
-        names = servers.hub.approve(name.strip())
-    except ToolError as error:
-        return wrong(error.text)
-    return CommandAnswer(text=f"Approved as they are now: {', '.join(map(visible, names))}")
+    answer = NO_SERVERS if session.servers is None else session.servers.command(argument)
+    return CommandAnswer(text=answer.text, warning=answer.warning)
 
 
 def _permissions(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001

@@ -31,7 +31,8 @@ async def _complete(request: Request) -> Response:
         workspace = await asyncio.to_thread(session_workspace, session_id)
         trust = await asyncio.to_thread(book.trust, workspace)
     text = request.query_params.get("text", "")[-_MOST_TYPED:]
-    return answer(await completions(text, trust, book.files))
+    servers = None if opened is None else opened.session.servers
+    return answer(await completions(text, trust, book.files, servers))
 
 
 async def _models(request: Request) -> Response:

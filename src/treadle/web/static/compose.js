@@ -173,7 +173,7 @@ export function composer(session, { isActive, followed }) {
   function showMenu(found, words) {
     rows = found.rows.map((row) => ({ ...row, begin: words.length - found.replaces, end: words.length }));
     rows = rows.filter((row) => row.text.trim() !== words.slice(row.begin).trim() || row.text.endsWith("/"));
-    chosen = 0;
+    chosen = found.free ? -1 : 0;
     menu.replaceChildren(
       ...rows.map((row, at) => {
         const line = document.createElement("li");
@@ -198,7 +198,7 @@ export function composer(session, { isActive, followed }) {
   function mark() {
     [...menu.children].forEach((line, at) => line.setAttribute("aria-selected", String(at === chosen)));
     menu.children[chosen]?.scrollIntoView({ block: "nearest" });
-    if (rows.length) text.setAttribute("aria-activedescendant", `m${chosen}`);
+    if (rows[chosen]) text.setAttribute("aria-activedescendant", `m${chosen}`);
   }
 
   function take(at) {
@@ -220,14 +220,14 @@ export function composer(session, { isActive, followed }) {
     const open = !menu.hidden;
     if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();
-      chosen = (chosen + (event.key === "ArrowDown" ? 1 : rows.length - 1)) % rows.length;
+      chosen = (event.key === "ArrowDown" ? chosen + 1 : Math.max(chosen, 0) + rows.length - 1) % rows.length;
       mark();
     } else if (open && event.key === "Escape") {
       event.preventDefault();
       closeMenu();
-    } else if (open && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey && !event.ctrlKey) {
+    } else if (open && (event.key === "Tab" || (event.key === "Enter" && chosen >= 0)) && !event.shiftKey && !event.ctrlKey) {
       event.preventDefault();
-      take(chosen);
+      take(Math.max(chosen, 0));
     } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       say(isActive());

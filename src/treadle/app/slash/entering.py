@@ -1,0 +1,50 @@
+"""What is entered where no list of commands stands beside it: is it a command, and what does it come to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from treadle.app.slash import do_command, named_texts
+from treadle.app.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Op
+
+if TYPE_CHECKING:
+    from treadle.app.security.trusting import SessionTrust
+    from treadle.app.session.access import SessionAccess
+    from treadle.app.slash.answers import CommandAnswer
+
+
+async def entered_command(text: str, trust: "SessionTrust") -> "tuple[SlashCommand, str] | str | None":
+    """Read a text: a command of the table with its argument, what is wrong with it, or None: the model reads it."""
+    name = slash_word(text)
+    if not name:
+        return None
+    if (row := find_slash(name)) is not None:
+        return row, text.strip()[1 + len(name) :].strip()
+    named = {one.name: one for one in await asyncio.to_thread(named_texts, trust)}
+    if name not in named:
+        return f"There is no command /{name}. {nearest_slash(name, named)}".strip()
+    unused = named[name].unused
+    return f"/{name} is not used: {unused}." if unused else None
+
+
+async def run_entered(
+    row: SlashCommand, argument: str, session: "SessionAccess", post: Callable[[Op], Awaitable[None]]
+) -> "CommandAnswer":
+    """Do a command of the table, and post what it asks for. Raises `TreadleError`."""
+    if row.takes_time:
+        answer = await asyncio.to_thread(do_command, row.name, argument, session)
+    else:
+        answer = do_command(row.name, argument, session)
+    try:
+        for op in answer.ops:
+            await post(op)
+    except RefusedError as refused:
+        from treadle.app.slash.answers import wrong
+
+        return wrong(f"/{row.name} is not possible now: {refused.why}.")
+    shown = answer.text or ("" if answer.send else "Done.")
+    return replace(answer, text=shown)

@@ -1,0 +1,90 @@
+"""However the program ends, its host reads a result and an exit code."""
+
+import signal
+import stat
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.hosts import broken_program
+from tests.hosts.driving import BOTH, driving
+from tests.hosts.place import Host, on, says
+from treadle.providers.scripted.script import SayText, Wait
+
+ONE_TASK = ("-p", "-", "--output-format=stream-json", "--verbose")
+
+
+def broken(host: Host, defect: str) -> Host:
+    """The program with a defect."""
+    cli = host.home / "broken"
+    cli.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(broken_program.__file__)} "{defect}" "$@"\n')
+    cli.chmod(cli.stat().st_mode | stat.S_IXUSR)
+    return replace(host, cli=cli)
+
+
+@pytest.mark.parametrize(
+    ("defect", "flags"),
+    [
+        ("command line", ONE_TASK),
+        ("trust", BOTH),
+        ("opening", BOTH),
+        ("frames", BOTH),
+        ("frames", ONE_TASK),
+        ("message", BOTH),
+        ("control", BOTH),
+    ],
+)
+async def test_a_defect_is_a_result_an_exit_code_and_a_line_in_the_log(
+    host: Host, defect: str, flags: tuple[str, ...]
+) -> None:
+    async with (
+        host.model(says(SayText(text="one"))) as environment,
+        driving(broken(host, defect), environment, *flags) as driver,
+    ):
+        if flags is BOTH:
+            driver.control("mcp_status")
+            driver.ask("go")
+        else:
+            assert driver.process.stdin is not None
+            driver.process.stdin.write(b"go")
+        driver.close()
+        code, said = await driver.end()
+    result = driver.of("result")[-1]
+    assert (code, result["subtype"], result["is_error"]) == (1, "error_during_execution", True)
+    assert result["errors"] == ["Something went wrong inside Treadle. ValueError: the disk is upside down"]
+    assert {"duration_ms", "duration_api_ms", "num_turns", "session_id", "uuid"} <= set(result)
+    assert "ValueError: the disk is upside down" in said
+    assert "upside down" in (host.home / "treadle.log").read_text()
+
+
+async def test_a_program_that_is_ended_says_so_to_a_host_that_waits_for_a_result(host: Host) -> None:
+    turn = on("sleep", SayText(text="z"), Wait(seconds=30))
+    flags = (*BOTH, "--include-partial-messages")
+    async with host.model(turn) as environment, driving(host, environment, *flags) as driver:
+        driver.ask("sleep")
+        await driver.until("stream_event")
+        driver.process.send_signal(signal.SIGTERM)
+        code, _ = await driver.end()
+    (result,) = driver.of("result")
+    assert (code, result["errors"]) == (143, ["The program was ended before the task was done."])
+
+
+async def test_a_program_that_is_ended_between_two_messages_owes_no_result(host: Host) -> None:
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
+        driver.ask("go")
+        await driver.until("result")
+        driver.process.send_signal(signal.SIGTERM)
+        code, _ = await driver.end()
+    assert (code, len(driver.of("result"))) == (143, 1)
+
+
+async def test_a_task_that_is_no_text_is_read_all_the_same(host: Host) -> None:
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *ONE_TASK) as driver:
+        assert driver.process.stdin is not None
+        driver.process.stdin.write(b"Say \xff.")
+        driver.close()
+        code, _ = await driver.end()
+    assert (code, driver.of("result")[0]["result"]) == (0, "one")
+    assert "Say \\\\xff." in str(host.servers[0].requests[0].body["messages"])
