@@ -177,3 +177,35 @@ async def _phone(seen: Seen, served: Served, session: str) -> None:
     for screen in ("review", "timeline"):
         await page.goto(f"{served.address}/s/{session}/{screen}")
         assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+async def test_comments_to_a_closed_session_are_sent_after_the_question_about_its_folder_and_kept_till_then(
+    tmp_path: Path,
+) -> None:
+    turns = [Turn(items=(make("write_to_file", path="b.txt", content="new\n"),)), DONE, DONE]
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "AGENTS.md").write_text("Be brief.\n")
+    async with page_with_model(tmp_path, turns, "--mode", "full") as (served, seen):
+        page = await seen.page(served)
+        await page.fill("#start textarea", "Write it.")
+        await page.click("#start button[type=submit]")
+        await page.click("#trust button:has-text('Not now')")
+        await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+        session = page.url.rpartition("/s/")[2]
+        await page.wait_for_selector(".item.end")
+        await page.click("#close")
+        await page.wait_for_selector("#continue")
+        await page.goto(f"{served.address}/s/{session}/review")
+        await page.wait_for_selector("html[data-ready] .hunk")
+        await page.locator(".hunk [data-do=comment]").click()
+        await page.fill("form.comments textarea", "Why new?")
+        await _press(page, "Control+Enter")
+        await page.click("#write")
+        await page.click("#send")
+        await page.wait_for_selector("#message[open] #trust .question")
+        assert await page.locator(".said-here").count() == 1
+        await page.click("#trust button:has-text('Not now')")
+        await page.wait_for_selector("#collected", state="hidden")
+        said = [text_of(event.data.content) for event in log_of(served.program.home) if isinstance(event.data, Prompt)]
+        assert len(said) == 2
+        assert "Why new?" in said[-1]

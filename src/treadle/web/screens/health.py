@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from treadle.app.presentation.words import counted
@@ -22,8 +22,9 @@ from treadle.app.session.live import LiveSession
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.charts import length_of, stacked_bars
-from treadle.web.requests import answer, body_of, book_of
-from treadle.web.templating import page
+from treadle.web.markup import page_text
+from treadle.web.requests import answer, body_of, book_of, opened_session
+from treadle.web.templating import page, render
 
 _MOST_BROKEN = 100
 _WORST_FIRST = (CheckStatus.FAIL, CheckStatus.WARN, CheckStatus.OK)
@@ -102,7 +103,7 @@ def size_words(count: int) -> str:
 
 
 def _servers(book: SessionBook) -> list[Mapping[str, Any]]:
-    """List the MCP servers of the sessions of this process; of others only their own process knows."""
+    """List the MCP servers of the sessions of this process; others are asked when somebody wants to know."""
     found: list[Mapping[str, Any]] = []
     for id_, one in book.opened.items():
         session = one.session
@@ -111,6 +112,15 @@ def _servers(book: SessionBook) -> list[Mapping[str, Any]]:
         if servers or not own:
             found.append({"id": id_, "title": session.title or id_, "own": own, "servers": servers})
     return found
+
+
+async def _servers_elsewhere(request: Request) -> Response:
+    """Ask a session of another process about its MCP servers, which takes as long as that takes to answer."""
+    session = opened_session(request).session
+    if isinstance(session, LiveSession):
+        raise HTTPException(404, "This session is open here.")
+    found = await asyncio.to_thread(session.servers.command, "")
+    return HTMLResponse(render("block_text.html", text=page_text(found.text), size=None))
 
 
 class _Wanted(Struct):
@@ -175,4 +185,5 @@ ROUTES = (
     Route("/health", _show),
     Route("/health/check", _check, methods=["POST"]),
     Route("/health/verify", _verify, methods=["POST"]),
+    Route("/s/{session_id}/servers", _servers_elsewhere),
 )

@@ -12,6 +12,17 @@ export async function load(path, place) {
   return true;
 }
 
+// Buttons that load a fragment into an element.
+for (const button of document.querySelectorAll("button[data-load]")) {
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    const place = document.getElementById(button.dataset.into);
+    place.textContent = "Looking …";
+    if (!(await load(button.dataset.load, place))) place.textContent = "";
+    button.disabled = false;
+  });
+}
+
 /** Give the values of a form; boxes, and fields that are marked so, are true or false. */
 export function values(form) {
   const said = Object.fromEntries(new FormData(form));

@@ -1,16 +1,6 @@
 // The settings: forms are sent by reports.js; here is what shows an answer in place.
 
-import { load } from "./reports.js";
-
-for (const button of document.querySelectorAll("button[data-load]")) {
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    const place = document.getElementById(button.dataset.into);
-    place.textContent = "Looking …";
-    if (!(await load(button.dataset.load, place))) place.textContent = "";
-    button.disabled = false;
-  });
-}
+import "./reports.js";
 
 document.addEventListener("posted", (event) => {
   if (event.detail.form.dataset.lines === undefined) return;
