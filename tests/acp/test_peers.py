@@ -162,6 +162,25 @@ async def test_acpx_goes_on_with_a_session_of_another_process(tmp_path: Path) ->
     assert "Second." in sent
 
 
+async def test_acpx_cancels_a_command_that_runs(tmp_path: Path) -> None:
+    async with ScriptedServer(script(run("sleep 64"))) as server:
+        made = await run_acpx(tmp_path, server, "sessions", "new")
+        assert made[0] == 0, made
+        words = ("--approve-all", "--format", "json", "--ttl", "60", "prompt", "Work.")
+        process = acpx(tmp_path, server, *words)
+        async with asyncio.timeout(60):
+            while not processes("sleep 64"):
+                await asyncio.sleep(0.05)
+        cancelled = await run_acpx(tmp_path, server, "cancel")
+        out, err = await asyncio.to_thread(process.communicate, timeout=60)
+        await run_acpx(tmp_path, server, "sessions", "close")
+        assert await asyncio.to_thread(left_of, server.base_url) == []
+    messages = [json.loads(line) for line in out.splitlines()]
+    reasons = [message["result"]["stopReason"] for message in messages if "stopReason" in message.get("result", {})]
+    assert (cancelled[0], reasons) == (0, ["cancelled"]), (cancelled, err)
+    assert left_of("sleep 64") == []
+
+
 async def test_a_client_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     async with ScriptedServer(script(run("sleep 63"))) as server:
         process = acpx(tmp_path, server, "--approve-all", "exec", "Work.")

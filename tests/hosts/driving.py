@@ -46,6 +46,16 @@ class Driver:
                     return frame
         raise AssertionError(f"no {kind} came, only {[one['type'] for one in self.frames]}")
 
+    async def until_any(self, *kinds: str) -> dict[str, Any]:
+        """Wait for a frame of one of these kinds."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            async for line in self.process.stdout:
+                self.frames.append(json.loads(line))
+                if self.frames[-1]["type"] in kinds:
+                    return self.frames[-1]
+        raise AssertionError(f"none of {kinds} came")
+
     async def end(self) -> tuple[int, str]:
         """Wait for the end; gives the exit code and standard error."""
         assert self.process.stdout is not None

@@ -316,6 +316,36 @@ async def test_a_host_that_is_gone_ends_the_program(host: Host) -> None:
             assert await driver.process.wait() == 1
 
 
+async def test_what_the_host_denies_of_its_own_server_is_not_offered(host: Host) -> None:
+    tools = [
+        {"name": "add", "permission_policy": "always_allow"},
+        {"name": "wipe", "permission_policy": "always_deny"},
+        {"name": "send", "org_max_permission": "blocked"},
+        {"name": "post", "permission_policy": "always_ask"},
+        {"odd": 1},
+    ]
+    configs = {"calc": {"timeout": 5_000, "tools": tools}, "odd": 3}
+    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "wipe", "send", "post")]
+    info = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "c", "version": "1"}}
+    answers = {"initialize": info, "tools/list": {"tools": listed}}
+    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
+        driver.control("initialize", sdkMcpServers=["calc", 7], sdkMcpServerConfigs=configs)
+        driver.ask("go")
+        while "result" not in {frame["type"] for frame in driver.frames}:
+            asked = await driver.until_any("control_request", "result")
+            if asked["type"] == "control_request":
+                message = asked["request"]["message"]
+                known = answers.get(message["method"])
+                said = {"result": known} if known else {"error": {"code": -32601, "message": "unknown"}}
+                answer = {"jsonrpc": "2.0", "id": message.get("id"), **said}
+                driver.say(reply(asked, {"mcp_response": answer}))
+        driver.close()
+        code, said_aloud = await driver.end()
+    offered = {tool["name"] for tool in host.servers[0].requests[0].body["tools"] if tool["name"].startswith("mcp__")}
+    assert (code, offered) == (0, {"mcp__calc__add", "mcp__calc__post"})
+    assert "mcp__calc__post asks as the mode does" in said_aloud
+
+
 HOOK = {"UserPromptSubmit": [{"matcher": None, "hookCallbackIds": ["look"]}]}
 
 

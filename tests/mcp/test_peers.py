@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.mcp.hubs import NODE, PEERS, call, hub_of, needs_node, peer, plan_of, text_of, until
 from treadle.engine.ports import Asked, PersonReply, ask_person
@@ -61,8 +62,23 @@ async def everything_over(kind: str) -> AsyncIterator[str]:
         await process.wait()
 
 
+@asynccontextmanager
+async def reached(kind: str) -> AsyncIterator[McpServer]:
+    """The server of everything over its pipes, or over HTTP in one of its two forms."""
+    if kind == "stdio":
+        yield peer("everything")
+        return
+    async with everything_over(kind) as url:
+        transport = ServerTransport.SSE if kind == "sse" else ServerTransport.HTTP
+        yield McpServer(name="everything", transport=transport, url=url)
+
+
 @needs_node
-async def test_each_feature_of_a_server_works_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("era", [ServerEra.AUTO, ServerEra.LEGACY])
+@pytest.mark.parametrize("kind", ["stdio", "streamableHttp", "sse"])
+async def test_each_feature_of_a_server_works_once_over_each_transport(
+    tmp_path: Path, kind: str, era: ServerEra
+) -> None:
     asked: list[Asked] = []
     samples: list[SampleAsked] = []
 
@@ -74,19 +90,22 @@ async def test_each_feature_of_a_server_works_once(tmp_path: Path) -> None:
         samples.append(one)
         return "scripted", "A poem."
 
-    server = peer("everything")
-    server = McpServer(name="all", command=server.command, args=server.args, sampling=True)
     ask_person.set(ask)
-    async with hub_of(tmp_path, server, sample=sample) as hub:
+    async with (
+        reached(kind) as server,
+        hub_of(tmp_path, replace(server, name="all", era=era, sampling=True), sample=sample) as hub,
+    ):
         await until(lambda: "mcp__all__get-roots-list" in hub.tools())
         echo = await call(hub, "mcp__all__echo", message="hi\x1b[31m")
         assert (echo.outcome, echo.origin, text_of(echo)) == (Outcome.OK, Origin.SERVER, "Echo: hi\\x1b[31m")
         image = await call(hub, "mcp__all__get-tiny-image")
         assert [type(block) for block in image.content].count(Image) == 1
         shown: list[str] = []
-        await call(hub, "mcp__all__trigger-long-running-operation", shown.append, duration=0.2, steps=2)
-        await until(lambda: len(shown) == 2)
-        assert shown == ["1/2\n", "2/2\n"]
+        await call(hub, "mcp__all__trigger-long-running-operation", shown.append, duration=0.8, steps=4)
+        # What is told in the moment in which the result comes may be too late; what is logged is shown besides.
+        progress = [line for line in shown if line.endswith("/4\n")]
+        assert progress == [f"{number}/4\n" for number in range(1, len(progress) + 1)]
+        assert len(progress) >= 2
         structured = text_of(await call(hub, "mcp__all__get-structured-content", location="New York"))
         assert '"temperature"' in structured
         wrong = await call(hub, "mcp__all__get-sum", a="x")
@@ -151,13 +170,13 @@ async def test_a_server_over_http_works(tmp_path: Path, kind: str, era: ServerEr
 
 
 @needs_node
-async def test_files_and_memory_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("era", [ServerEra.AUTO, ServerEra.LEGACY])
+async def test_files_and_memory_work(tmp_path: Path, era: ServerEra) -> None:
     (tmp_path / "notes.txt").write_text("Some notes.")
     memory = peer("memory")
-    memory = McpServer(
-        name="memory", command=memory.command, args=memory.args, env={"MEMORY_FILE_PATH": str(tmp_path / "m.json")}
-    )
-    async with hub_of(tmp_path, peer("filesystem", str(tmp_path)), memory) as hub:
+    memory = replace(memory, env={"MEMORY_FILE_PATH": str(tmp_path / "m.json")}, era=era)
+    files = replace(peer("filesystem", str(tmp_path)), era=era)
+    async with hub_of(tmp_path, files, memory) as hub:
         read = await call(hub, "mcp__filesystem__read_text_file", path=str(tmp_path / "notes.txt"))
         assert text_of(read) == "Some notes."
         outside = await call(hub, "mcp__filesystem__read_text_file", path="/etc/passwd")

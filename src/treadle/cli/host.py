@@ -218,7 +218,7 @@ class _HostLine:
         append = flags.get("append_system_prompt") or _text_of(flags.get("append_system_prompt_file"))
         return Wishes(
             allowed=(*flags.all("allowed_tools"), *_list(permissions, "allow")),
-            disallowed=(*flags.all("disallowed_tools"), *_list(permissions, "deny")),
+            disallowed=(*flags.all("disallowed_tools"), *_list(permissions, "deny"), *start.denied),
             only=flags.get("tools"),
             system=flags.get("system_prompt") or _text_of(flags.get("system_prompt_file")) or start.system,
             append=append or start.append,

@@ -90,6 +90,8 @@ def mode_of(host: "HostedSession", live: LiveSession) -> str:
 async def _initialize(host: "HostedSession", live: LiveSession | None, request: Frame) -> Frame:
     if host.began != said_at_the_start(request):
         raise UnsupportedError("The session has begun already: its hooks, servers and prompt stay as they are.")
+    for name in host.began.asked:
+        host.warn(f"{name} asks as the mode does: in bypassPermissions it runs without a question.")
     for name, why in _UNUSED.items():
         if request.get(name):
             host.warn(f"The {name} of the host are not used: {why}.")

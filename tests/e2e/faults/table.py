@@ -1,4 +1,4 @@
-"""Which tests prove the labelled cases of faults in tools, the terminal and processes."""
+"""Which tests prove the labelled cases of faults in tools, the terminal, processes and MCP servers."""
 
 _TOOLS = "tests/e2e/faults/test_tool_faults.py"
 _TERMINAL = "tests/e2e/faults/test_terminal_faults.py"
@@ -10,8 +10,12 @@ _BOX = "tests/workspace/sandbox/test_bubblewrap.py"
 _BOUNDS = "tests/workspace/sandbox/test_bounds.py"
 _ESCALATION = "tests/app/test_escalation.py"
 _COMMANDS = "tests/workspace/test_process.py"
+_SERVERS = "tests/mcp/test_faults.py"
+_PEERS = "tests/mcp/test_peers.py"
+_NETWORK = "tests/mcp/test_network.py"
+_WITH_SERVERS = "tests/e2e/test_mcp.py"
 
-AREAS = ("tool", "terminal", "process")
+AREAS = ("tool", "terminal", "process", "mcp")
 
 PROVED: dict[str, tuple[str, ...]] = {
     "f-042": (f"{_TOOLS}::test_a_tool_that_raises_is_an_error_result_and_its_trace_is_in_the_programs_log",),
@@ -74,6 +78,53 @@ PROVED: dict[str, tuple[str, ...]] = {
         f"{_FETCH}::test_the_checked_address_is_the_one_that_is_connected_to",
     ),
     "f-062": ("tests/policy/test_urls.py::test_a_host_matches_exactly_or_below_a_dot",),
+    "f-080": (
+        f"{_SERVERS}::test_a_server_that_does_not_start_is_marked_failed_with_the_reason",
+        f"{_SERVERS}::test_a_command_that_no_system_takes_stops_no_other_server",
+    ),
+    "f-081": (f"{_SERVERS}::test_a_server_that_never_answers_has_a_time_limit_and_delays_nobody",),
+    "f-082": (
+        f"{_SERVERS}::test_a_server_that_dies_in_a_call_ends_the_call_and_is_started_again",
+        f"{_SERVERS}::test_a_server_that_cannot_be_started_again_is_given_up",
+    ),
+    "f-083": (
+        f"{_SERVERS}::test_lines_that_are_no_message_are_skipped_and_counted",
+        f"{_SERVERS}::test_too_many_lines_that_are_no_message_end_a_server",
+    ),
+    "f-084": (f"{_SERVERS}::test_a_flood_on_standard_error_is_drained_and_bounded",),
+    "f-085": (f"{_SERVERS}::test_answers_with_unknown_or_repeated_ids_are_ignored",),
+    "f-086": (f"{_SERVERS}::test_a_call_beyond_its_time_is_cancelled_and_its_late_answer_dropped",),
+    "f-087": (
+        f"{_SERVERS}::test_a_tool_that_changes_is_not_used_until_it_is_approved",
+        f"{_WITH_SERVERS}::test_a_changed_tool_is_left_out_until_it_is_approved",
+    ),
+    "f-088": (f"{_SERVERS}::test_what_a_server_says_of_itself_lowers_no_risk_unless_it_is_trusted",),
+    "f-089": (
+        f"{_SERVERS}::test_two_servers_with_the_same_names_are_kept_apart",
+        "tests/mcp/test_session.py::test_tools_come_and_go_between_steps_and_take_no_names",
+    ),
+    "f-090": (
+        f"{_SERVERS}::test_hidden_characters_of_a_description_are_shown",
+        f"{_WITH_SERVERS}::test_names_of_a_server_do_not_steer_the_terminal",
+    ),
+    "f-091": (f"{_WITH_SERVERS}::test_the_servers_of_a_folder_start_only_after_trust_and_as_they_were_trusted",),
+    "f-092": (
+        f"{_PEERS}::test_without_anybody_a_server_that_asks_is_answered_at_once",
+        f"{_WITH_SERVERS}::test_a_person_says_yes_to_the_first_use_and_answers_what_the_server_asks",
+        f"{_SERVERS}::test_what_a_server_asks_while_nothing_runs_is_told_once",
+    ),
+    "f-093": (
+        f"{_NETWORK}::test_an_expired_session_is_begun_again_once",
+        f"{_NETWORK}::test_a_session_that_expires_again_fails_the_call",
+    ),
+    "f-094": (
+        f"{_SERVERS}::test_a_large_result_is_cut_and_one_beyond_the_bound_is_an_error",
+        f"{_NETWORK}::test_an_answer_beyond_the_bound_fails_the_call_and_the_server_stays_usable",
+    ),
+    "f-095": (
+        f"{_SERVERS}::test_a_server_that_ignores_everything_is_gone_after_the_session",
+        f"{_WITH_SERVERS}::test_nothing_is_left_of_the_servers_of_a_killed_program",
+    ),
     "f-096": (f"{_TERMINAL}::test_a_storm_of_resizes_while_a_reply_streams_ends_in_the_right_layout",),
     "f-097": (
         "tests/e2e/test_bad_input.py::test_a_reader_that_leaves_early_ends_the_program_quietly",
