@@ -153,13 +153,11 @@ def run_by_themselves(
     decision: Decision, spec: ToolSpec, accesses: Sequence[Access], context: PolicyContext
 ) -> tuple[str, ...]:
     """Name commands of a denied or asked line that run alone; each was judged alone, so that it is true."""
-    match accesses:
-        case [RunCommand(command=command, cwd=cwd)] if len(decision.parts) > 1:
-            pass
-        case _:
-            return ()
-    lines = islice(dict.fromkeys(_candidates(decision.parts, command)), _TRIED)
-    allowed = (line for line in lines if _runs(line, cwd, spec, context))
+    access = accesses[0] if len(accesses) == 1 else None
+    if not isinstance(access, RunCommand) or len(decision.parts) < 2:
+        return ()
+    lines = islice(dict.fromkeys(_candidates(decision.parts, access.command)), _TRIED)
+    allowed = (line for line in lines if _runs(line, access.cwd, spec, context))
     return tuple(islice(allowed, _MOST))
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.policy.marks import split_words, word_set
 from treadle.policy.shell.tables.dangers import VARIABLES_SECRET
 
 LONGEST_TOKEN = 4096
@@ -193,27 +194,17 @@ def looks_random(value: str) -> bool:
     return kinds >= 2 and bool(re.search(r"[0-9]", value)) and not re.search(r"[()\[\]]", value)
 
 
-_ORDINARY_TEXT = """
+ORDINARY_VARIABLES = word_set("""
     SSH_AUTH_SOCK XAUTHORITY DESKTOP_SESSION GDMSESSION SESSION_MANAGER DBUS_SESSION_BUS_ADDRESS SECURITYSESSIONID
     XDG_SESSION_ID XDG_SESSION_TYPE XDG_SESSION_CLASS XDG_SESSION_DESKTOP XDG_SESSION_PATH TERM_SESSION_ID
-"""
-ORDINARY_VARIABLES = frozenset(_ORDINARY_TEXT.split())
+""")
 """Variables that are named like secrets and hold none."""
 
 
-IN_HOME = (
-    ".netrc",
-    ".aws/credentials",
-    ".config/gh/hosts.yml",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".docker/config.json",
-    ".cargo/credentials.toml",
-    ".vault-token",
-)
+IN_HOME = split_words("""
+    .netrc .aws/credentials .config/gh/hosts.yml .git-credentials .config/git/credentials .npmrc .pypirc
+    .pgpass .docker/config.json .cargo/credentials.toml .vault-token
+""")
 """Files below the home directory that are read for their values."""
 
 _LONGEST = 4096

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from treadle.policy.marks import word_set
 from treadle.protocol.patterns import regex
 
 
@@ -29,13 +30,7 @@ class UrlCheck(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-_METADATA_NAMES = (
-    "metadata",
-    "metadata.google.internal",
-    "metadata.goog",
-    "instance-data",
-    "instance-data.ec2.internal",
-)
+_METADATA_NAMES = word_set("metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal")
 _METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
 _PRIVATE_ENDINGS = (".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc")
 _NUMBER = regex(r"0[xX][0-9a-fA-F]*|[0-9]+")

@@ -243,7 +243,7 @@ def _is_dangerous_mode(text: str) -> bool:
     )
 
 
-FILES: dict[str, ProgramJudge] = {
+FILE_PROGRAMS: dict[str, ProgramJudge] = {
     **dict.fromkeys(_REMOVERS | _NAMED | _FURTHER, _write),
     **dict.fromkeys(readers(), _read),
 }

@@ -33,7 +33,9 @@ _NAMED = re.compile(r".*[*?\1\2].*[A-Za-z]|.*\.\w+")
 """A pattern that says something of a name, or a name with an ending."""
 
 _NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
-_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+RUNS_FOR_EACH = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+"""Options of find that run a command for what it finds."""
+
 _CHANGED = frozenset({"--name-only", "--name-status", "--porcelain", "-s", "--short"})
 _LISTS_FILES = re.compile(r"-\w*[lL]|--files-with|--name-only")
 _INVERTS = re.compile(r"-\w*[vL]|--invert|--files-without")
@@ -167,7 +169,7 @@ def is_narrow(tests: Sequence[str]) -> bool:
     """Whether what find is told says something of the name of all that it finds."""
     depth, negated, narrow, runs = 0, False, False, False
     for test, text in pairwise((*tests, "")):
-        runs = test not in (";", "+") if runs else test in _RUNS
+        runs = test not in (";", "+") if runs else test in RUNS_FOR_EACH
         if runs:
             continue
         depth += {"(": 1, ")": -1}.get(test, 0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static
 from treadle.policy.shell.judging.builtins import BUILTINS
-from treadle.policy.shell.judging.files import FILES, named_in
+from treadle.policy.shell.judging.files import FILE_PROGRAMS, named_in
 from treadle.policy.shell.judging.git import judge_git
 from treadle.policy.shell.judging.interpreters import (
     LANGUAGES,
@@ -152,7 +152,7 @@ def _kill(words: Sequence[str]) -> list[Finding]:
 
 
 _JUDGES: dict[str, ProgramJudge] = {
-    **FILES,
+    **FILE_PROGRAMS,
     **LANGUAGES,
     **WRAPPERS,
     **NETWORK,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
 from treadle.policy.shell.judging.builtins import judge_assignment
-from treadle.policy.shell.judging.lists import breadth_of, is_narrow, judge_each
+from treadle.policy.shell.judging.lists import RUNS_FOR_EACH, breadth_of, is_narrow, judge_each
 from treadle.policy.shell.judging.scene import Breadth, PipedInput, ProgramJudge, Scene
 from treadle.policy.shell.tables.readers import CONTENT_FREE, Arguments, read_arguments, read_table
 from treadle.protocol.tools import Risk
@@ -179,7 +179,6 @@ _VALUES = word_set("""
     -ctime -cmin -maxdepth -mindepth -perm -user -group -links -printf -newermt
 """)
 _PATTERN = re.compile(r"-i?(name|path|wholename|regex)|-iwholename")
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -197,7 +196,7 @@ def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         word = pending.pop(0)
         if word in _VALUES:
             del pending[:1]
-        elif word in _FIND_RUNS:
+        elif word in RUNS_FOR_EACH:
             inner = _taken(pending)
             ran = _run(inner, names, breadth, scene)
             findings.extend([Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds"), *ran])
