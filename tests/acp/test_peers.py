@@ -15,7 +15,7 @@ from acp import schema, spawn_agent_process, text_block
 from tests.e2e.faults.driving import DONE, block, make, run, script
 from tests.e2e.process import TREADLE, Program
 from tests.e2e.running import left_of, model, processes
-from treadle.providers.scripted.script import Script
+from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
@@ -30,15 +30,36 @@ STEPS = (
 
 
 class SdkClient:
-    """A client of the SDK with files of its own; it says yes once."""
+    """A client of the SDK with files and terminals of its own; it says yes once."""
 
     def __init__(self) -> None:
         self.updates: list[Any] = []
+        self.sessions: list[str] = []
+        self.terminals: dict[str, asyncio.Task[tuple[str, int]]] = {}
+        self.released: list[str] = []
         self.asked: list[Any] = []
         self.written: list[str] = []
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
+        self.sessions.append(session_id)
+
+    async def create_terminal(self, command: str, session_id: str, args: list[str] | None = None, **_: Any) -> Any:
+        async def shown() -> tuple[str, int]:
+            process = await asyncio.create_subprocess_exec(command, *(args or ()), stdout=subprocess.PIPE)
+            out, _ = await process.communicate()
+            return out.decode(), process.returncode or 0
+
+        number = f"t{len(self.terminals)}"
+        self.terminals[number] = asyncio.create_task(shown())
+        return schema.CreateTerminalResponse(terminal_id=number)
+
+    async def wait_for_terminal_exit(self, session_id: str, terminal_id: str, **_: Any) -> Any:
+        return schema.WaitForTerminalExitResponse(exit_code=(await self.terminals[terminal_id])[1])
+
+    async def release_terminal(self, session_id: str, terminal_id: str, **_: Any) -> Any:
+        self.released.append(terminal_id)
+        return schema.ReleaseTerminalResponse()
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
         self.asked.append(tool_call)
@@ -57,11 +78,11 @@ class SdkClient:
 
 
 @asynccontextmanager
-async def sdk(tmp_path: Path, server: ScriptedServer) -> AsyncIterator[tuple[Any, SdkClient]]:
+async def sdk(tmp_path: Path, server: ScriptedServer, *flags: str) -> AsyncIterator[tuple[Any, SdkClient]]:
     """Start the agent with the SDK's client."""
     client = SdkClient()
     program = Program(tmp_path / "home")
-    command, *arguments = (*TREADLE, "acp", *model(server))
+    command, *arguments = (*TREADLE, "acp", *model(server), *flags)
     spawned = spawn_agent_process(
         client,  # type: ignore[arg-type]
         command,
@@ -101,6 +122,36 @@ async def test_the_client_of_the_sdk_does_a_whole_task_and_goes_on_with_it(tmp_p
     }
     assert wanted <= kinds
     assert opened.modes.current_mode_id == "ask"
+
+
+async def test_the_client_of_the_sdk_has_two_sessions_at_work_and_shows_their_commands(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    turns = (Turn(items=(run("pwd; while [ ! -e go ]; do sleep 0.05; done; echo over"),)), DONE)
+    async with (
+        ScriptedServer(Script(turns=turns)) as server,
+        sdk(tmp_path, server, "--mode", "full") as (agent, client),
+    ):
+        await agent.initialize(protocol_version=1, client_capabilities=schema.ClientCapabilities(terminal=True))
+        sessions = [await agent.new_session(cwd=str(folder), mcp_servers=[]) for folder in folders]
+        work = [text_block("Work.")]
+        first, second = (asyncio.create_task(agent.prompt(session_id=one.session_id, prompt=work)) for one in sessions)
+        async with asyncio.timeout(60):
+            while len(client.terminals) < 2:
+                await asyncio.sleep(0.05)
+        await agent.cancel(session_id=sessions[0].session_id)
+        cancelled = await first
+        (folders[1] / "go").touch()
+        done = await second
+        async with asyncio.timeout(60):
+            while len(client.released) < 2:
+                await asyncio.sleep(0.05)
+        shown = {text for text, _ in await asyncio.gather(*client.terminals.values())}
+    assert (cancelled.stop_reason, done.stop_reason) == ("cancelled", "end_turn")
+    assert {one.session_id for one in sessions} <= set(client.sessions)
+    assert f"{folders[1]}\nover\n" in shown
+    assert not any("over" in text for text in shown if str(folders[0]) in text)
 
 
 def acpx(tmp_path: Path, server: ScriptedServer, *words: str) -> subprocess.Popen[str]:
@@ -160,6 +211,26 @@ async def test_acpx_goes_on_with_a_session_of_another_process(tmp_path: Path) ->
     assert (made[0], first[0], second[0]) == (0, 0, 0), (made, first, second)
     assert "First." in sent
     assert "Second." in sent
+
+
+async def test_acpx_has_two_sessions_at_work(tmp_path: Path) -> None:
+    waits = Turn(items=(run("touch begun-$$; while [ ! -e go ]; do sleep 0.05; done"),))
+    async with ScriptedServer(Script(turns=(waits, DONE))) as server:
+        for name in ("one", "two"):
+            made = await run_acpx(tmp_path, server, "sessions", "new", "--name", name)
+            assert made[0] == 0, made
+        ask = ("--approve-all", "--format", "quiet", "--ttl", "60", "prompt", "-s")
+        working = [acpx(tmp_path, server, *ask, name, "Work.") for name in ("one", "two")]
+        async with asyncio.timeout(60):
+            while len(list((tmp_path / "ws").glob("begun-*"))) < 2:
+                await asyncio.sleep(0.05)
+        (tmp_path / "ws" / "go").touch()
+        ended = [await asyncio.to_thread(process.communicate, timeout=60) for process in working]
+        for name in ("one", "two"):
+            await run_acpx(tmp_path, server, "sessions", "close", name)
+        assert await asyncio.to_thread(left_of, server.base_url) == []
+    assert [out.strip() for out, _ in ended] == ["Done.", "Done."]
+    assert [process.returncode for process in working] == [0, 0]
 
 
 async def test_acpx_cancels_a_command_that_runs(tmp_path: Path) -> None:

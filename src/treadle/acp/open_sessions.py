@@ -115,7 +115,7 @@ class OpenSessions:
             try:
                 remote = await attach_session(session_id, folder, settings, kind="acp", name="editor")
             except SessionError as error:
-                if error.code != "session-not-live":
+                if error.code not in ("session-not-live", "session-closed"):
                     raise
                 await asyncio.sleep(_PAUSE)  # it was closed meanwhile, or lets nobody in yet
             else:
