@@ -15,7 +15,7 @@ from acp import schema, spawn_agent_process, text_block
 from tests.e2e.faults.driving import DONE, block, make, run, script
 from tests.e2e.process import TREADLE, Program
 from tests.e2e.running import left_of, model, processes
-from treadle.providers.scripted.script import Script, Turn
+from treadle.providers.scripted.script import Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
@@ -214,17 +214,16 @@ async def test_acpx_goes_on_with_a_session_of_another_process(tmp_path: Path) ->
 
 
 async def test_acpx_has_two_sessions_at_work(tmp_path: Path) -> None:
-    waits = Turn(items=(run("touch begun-$$; while [ ! -e go ]; do sleep 0.05; done"),))
-    async with ScriptedServer(Script(turns=(waits, DONE))) as server:
+    async with ScriptedServer(Script(turns=(Turn(items=(Wait(seconds=3), *DONE.items)),))) as server:
         for name in ("one", "two"):
             made = await run_acpx(tmp_path, server, "sessions", "new", "--name", name)
             assert made[0] == 0, made
         ask = ("--approve-all", "--format", "quiet", "--ttl", "60", "prompt", "-s")
         working = [acpx(tmp_path, server, *ask, name, "Work.") for name in ("one", "two")]
         async with asyncio.timeout(60):
-            while len(list((tmp_path / "ws").glob("begun-*"))) < 2:
+            while len(server.requests) < 2:
                 await asyncio.sleep(0.05)
-        (tmp_path / "ws" / "go").touch()
+        assert [process.poll() for process in working] == [None, None]
         ended = [await asyncio.to_thread(process.communicate, timeout=60) for process in working]
         for name in ("one", "two"):
             await run_acpx(tmp_path, server, "sessions", "close", name)

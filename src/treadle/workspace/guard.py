@@ -314,6 +314,13 @@ def _read_order() -> list[bytes] | None:
     return parts
 
 
+def _is_alone(parent: int) -> bool:
+    """Whether Treadle is gone; one that was just killed is still the parent for a moment, but holds no pipe."""
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    return os.getppid() != parent or (bool(poll.poll(0)) and not os.read(0, 64))
+
+
 def main() -> None:
     """Wait for a command and run it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -337,7 +344,7 @@ def main() -> None:
         pipes = _ask_for_pipes(text, shell)
         capped = os.fsdecode(caps).split("\0")[:-1]
         _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes, caps=capped).watch(wakeup)
-    if os.getppid() != parent:  # else Treadle removes the group, and does not wait for this to leave it
+    if _is_alone(parent):  # else Treadle removes the group, and does not wait for this to leave it
         lid.leave()
     os._exit(0)  # nothing to tidy up, and somebody waits
 
