@@ -47,6 +47,16 @@ def visiting(book: SessionBook) -> TestClient:
     return client
 
 
+async def test_a_session_whose_folder_is_gone_says_so(session: Worked, client: TestClient) -> None:
+    await changed(session)
+    session.work.rename(session.work.with_name("elsewhere"))
+    for screen in ("review", "timeline", "context", "share"):
+        page = client.get(f"/s/{ID}/{screen}", headers={"accept": "text/html"})
+        assert (screen, page.status_code) == (screen, 400 if screen == "review" else 200)
+    refused = client.get(f"/s/{ID}/review").json()
+    assert refused["what"] == f"The folder {session.work} that the session worked in is not there."
+
+
 def two_changes(work: Path) -> None:
     (work / "a.txt").write_text(TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\n"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.places import data_directory
-from treadle.protocol.errors import TreadleError
+from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.events import SessionStarted
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.store import CheckpointStore
@@ -46,10 +46,18 @@ def session_checkpoints(store: Store, session_id: str, roots: Sequence[str], *, 
 
 
 def opened_checkpoints(store: Store, row: SessionRow) -> FileCheckpoints:
-    """Open the checkpoints of a session by its log; raises `ConfigError` for broken settings."""
+    """Open the checkpoints of a session by its log; raises `ConfigError` for broken settings, or without its folder."""
     from treadle.app.config.settings import load_settings
 
     started = next(iter(store.read(row.id, before=2))).data
     roots = started.roots if isinstance(started, SessionStarted) else ()
+    folders = (row.workspace, *roots)
+    if gone := next((folder for folder in folders if not Path(folder).is_dir()), ""):
+        raise ConfigError(
+            "workspace-missing",
+            f"The folder {gone} that the session worked in is not there.",
+            why="Its checkpoints are compared with its files.",
+            fix="Put it back where it was.",
+        )
     ignored = load_settings({}).checkpoints.ignored
-    return session_checkpoints(store, row.id, (row.workspace, *roots), ignored=ignored)
+    return session_checkpoints(store, row.id, folders, ignored=ignored)
