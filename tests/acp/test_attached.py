@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +114,10 @@ async def test_a_session_that_was_closed_elsewhere_is_continued_here(tmp_path: P
             else:
                 first.process.kill()
                 await first.process.wait()
-            await asyncio.sleep(0.05 if how == "kill" else 0)  # a prompt that is under way then fails, and says so
-            answer = await second.prompt(session, "Second.")
+            with suppress(RefusedByAgentError):  # on its way in that moment: it says to send it again
+                answer = await second.prompt(session, "Second.")
+            if len(server.requests) == 1:
+                answer = await second.prompt(session, "Second.")
             await second.call("session/set_mode", sessionId=session, modeId="plan")
             await second.until(lambda: second.of("current_mode_update"))
             sent = json.dumps(server.requests[-1].body)
