@@ -57,6 +57,18 @@ async def test_a_session_whose_folder_is_gone_says_so(session: Worked, client: T
     assert refused["what"] == f"The folder {session.work} that the session worked in is not there."
 
 
+class Refused(SessionBook):
+    """A book on a disk that refuses to be read."""
+
+    def past(self, session_id: str) -> Any:
+        raise PermissionError(13, "Permission denied", f"/disk/{session_id}")
+
+
+def test_what_the_disk_refuses_is_a_page_with_the_reason(session: Worked) -> None:
+    page = visiting(Refused(session.work, {})).get(f"/s/{ID}", headers={"accept": "text/html"})
+    assert (page.status_code, f"/disk/{ID}" in page.text, "<h1>" in page.text) == (500, True, True)
+
+
 def two_changes(work: Path) -> None:
     (work / "a.txt").write_text(TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\n"))
 

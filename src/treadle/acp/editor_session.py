@@ -237,8 +237,7 @@ class EditorSession:
 
     async def _command(self, row: SlashCommand, argument: str) -> "PromptAnswer | Prompt":
         """Do a command of the table; gives the prompt that it makes, where it makes one."""
-        where = Surfaces.HEADLESS | (Surfaces.ATTACHED if self.continues_elsewhere else Surfaces.HEADLESS)
-        if where not in row.where:
+        if Surfaces.HEADLESS not in row.where:
             return self._said(f"/{row.name} does not work here. {row.instead}".strip())
         answer = await run_entered(row, argument, self.live, self._post)
         if answer.send and row.name == "btw":

@@ -16,7 +16,7 @@ from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.guard import PageGuard, is_near
 from treadle.web.keys import Keys
-from treadle.web.requests import answer, body_of, not_served, refusal_answer
+from treadle.web.requests import answer, body_of, file_error_answer, not_served, refusal_answer
 from treadle.web.screens import (
     beside,
     context,
@@ -95,7 +95,11 @@ def web_application(
             *beside.ROUTES,
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        exception_handlers={TreadleError: refusal_answer, HTTPException: not_served},
+        exception_handlers={
+            TreadleError: refusal_answer,
+            HTTPException: not_served,
+            OSError: file_error_answer,
+        },
     )
     application.state.book, application.state.keys, application.state.network = book, keys, network
     empty = partial(render, "empty.html")

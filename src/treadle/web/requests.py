@@ -1,5 +1,6 @@
 """What the page sends, and how its requests are answered."""
 
+import traceback
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from starlette.status import HTTP_404_NOT_FOUND
 
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
+from treadle.app.report import write_log
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import PageSession, SessionBook
 from treadle.web.keys import Visitor
@@ -100,6 +102,14 @@ async def refusal_answer(request: Request, error: Exception) -> Response:
 def wants_page(request: Request) -> bool:
     """Whether a person opened this address, so that the answer is a page also where something is wrong."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+async def file_error_answer(request: Request, error: Exception) -> Response:
+    """Say what the disk refused; where that was goes to the program's log."""
+    write_log("".join(traceback.format_exception(error)))
+    fix = "Check the disk and its permissions. The program's log says where it was."
+    said = {"code": "file", "what": "A file could not be read or written.", "why": printable(str(error)), "fix": fix}
+    return _problem(request, said, 500)
 
 
 async def not_served(request: Request, error: Exception) -> Response:
