@@ -204,21 +204,6 @@ async def test_a_reply_is_whole_at_its_last_event_even_if_the_server_keeps_the_c
     assert isinstance(events[-1], StreamStop)
 
 
-@pytest.fixture
-def own_certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for this machine that nobody else trusts, and a server's context with it."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command, *names], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    return certificate, context
-
-
 async def say_hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(response("200 OK", EVENTS, HELLO + STOP))
     await writer.drain()

@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing, closing, suppress
 
 import msgspec
 
 from treadle.protocol.messages import Message
 from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop
 from treadle.providers.connections import HTTP_ERRORS, Response
+from treadle.providers.deadline import Deadline
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
@@ -149,19 +150,19 @@ class HttpReplies:
                 raise CallFailedError(self._map_refusal(response, first))
             yield first
             total = len(first)
-            while chunk := await self._next(body, pace):
-                total += len(chunk)
-                if total > limits.body:
-                    raise CallFailedError(self._too_large("the reply", limits.body))
-                yield chunk
+            with closing(Deadline()) as deadline:
+                while chunk := await self._next(body, pace, deadline):
+                    total += len(chunk)
+                    if total > limits.body:
+                        raise CallFailedError(self._too_large("the reply", limits.body))
+                    yield chunk
 
-    async def _next(self, body: AsyncIterator[bytes], pace: ReplyProgress) -> bytes:
+    async def _next(self, body: AsyncIterator[bytes], pace: ReplyProgress, deadline: Deadline) -> bytes:
         """Give the next bytes of a body, none at its end."""
         idle = self._endpoint.limits.idle
         silent = asyncio.get_running_loop().time() + idle
         try:
-            async with asyncio.timeout_at(min(silent, pace.deadline)):
-                return await anext(body, b"")
+            return await deadline.wait(anext(body, b""), min(silent, pace.deadline))
         except TimeoutError as late:
             why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
             raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpcore2
 
 from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
+from treadle.providers.sockets import LoopBackend
 
 _TROUBLES: Troubles = (
     (httpcore2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
@@ -29,7 +30,11 @@ class PlainConnections:
     def __init__(self, certificates: ssl.SSLContext | None, *, connect_seconds: float) -> None:
         """`certificates` are for https; the time of each read is bounded by whoever reads."""
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=certificates, max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_SECONDS
+            ssl_context=certificates,
+            max_connections=100,
+            max_keepalive_connections=20,
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=LoopBackend(),
         )
         self._timeouts = {"connect": connect_seconds, "read": None, "write": None, "pool": None}
 

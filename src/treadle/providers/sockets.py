@@ -1,0 +1,172 @@
+"""The network below HTTP, straight on the event loop: each piece of a streamed reply wakes one task, once."""
+
+import asyncio
+import select
+import ssl
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+import httpcore2
+
+_NEXT_ADDRESS = 0.25
+"""Seconds after which a host's next address is tried beside the one before (RFC 8305)."""
+
+_MOST_WAITING = 256 * 1024
+"""Bytes that may wait to be read before no more are taken from the network."""
+
+_Wrong = Mapping[type[Exception], type[Exception]]
+_CONNECTING: _Wrong = {TimeoutError: httpcore2.ConnectTimeout, OSError: httpcore2.ConnectError}
+_READING: _Wrong = {TimeoutError: httpcore2.ReadTimeout, OSError: httpcore2.ReadError}
+_WRITING: _Wrong = {TimeoutError: httpcore2.WriteTimeout, OSError: httpcore2.WriteError}
+"""What the system raises, the special before the general, and what HTTP calls it; errors of TLS are `OSError`s."""
+
+_INFORMATION = {"ssl_object": "ssl_object", "client_addr": "sockname", "server_addr": "peername", "socket": "socket"}
+_T = TypeVar("_T")
+
+
+class LoopBackend(httpcore2.AsyncNetworkBackend):
+    """Opens connections for the pool of `httpcore2`."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> "SocketStream":
+        """Connect to a host by the first of its addresses that answers."""
+        local = None if local_address is None else (local_address, 0)
+        connecting = asyncio.get_running_loop().create_connection(
+            SocketStream, host, port, local_addr=local, happy_eyeballs_delay=_NEXT_ADDRESS
+        )
+        transport, stream = await _within(timeout, connecting, _CONNECTING)
+        for option in socket_options or ():
+            transport.get_extra_info("socket").setsockopt(*option)
+        return stream
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before another attempt."""
+        await asyncio.sleep(seconds)
+
+
+class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
+    """One connection: to the event loop its protocol, to the pool its stream."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._waiting = bytearray()
+        self._held = False
+        self._ended = False
+        self._error: Exception | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what came for whoever reads."""
+        self._waiting += data
+        if len(self._waiting) > _MOST_WAITING and not self._held:
+            self._held = True
+            self._open.pause_reading()
+        _wake(self._reader)
+
+    def eof_received(self) -> None:
+        """Note that the other side is done; the connection closes by itself."""
+        self._ended = True
+        _wake(self._reader)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that nothing comes or goes any more, and why."""
+        self._ended, self._error = True, exc
+        _wake(self._reader)
+        _wake(self._writer)
+
+    def pause_writing(self) -> None:
+        """Let writers wait until the network has taken what was written."""
+        self._writer = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """Let them go on."""
+        _wake(self._writer)
+        self._writer = None
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Give what has come as soon as there is anything, none at the end."""
+        if not self._waiting and not self._ended:
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await (self._reader if timeout is None else _within(timeout, self._reader, _READING))
+            finally:
+                self._reader = None
+        if not self._waiting and self._error is not None:
+            raise httpcore2.ReadError(str(self._error)) from self._error
+        data = bytes(self._waiting[:max_bytes])
+        del self._waiting[:max_bytes]
+        if self._held and len(self._waiting) <= _MOST_WAITING // 2:
+            self._held = False
+            self._open.resume_reading()
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes; waits while the network takes no more."""
+        if self._ended:
+            raise httpcore2.WriteError(str(self._error or "The connection was closed.")) from self._error
+        self._open.write(buffer)
+        if self._writer is not None:
+            await _within(timeout, asyncio.shield(self._writer), _WRITING)
+
+    async def aclose(self) -> None:
+        """Close it at once."""
+        self._open.abort()
+        await asyncio.sleep(0)  # the loop takes it back
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> "SocketStream":
+        """Go on encrypted."""
+        loop = asyncio.get_running_loop()
+        upgrading = loop.start_tls(self._open, self, ssl_context, server_hostname=server_hostname)
+        try:
+            transport = await _within(timeout, upgrading, _CONNECTING)
+        except Exception:
+            await self.aclose()
+            raise
+        if transport is None:
+            raise httpcore2.ConnectError(str(self._error or "The connection was closed."))
+        self._transport = transport
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        """Give what the pool asks for; `is_readable` of a connection that is not used means that it has ended."""
+        if info == "is_readable":
+            return bool(self._waiting) or self._ended or self._open.is_closing() or self._is_heard_from()
+        return self._open.get_extra_info(_INFORMATION[info]) if info in _INFORMATION else None
+
+    def _is_heard_from(self) -> bool:
+        """Whether something came that the event loop has not seen yet."""
+        poll = select.poll()
+        poll.register(self._open.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
+    @property
+    def _open(self) -> asyncio.Transport:
+        assert self._transport is not None  # noqa: S101 - nobody has the stream before it is connected
+        return self._transport
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
+
+
+async def _within(timeout: float | None, doing: Awaitable[_T], wrong: _Wrong) -> _T:
+    """Wait for something; raises the errors of HTTP in place of the system's."""
+    try:
+        async with asyncio.timeout(timeout):
+            return await doing
+    except tuple(wrong) as error:
+        raise next(kind for known, kind in wrong.items() if isinstance(error, known))(str(error)) from error

@@ -1,0 +1,205 @@
+"""Connections straight on the event loop: the bytes, the ends, and what goes wrong, plain and encrypted."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpcore2
+import pytest
+
+from treadle.providers.sockets import LoopBackend, SocketStream
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+BIG = bytes(range(256)) * 16_384
+MOST = 65_536
+
+
+@asynccontextmanager
+async def served(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """Serve connections on a port of this machine."""
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def connected(port: int, certificate: Path | None = None) -> SocketStream:
+    if certificate is not None:
+        return await encrypted_to(port, ssl.create_default_context(cafile=certificate))
+    return await LoopBackend().connect_tcp("127.0.0.1", port, timeout=5.0)
+
+
+async def encrypted_to(port: int, trusted: ssl.SSLContext, name: str = "localhost") -> SocketStream:
+    stream = await LoopBackend().connect_tcp("127.0.0.1", port, timeout=5.0)
+    return await stream.start_tls(trusted, name, timeout=5.0)
+
+
+async def everything(stream: SocketStream) -> bytes:
+    return b"".join([data async for data in pieces(stream)])
+
+
+async def pieces(stream: SocketStream) -> AsyncIterator[bytes]:
+    while data := await stream.read(MOST, timeout=20.0):
+        assert len(data) <= MOST
+        yield data
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
+async def test_bytes_go_both_ways_whole_however_slowly_they_are_read(
+    encrypted: bool, own_certificate: tuple[Path, ssl.SSLContext]
+) -> None:
+    certificate, context = own_certificate
+    heard = bytearray()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while len(heard) < len(BIG):
+            await asyncio.sleep(0.001)
+            heard.extend(await reader.read(300_000))
+        writer.write(BIG)
+        await writer.drain()
+        writer.close()
+
+    async with served(serve, context if encrypted else None) as port:
+        stream = await connected(port, certificate if encrypted else None)
+        await stream.write(BIG, timeout=20.0)
+        found = b""
+        async for data in pieces(stream):
+            found += data
+            await asyncio.sleep(0.001)
+        await stream.aclose()
+    assert bytes(heard) == BIG
+    assert found == BIG
+
+
+async def test_what_nobody_reads_is_left_in_the_network() -> None:
+    sent = 0
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        for _number in range(64):
+            writer.write(BIG)
+            await writer.drain()
+            sent += len(BIG)
+        writer.close()
+
+    async with served(serve) as port:
+        stream = await connected(port)
+        before = -1
+        while before != sent:  # until the server cannot go on
+            before = sent
+            await asyncio.sleep(0.3)
+        assert sent < 32 * len(BIG)
+        total = 0
+        async for data in pieces(stream):
+            total += len(data)
+        assert total == 64 * len(BIG)
+        await stream.aclose()
+
+
+async def test_a_reset_is_an_error_after_what_came_before_it() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        writer.transport.abort()
+
+    async with served(serve) as port:
+        stream = await connected(port)
+        await stream.write(b"x")
+        with pytest.raises(httpcore2.ReadError, match="reset"):
+            await stream.read(MOST)
+        with pytest.raises(httpcore2.WriteError, match="reset"):
+            await stream.write(b"x")
+        await stream.aclose()
+
+
+async def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again() -> None:
+    closed = asyncio.Event()
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await closed.wait()
+        writer.close()
+
+    async with served(serve) as port:
+        stream = await connected(port)
+        assert not stream.get_extra_info("is_readable")
+        closed.set()
+        while not stream.get_extra_info("is_readable"):
+            await asyncio.sleep(0.01)
+        assert await stream.read(MOST) == b""
+        await stream.aclose()
+
+
+async def test_what_came_while_the_loop_was_busy_counts_as_well() -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    stream = await connected(taken.getsockname()[1])
+    server, _ = taken.accept()
+    assert not stream.get_extra_info("is_readable")
+    server.close()  # nothing of it has reached the loop
+    assert stream.get_extra_info("is_readable")
+    await stream.aclose()
+    taken.close()
+
+
+async def flood(stream: SocketStream) -> None:
+    while True:
+        await stream.write(BIG, timeout=0.01)
+
+
+async def test_waiting_ends_where_it_is_bounded() -> None:
+    silence = asyncio.Event()
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silence.wait()
+        writer.close()
+
+    async with served(serve) as port:
+        stream = await connected(port)
+        with pytest.raises(httpcore2.ReadTimeout):
+            await stream.read(MOST, timeout=0.01)
+        with pytest.raises(httpcore2.WriteTimeout):
+            await flood(stream)
+        with pytest.raises(httpcore2.ConnectTimeout):
+            await stream.start_tls(ssl.create_default_context(), "localhost", timeout=0.01)
+        silence.set()
+
+
+async def test_a_cancelled_read_loses_nothing() -> None:
+    more = asyncio.Event()
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await more.wait()
+        writer.write(b"here")
+        writer.close()
+
+    async with served(serve) as port:
+        stream = await connected(port)
+        reading = asyncio.ensure_future(stream.read(MOST))
+        await asyncio.sleep(0.01)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        more.set()
+        assert await everything(stream) == b"here"
+        await stream.aclose()
+
+
+async def test_nobody_there_and_a_certificate_of_somebody_else_are_named(
+    own_certificate: tuple[Path, ssl.SSLContext],
+) -> None:
+    certificate, context = own_certificate
+    with pytest.raises(httpcore2.ConnectError, match=r"127\.0\.0\.1"):
+        await connected(9)
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with served(serve, context) as port:
+        with pytest.raises(httpcore2.ConnectError, match="certificate verify failed"):
+            await encrypted_to(port, ssl.create_default_context())
+        with pytest.raises(httpcore2.ConnectError, match="mismatch"):
+            await encrypted_to(port, ssl.create_default_context(cafile=certificate), "example.org")
+    async with served(serve) as port:
+        with pytest.raises(httpcore2.ConnectError):
+            await connected(port, certificate)
