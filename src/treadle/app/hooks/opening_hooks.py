@@ -173,12 +173,13 @@ def open_hooks(
     *,
     mode: Callable[[], Mode],
     redact: Callable[[str], str],
+    focus: Callable[[], str | None],
 ) -> SessionHooks | None:
     """Find the hooks of a session and get them ready; None where there are none. Raises `ConfigError`."""
     found = found_hooks(parts.settings, parts.trust)
     if not (found.specs or brought):
         return None
-    session = HookSession(session_id=parts.row.id, root=workspace.root, mode=mode, redact=redact)
+    session = HookSession(session_id=parts.row.id, root=workspace.root, mode=mode, redact=redact, focus=focus)
     place = HookPlace(
         launcher=lambda: workspace.launcher,
         confine=None if probe().backend is None else workspace.confine,
