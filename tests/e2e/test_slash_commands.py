@@ -58,7 +58,7 @@ async def test_a_command_that_shows_something_is_no_task(project: Path, task: st
     assert shown in ended.out
 
 
-@pytest.mark.parametrize("task", ["/fork x", "/rewind 2", "/undo", "/mode loud", "/effort", "/revoke"])
+@pytest.mark.parametrize("task", ["/fork x", "/rewind 2", "/undo", "/mode loud", "/effort", "/revoke", "/compact"])
 async def test_a_command_that_does_nothing_says_so_and_fails(project: Path, task: str) -> None:
     (ended,), requests = await run(project, task)
     assert (ended.code, ended.out, requests) == (2, "", 0)

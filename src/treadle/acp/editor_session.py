@@ -17,7 +17,7 @@ from treadle.acp.updates import Updates, plan_of, text_chunk
 from treadle.app.presentation.words import advice, describe_failure
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import named_texts
-from treadle.app.slash.entering import entered_command, run_entered
+from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
 from treadle.app.slash_commands import SlashCommand, Surfaces
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
@@ -254,7 +254,7 @@ class EditorSession:
     async def _command(self, row: SlashCommand, argument: str) -> "PromptAnswer | Prompt":
         """Do a command of the table; gives the prompt that it makes, where it makes one."""
         if Surfaces.HEADLESS not in row.where:
-            return self._said(f"/{row.name} does not work here. {row.instead}".strip())
+            return self._said(not_here(row))
         answer = await run_entered(row, argument, self.live, self._post)
         if answer.send and row.name == "btw":
             return await self._aside(answer.send)
@@ -264,11 +264,10 @@ class EditorSession:
 
     async def _aside(self, text: str) -> PromptAnswer:
         """Ask beside the work."""
+        if isinstance(self.live, LiveSession):
+            return self._said((await answered_aside(text, self.live, self._post)).text)
         await self._post(prompt_of((PromptBlock(type="text", text=text),), Delivery.QUEUE))
-        if not isinstance(self.live, LiveSession):
-            return self._said("Asked beside the work; the answer follows.")
-        answered = (await self.live.asides())[-1]
-        return self._said(answered.text or f"No answer: {answered.error}.")
+        return self._said("Asked beside the work; the answer follows.")
 
     def show_problem(self, text: str) -> None:
         """Show what went wrong where no request waits for it."""
