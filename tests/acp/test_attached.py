@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, choosing, editor, working
 from tests.e2e.faults.driving import DONE, make, run
+from tests.e2e.process import Program
 from tests.e2e.running import left_of, model
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
@@ -102,6 +103,48 @@ async def test_leaving_stops_nothing_of_the_other_editor(tmp_path: Path) -> None
         await first.until(lambda: first.said("user_message_chunk") == "Then this.")
     assert (left["stopReason"], answer["stopReason"]) == ("cancelled", "end_turn")
     assert left_of("sleep 0.063") == []
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_a_prompt_that_is_taken_back_while_it_waits_leaves_the_turn_alone(
+    tmp_path: Path, *, elsewhere: bool
+) -> None:
+    turns = (Turn(items=(run("echo begun; while [ ! -e go ]; do sleep 0.05; done"),)), DONE, DONE)
+    async with (
+        ScriptedServer(Script(turns=turns)) as server,
+        working(tmp_path, server, "--mode", "full") as (first, session, folder),
+        AsyncExitStack() as stack,
+    ):
+        turn = begun(first, session)
+        await first.until(lambda: "begun" in json.dumps(first.of("tool_call_update")))
+        other = await stack.enter_async_context(joined(tmp_path, server, session)) if elsewhere else first
+        waits = begun(other, session, "Then this.")
+        number = max(other.waiting)
+        await other.call("session/set_mode", sessionId=session, modeId="auto")  # taken after the prompt
+        other.tell("$/cancel_request", requestId=number)
+        with pytest.raises(RefusedByAgentError) as refused:
+            await waits
+        (folder / "go").touch()
+        answer = await turn
+        await first.prompt(session, "Another.")
+        sent = json.dumps(server.requests[-1].body)
+    assert refused.value.code == -32800
+    assert answer["stopReason"] == "end_turn"
+    assert "Another." in sent
+    assert "Then this." not in sent
+
+
+async def test_a_prompt_that_somebody_else_drops_ends_as_cancelled(tmp_path: Path) -> None:
+    turns = (Turn(items=(Wait(seconds=60),)), DONE)
+    async with ScriptedServer(Script(turns=turns)) as server, working(tmp_path, server) as (first, session, _):
+        turn = begun(first, session)
+        await first.until(lambda: server.requests)
+        waits = begun(first, session, "Then this.")
+        await first.call("session/set_mode", sessionId=session, modeId="auto")  # taken after the prompt
+        stopped = await Program(tmp_path / "home").run("stop", session)
+        answers = await asyncio.gather(turn, waits)
+    assert stopped.code == 0
+    assert [one["stopReason"] for one in answers] == ["cancelled", "cancelled"]
 
 
 @pytest.mark.parametrize("how", ["close", "kill"])

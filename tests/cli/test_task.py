@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cli.conftest import Command
 from treadle.app.exits import Exit
 from treadle.app.security.trusting import session_trust
-from treadle.app.slash_commands import SLASH_TABLE, slash_word
+from treadle.app.slash_commands import SLASH_TABLE, find_slash, slash_word
 from treadle.cli.main import COMMANDS
 from treadle.cli.task import slash_task, task_of
 from treadle.protocol.errors import ConfigError
@@ -120,7 +120,10 @@ def test_every_slash_command_is_recognized() -> None:
 
 def test_a_command_of_the_table_is_one_where_it_works(tmp_path: Path) -> None:
     trust = session_trust(tmp_path)
-    assert slash_task("/compact keep the API names", trust, headless=True) == ("compact", "keep the API names")
+    assert slash_task("/compact keep the API names", trust, headless=True) == (
+        find_slash("compact"),
+        "keep the API names",
+    )
     assert slash_task("/init in German", trust, headless=True) is None
     with pytest.raises(ConfigError):
         slash_task("/status", trust, headless=False)

@@ -147,7 +147,7 @@ def test_a_log_that_was_changed_is_found(home: Path, capsys: pytest.CaptureFixtu
 
     fill(home)
     assert run(audit, "verify") == 0
-    assert "  5 events  right  " in capsys.readouterr().out
+    assert "  5 events  intact  " in capsys.readouterr().out
     change(home / "sessions.db", "UPDATE events SET at = 7 WHERE seq = 4")
     assert run(audit, "verify", "s1") == 1
     assert "BROKEN at event 4" in capsys.readouterr().out

@@ -89,8 +89,8 @@ async def test_an_older_copy_of_the_log_is_recognised_by_the_audit_and_at_the_ne
     program = Program(tmp_path / "home")
     path = tmp_path / "home" / "sessions.db"
     await ask(program, tmp_path, "Name the cat.", "Tom is the name.")
-    right = await program.run("audit", "verify", cwd=tmp_path)
-    assert (right.code, "  right  " in right.out) == (Exit.DONE, True)
+    intact = await program.run("audit", "verify", cwd=tmp_path)
+    assert (intact.code, "  intact  " in intact.out) == (Exit.DONE, True)
     shutil.copy(path, tmp_path / "copy")
     await ask(program, tmp_path, "Name the dog.", "Rex is the name.", "--continue")
     last = len(log_of(tmp_path / "home"))
@@ -110,7 +110,7 @@ async def test_an_older_copy_of_the_log_is_recognised_by_the_audit_and_at_the_ne
     await ask(program, tmp_path, "Name the cat.", "Tom is the name.")
     shutil.rmtree(tmp_path / "home" / "sessions.db-anchors")
     unknown = await program.run("audit", "verify", cwd=tmp_path)
-    assert (unknown.code, "right (its end is not anchored)" in unknown.out) == (Exit.DONE, True)
+    assert (unknown.code, "intact (its end is not anchored)" in unknown.out) == (Exit.DONE, True)
 
 
 async def test_sessions_are_searched(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Slash commands through the real program: as a task, and in the terminal."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ async def test_a_command_that_shows_something_is_no_task(project: Path, task: st
     assert shown in ended.out
 
 
-@pytest.mark.parametrize("task", ["/fork x", "/rewind 2", "/undo", "/mode loud", "/effort", "/revoke"])
+@pytest.mark.parametrize("task", ["/fork x", "/rewind 2", "/undo", "/mode loud", "/effort", "/revoke", "/compact"])
 async def test_a_command_that_does_nothing_says_so_and_fails(project: Path, task: str) -> None:
     (ended,), requests = await run(project, task)
     assert (ended.code, ended.out, requests) == (2, "", 0)
@@ -129,6 +130,30 @@ async def test_commands_in_the_terminal(project: Path) -> None:
         assert await terminal.ended() == 0
     assert '<command name=\\"/ask\\"' in json.dumps(server.requests[0].body)
     assert "/ask" not in json.dumps(server.requests[1].body)
+
+
+def status_of(shown: str) -> str:
+    """The last line that begins with the model."""
+    return ([""] + [line for line in shown.splitlines() if line.startswith(" scripted · ")])[-1]
+
+
+async def test_the_status_says_how_long_the_conversation_is_that_went_back(project: Path) -> None:
+    program, long = Program(project.parent / "home"), Turn(items=(SayText(text="And so on. " * 4_000),))
+    async with (
+        ScriptedServer(Script(turns=(SAID, long))) as server,
+        on_terminal(program, *model(server), "--directory", str(project)) as terminal,
+    ):
+        await terminal.until_shown("› Describe a task")
+        terminal.type(f"one{ENTER}")
+        await terminal.until_shown("■ Done")
+        terminal.type(f"two{ENTER}")
+        await terminal.until(lambda shown: "k tokens" in status_of(shown), "a long conversation")
+        await terminal.until_shown("■ Done", "› Describe a task")
+        terminal.type(f"/rewind 2{ENTER}")
+        await terminal.until_shown("back at an earlier")
+        await terminal.until(lambda shown: re.search(r" \d+ tokens", status_of(shown)) is not None, "a short one")
+        terminal.type(CTRL_D)
+        assert await terminal.ended() == 0
 
 
 def aside(answer: str) -> Turn:

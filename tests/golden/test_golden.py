@@ -96,7 +96,7 @@ async def test_the_real_program_with_other_words_shows_audits_and_resumes_old_se
     logs = [Golden(log.version, log.name, str(tmp_path / log.version)) for log in LOGS if log.name in names]
     restore(program.home, logs)
     verified = await program.run("audit", "verify")
-    assert (verified.code, verified.out.count("right")) == (0, len(logs))
+    assert (verified.code, verified.out.count("intact")) == (0, len(logs))
     for log in logs:
         log.workspace.mkdir(parents=True)
         shown, audited = await program.run("show", log.id), await program.run("audit", "show", log.id)

@@ -496,6 +496,23 @@ async def test_a_slash_command_is_done(host: Host) -> None:
     assert "compact" in [one["name"] for one in info["commands"]]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/complct", "There is no command /complct. Did you mean /compact?"),
+        ("/clear", "/clear does not work here."),
+        ("/compact", "/compact is not possible now: there is no message yet."),
+    ],
+)
+async def test_a_slash_command_that_cannot_be_done_is_answered_without_a_model(
+    host: Host, text: str, said: str
+) -> None:
+    async with host.model() as environment, ClaudeSDKClient(options(host, environment)) as client:
+        result = end(await asked(client, text))
+    assert (result.is_error, str(result.result).startswith(said)) == (True, True), result.result
+    assert host.servers[0].requests == []
+
+
 async def test_the_host_learns_how_full_the_window_is(host: Host) -> None:
     async with (
         host.model(says(SayText(text="one"))) as environment,

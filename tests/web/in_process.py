@@ -15,10 +15,11 @@ from treadle.protocol.permissions import Question
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.web.application import web_application
-from treadle.web.book import PageSession, SessionBook
+from treadle.web.book import SessionBook
 from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.guard import PageGuard
 from treadle.web.keys import Entrance, Keys
+from treadle.web.page_session import PageSession
 
 PATIENCE = 30.0
 HOST = "127.0.0.1:8000"

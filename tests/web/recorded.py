@@ -20,8 +20,9 @@ from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.application import web_application
-from treadle.web.book import PageSession, SessionBook
+from treadle.web.book import SessionBook
 from treadle.web.keys import Keys
+from treadle.web.page_session import PageSession
 
 SECRET = "sk-ant-api03-" + "a1B2c3D4e5" * 9
 HOSTILE = '<script>window.pwned = 1</script><img src=x onerror="pwned()">'

@@ -16,8 +16,9 @@ from treadle.protocol.messages import Text
 from treadle.protocol.permissions import OptionKind
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
-from treadle.web.book import PageSession, SessionBook
+from treadle.web.book import SessionBook
 from treadle.web.items import Problem, TurnEnd
+from treadle.web.page_session import PageSession
 
 
 async def until(found: Callable[[], bool]) -> None:

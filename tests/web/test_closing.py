@@ -13,8 +13,8 @@ from treadle.app.reports.session_list import SessionState, listed_sessions
 from treadle.app.session.live import LiveSession
 from treadle.app.stopping import StopResult, stop_background, stop_sessions
 from treadle.providers.scripted.script import SayText, Turn, Wait
-from treadle.web.book import PageSession
 from treadle.web.items import OwnCommand
+from treadle.web.page_session import PageSession
 
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 SOON = 0.05

@@ -38,10 +38,9 @@ from treadle.acp.shapes import (
     SessionRequest,
 )
 from treadle.app.ahead import load_ahead
-from treadle.app.checkpoints.opening import opened_checkpoints
-from treadle.app.compose import check_workspace, list_sessions, new_session_id, session_log, session_workspace
+from treadle.app.compose import check_workspace, list_sessions, new_session_id, session_workspace
 from treadle.app.config.settings import load_settings
-from treadle.app.history.forking import fork_session
+from treadle.app.history.forking import copy_whole
 from treadle.app.history.session_keeping import delete_session, find_session
 from treadle.app.models.choosing import Models
 from treadle.app.models.login import remove_key, winning_origin
@@ -170,7 +169,7 @@ class EditorAgent:
         return AnsweredRequest(session.offers.answer(), session.greet)
 
     async def _fork(self, wanted: OpenRequest) -> AnsweredRequest:
-        new = await asyncio.to_thread(_copied, wanted.session_id)
+        new = await asyncio.to_thread(lambda: copy_whole(_known(wanted.session_id)))
         session = await self._sessions.enter(wanted, session_workspace(new), resume=new)
         return AnsweredRequest(session.offers.answer(new), session.greet)
 
@@ -250,15 +249,6 @@ def _listed(folder: Path | None) -> tuple[SessionInfo, ...]:
         for row in rows
         if row.title and not row.archived
     )
-
-
-def _copied(session_id: str) -> str:
-    """Copy a session as it is at the end of its last turn, with its checkpoints; gives the new id."""
-    with session_log(_known(session_id)) as (row, store):
-        new, checkpoints = fork_session(store, row)
-        if checkpoints:
-            opened_checkpoints(store, row).copy_to(new, checkpoints)
-    return new
 
 
 def _mode(name: str) -> SetMode:

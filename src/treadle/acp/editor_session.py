@@ -17,7 +17,7 @@ from treadle.acp.updates import Updates, plan_of, text_chunk
 from treadle.app.presentation.words import advice, describe_failure
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import named_texts
-from treadle.app.slash.entering import entered_command, run_entered
+from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
 from treadle.app.slash_commands import SlashCommand, Surfaces
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
@@ -32,6 +32,7 @@ from treadle.protocol.notifications import (
     PromptDelivered,
     QuestionAsked,
     QuestionClosed,
+    QueueChanged,
     TurnEnded,
     TurnOutcome,
     TurnStop,
@@ -69,6 +70,7 @@ class EditorSession:
         self._commands = RunningCommands(client, self._updates, str(live.workspace))
         self._waiting: dict[str, asyncio.Future[TurnOutcome | Question]] = {}
         self._posting: dict[str, asyncio.Task[None]] = {}
+        self._queued: set[str] = set()
         self._delivered: set[str] = set()
         self._questions = EditorQuestions(live, client, self._updates, post=self._post, left_open=self._left_open)
         self._costs = [one.cost for one in live.past if isinstance(one, MessageDone)]
@@ -200,6 +202,7 @@ class EditorSession:
 
     async def _ended(self, number: str, op: Op) -> PromptAnswer:
         """Post a prompt, or an answer in words, and wait for what becomes of the turn."""
+        joined = self.live.status.turn_active
         ended: asyncio.Future[TurnOutcome | Question] = asyncio.get_running_loop().create_future()
         self._waiting[number] = ended
         self._updates.own.add(number)
@@ -213,13 +216,26 @@ class EditorSession:
             task = asyncio.current_task()
             if task is None or not task.cancelling():  # what was cancelled is the turn, not the request
                 return PromptAnswer(stop_reason="cancelled")
-            await asyncio.shield(self.cancel())
+            await asyncio.shield(self._take_back(number, posting, joined=joined))
             raise
         finally:
             self._waiting.pop(number, None)
             self._posting.pop(number, None)
             self._delivered.discard(number)
         return PromptAnswer(stop_reason="end_turn") if isinstance(outcome, Question) else self._answer(outcome)
+
+    async def _take_back(self, number: str, posting: "asyncio.Task[None]", *, joined: bool) -> None:
+        """Drop a prompt whose request is taken back while it waits; stop the turn that it went into.
+
+        One that came while another turn ran (`joined`) and was not taken yet has none.
+        """
+        if number not in self._delivered:
+            with suppress(RefusedError):
+                await self._post(EditQueued(prompt_id=number))
+                return
+            if joined and posting.cancelled() and number not in self._delivered:
+                return
+        await self.cancel()
 
     def _answer(self, outcome: TurnOutcome) -> PromptAnswer:
         if outcome.stop is TurnStop.ERROR:
@@ -238,7 +254,7 @@ class EditorSession:
     async def _command(self, row: SlashCommand, argument: str) -> "PromptAnswer | Prompt":
         """Do a command of the table; gives the prompt that it makes, where it makes one."""
         if Surfaces.HEADLESS not in row.where:
-            return self._said(f"/{row.name} does not work here. {row.instead}".strip())
+            return self._said(not_here(row))
         answer = await run_entered(row, argument, self.live, self._post)
         if answer.send and row.name == "btw":
             return await self._aside(answer.send)
@@ -248,11 +264,10 @@ class EditorSession:
 
     async def _aside(self, text: str) -> PromptAnswer:
         """Ask beside the work."""
+        if isinstance(self.live, LiveSession):
+            return self._said((await answered_aside(text, self.live, self._post)).text)
         await self._post(prompt_of((PromptBlock(type="text", text=text),), Delivery.QUEUE))
-        if not isinstance(self.live, LiveSession):
-            return self._said("Asked beside the work; the answer follows.")
-        answered = (await self.live.asides())[-1]
-        return self._said(answered.text or f"No answer: {answered.error}.")
+        return self._said("Asked beside the work; the answer follows.")
 
     def show_problem(self, text: str) -> None:
         """Show what went wrong where no request waits for it."""
@@ -287,6 +302,8 @@ class EditorSession:
         match notification:
             case PromptDelivered(prompt_id=prompt_id):
                 self._delivered.add(prompt_id)
+            case QueueChanged(prompts=prompts):
+                self._end_dropped({prompt.id for prompt in prompts})
             case QuestionAsked(question=question):
                 self._questions.ask(question)
             case QuestionClosed(question_id=question_id):
@@ -302,6 +319,12 @@ class EditorSession:
                     self._end(number, outcome)
             case _:
                 pass
+
+    def _end_dropped(self, queued: set[str]) -> None:
+        """End the prompts that waited, are not `queued` any more, and went into no turn."""
+        before, self._queued = self._queued, queued
+        for dropped in before - queued - self._delivered:
+            self._end(dropped, _CANCELLED)
 
     def _end_all(self, outcome: TurnOutcome) -> None:
         for number in tuple(self._waiting):

@@ -25,6 +25,7 @@ from treadle.app.session.offering import NO_SKILLS, also_left_out, joined_server
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
+from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Judge, Ports, Tool
 from treadle.engine.runtime.session import Session
@@ -219,6 +220,7 @@ def _hooks(
         workspace,
         mode=lambda: track.state.mode,
         redact=lambda text: redactor().redact(text),
+        focus=lambda: focus_wanted(track.state),
     )
 
 

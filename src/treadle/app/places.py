@@ -1,6 +1,7 @@
-"""Where Treadle keeps its things."""
+"""Where Treadle keeps its things, and how files there and in projects are read."""
 
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -56,3 +57,12 @@ def outputs() -> Path:
 def program_log() -> Path:
     """Where the details of unexpected errors are written."""
     return data_directory() / "treadle.log"
+
+
+def read_regular(file: Path | str, most: int) -> bytes | None:
+    """Read a regular file, at most `most` bytes and one more, which says that it is larger. Raises `OSError`.
+
+    None for a pipe, a device or a folder: none of them is waited for.
+    """
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        return stream.read(most + 1) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else None

@@ -42,7 +42,7 @@ def _verify(prefix: str, *, json: bool) -> int:
     for one in checked:
         line = encode(one).decode() if json else f"{one.session}  {one.events} events  {_state(one)}  {one.chain}"
         sys.stdout.write(f"{line}\n")
-    return Exit.DONE if all(one.right for one in checked) else Exit.FAILED
+    return Exit.DONE if all(one.intact for one in checked) else Exit.FAILED
 
 
 def _state(one: "Verified") -> str:
@@ -51,7 +51,7 @@ def _state(one: "Verified") -> str:
         parts.append(f"CUT: event {one.missing} was written and is missing")
     if one.set_aside:
         parts.append(f"{one.set_aside} damaged set aside")
-    return ", ".join(parts) or ("right" if one.anchored else "right (its end is not anchored)")
+    return ", ".join(parts) or ("intact" if one.anchored else "intact (its end is not anchored)")
 
 
 def _line(record: "AuditRecord") -> str:

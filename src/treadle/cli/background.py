@@ -85,9 +85,9 @@ async def _work(arguments: "argparse.Namespace", task: str, begun: Callable[[str
         if command is not None:
             raise ConfigError(
                 "task-sign",
-                f"/{command[0]} cannot be done in the background.",
+                f"/{command[0].name} cannot be done in the background.",
                 why="Nothing was sent to a model.",
-                fix=f'Use: treadle -p "/{command[0]}" --resume ID',
+                fix=f'Use: treadle -p "/{command[0].name}" --resume ID',
             )
         content = task_content(arguments, task)
         opening = opening_of(arguments, trust, user_present=True)

@@ -12,13 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Copy it."""
-    from treadle.app.checkpoints.opening import opened_checkpoints
-    from treadle.app.compose import session_log
-    from treadle.app.history.forking import fork_session
+    from treadle.app.history.forking import copy_whole
 
-    with session_log(arguments.id) as (row, store):
-        new, checkpoints = fork_session(store, row, arguments.at)
-        if checkpoints:
-            opened_checkpoints(store, row).copy_to(new, checkpoints)
-    sys.stdout.write(f"{new}\n")
+    sys.stdout.write(f"{copy_whole(arguments.id, arguments.at)}\n")
     return 0

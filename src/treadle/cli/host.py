@@ -191,7 +191,9 @@ class _HostLine:
 
             host.goes_back_to = end_of_entry(resume, at, flags.get("resume_drops_turn"))
         if resume and flags.has("fork_session"):
-            resume = _forked(resume)
+            from treadle.app.history.forking import copy_whole
+
+            resume = copy_whole(resume)
         return await open_session(
             wishes.shaped(
                 Opening(
@@ -267,19 +269,6 @@ class _HostLine:
         if effort := self._flags.get("effort"):
             return EFFORT_BUDGETS.get(effort, EFFORT_BUDGETS["high"])
         return _number(self._flags, "max_thinking_tokens", int)
-
-
-def _forked(prefix: str) -> str:
-    """Copy a session, to go on in the copy; gives its id."""
-    from treadle.app.checkpoints.opening import opened_checkpoints
-    from treadle.app.compose import session_log
-    from treadle.app.history.forking import fork_session
-
-    with session_log(prefix) as (row, store):
-        new, checkpoints = fork_session(store, row)
-        if checkpoints:
-            opened_checkpoints(store, row).copy_to(new, checkpoints)
-    return new
 
 
 def _mode(name: str) -> str:

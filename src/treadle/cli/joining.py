@@ -42,7 +42,7 @@ def _require_text(arguments: "argparse.Namespace", task: str) -> None:
     if command is not None:
         raise ConfigError(
             "task-sign",
-            f"/{command[0]} cannot be done in a session that is open elsewhere.",
+            f"/{command[0].name} cannot be done in a session that is open elsewhere.",
             why="Nothing was sent to a model.",
             fix=f"Enter it in a terminal: treadle --attach {arguments.attach or ''}".rstrip(),
         )

@@ -6,6 +6,7 @@ from types import MappingProxyType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
+    from treadle.app.slash_commands import SlashCommand
     from treadle.protocol.errors import ConfigError
 
 _MEANT: Mapping[str, str] = MappingProxyType(
@@ -92,7 +93,7 @@ def _nearest(word: str, commands: Collection[str], *, alike: float = 0.65) -> st
     return _MEANT.get(near[0], near[0]) if near else ""
 
 
-def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> tuple[str, str] | None:
+def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> "tuple[SlashCommand, str] | None":
     """Say which command of the table a task is, with what follows it; None for a text that goes to the model.
 
     Raises `ConfigError` for a task that begins with what is neither: a mistyped command, one that does not work here,
@@ -118,7 +119,7 @@ def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> tuple[str
     if not headless or Surfaces.HEADLESS not in row.where:
         fix = row.instead or "Start `treadle` and enter it there."
         raise _refused(f"/{row.name} is a command of the terminal.", fix)
-    return row.name, text[1 + len(name) :].strip()
+    return row, text[1 + len(name) :].strip()
 
 
 def _require_text(name: str, trust: "SessionTrust") -> None:

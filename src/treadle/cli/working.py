@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treadle.app.compose import Opening
     from treadle.app.config.settings import Settings
     from treadle.app.security.trusting import SessionTrust
+    from treadle.app.slash_commands import SlashCommand
     from treadle.protocol.messages import UserContent
     from treadle.tui.look import Look
 
@@ -121,12 +122,13 @@ def opening_for(arguments: "argparse.Namespace", folder: Path) -> "Opening":
     return opening_of(arguments, session_trust_of(arguments), user_present=False)
 
 
-def _without_session(command: tuple[str, str], trust: "SessionTrust") -> str:
+def _without_session(command: "tuple[SlashCommand, str]", trust: "SessionTrust") -> str:
     """Do a command that needs no session; empty for one that needs one."""
     from treadle.app.slash import answer_without_session
     from treadle.app.wrapping import harmless
 
-    return harmless(answer_without_session(*command, trust))
+    row, argument = command
+    return harmless(answer_without_session(row.name, argument, trust))
 
 
 def task_content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":

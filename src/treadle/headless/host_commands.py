@@ -1,15 +1,13 @@
 """Slash commands that a host sends as messages, done instead of sent."""
 
-import asyncio
-import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
-from treadle.app.slash import do_command
-from treadle.app.slash_commands import Surfaces, find_slash, slash_word
+from treadle.app.slash.answers import CommandAnswer, wrong
+from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
+from treadle.app.slash_commands import SlashCommand, Surfaces
 from treadle.headless.channel import Frame
 from treadle.protocol.errors import TreadleError
-from treadle.protocol.events import Prompt
-from treadle.protocol.messages import Text
 
 if TYPE_CHECKING:
     from treadle.app.session.live import LiveSession
@@ -18,30 +16,26 @@ if TYPE_CHECKING:
 
 async def do_host_command(host: "HostedSession", live: "LiveSession", text: str, frame: Frame) -> str:
     """Do what a message that begins with `/` says; gives what is to be sent to the model, empty for nothing."""
-    name = slash_word(text)
-    row = find_slash(name) if name else None
-    if row is None or Surfaces.HEADLESS not in row.where:
+    command = await entered_command(text, live.trust)
+    if command is None:
         return text
     await host.messages.until_idle()
-    argument = text[1 + len(name) :].strip()
-    said, failed = "", False
     try:
-        if row.takes_time:
-            answer = await asyncio.to_thread(do_command, row.name, argument, live)
-        else:
-            answer = do_command(row.name, argument, live)
-        if answer.send and row.name != "btw":
-            return answer.send
-        said, failed = answer.text, answer.warning
-        for op in answer.ops:
-            await live.post(op, host.source)
-        if answer.send:
-            content = (Text(text=answer.send),)
-            await live.post(Prompt(id=uuid.uuid4().hex, content=content), host.source)
-            answered = (await live.asides())[-1]
-            said, failed = answered.text or f"No answer: {answered.error}.", bool(answered.error)
-        await host.until_quiet(live)
+        answer = wrong(command) if isinstance(command, str) else await _done(*command, host, live)
     except TreadleError as error:
-        said, failed = f"{error.what} {error.why}".strip(), True
-    host.answer_alone(live, said, frame, failed=failed)
-    return ""
+        answer = wrong(f"{error.what} {error.why}".strip())
+    if not answer.send:
+        host.answer_alone(live, answer.text, frame, failed=answer.warning)
+    return answer.send
+
+
+async def _done(row: SlashCommand, argument: str, host: "HostedSession", live: "LiveSession") -> CommandAnswer:
+    if Surfaces.HEADLESS not in row.where:
+        return wrong(not_here(row))
+    post = partial(live.post, source=host.source)
+    answer = await run_entered(row, argument, live, post)
+    if answer.send and row.name == "btw":
+        return await answered_aside(answer.send, live, post)
+    if not answer.send:
+        await host.until_quiet(live)
+    return answer

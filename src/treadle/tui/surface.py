@@ -15,6 +15,7 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
+    Notice,
     Notification,
     QuestionAsked,
     TextDelta,
@@ -48,8 +49,8 @@ from treadle.tui.whole import RecentWork
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
-_METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded)
-"""After these the context has another size."""
+_METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded, Notice)
+"""After these the context may have another size: a notice says that the conversation went back."""
 
 _AGAIN = {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}
 

@@ -12,7 +12,7 @@ from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, SetMode
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.web.book import PageSession
+from treadle.web.page_session import PageSession
 
 _HEARD_WITHIN = 1.0
 """Seconds until the page has heard how a question was answered that is not open any more."""

@@ -11,7 +11,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.slash import named_texts
 from treadle.app.slash.entering import entered_command, run_entered
 from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
-from treadle.web.book import PageSession
+from treadle.web.page_session import PageSession
 
 _STEER = "steer"
 _HERE = frozenset({_STEER, "queue"})

@@ -14,8 +14,9 @@ from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import clip_text
 from treadle.app.report import write_log
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
-from treadle.web.book import PageSession, SessionBook
+from treadle.web.book import SessionBook
 from treadle.web.keys import Visitor
+from treadle.web.page_session import PageSession
 from treadle.web.templating import page
 
 _T = TypeVar("_T")

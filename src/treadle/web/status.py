@@ -7,9 +7,9 @@ from treadle.app.reports.session_list import SessionState, how_it_ended, state_w
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
-from treadle.web.book import PageSession
 from treadle.web.clock import milliseconds
 from treadle.web.facts import PageFacts
+from treadle.web.page_session import PageSession
 
 
 def page_status(page: PageSession) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from treadle.web.book import PageSession, SessionBook
+from treadle.web.book import SessionBook
 from treadle.web.item_html import entry_html
 from treadle.web.items import PageEntry
 from treadle.web.keys import Keys, Visitor
+from treadle.web.page_session import PageSession
 from treadle.web.page_view import PageContent
 from treadle.web.requests import book_of, visitor_of, whole_number
 from treadle.web.signals import Signal

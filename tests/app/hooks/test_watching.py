@@ -16,7 +16,7 @@ from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError
-from treadle.protocol.events import Answer, Prompt, SetMode, SetModel, Source
+from treadle.protocol.events import Answer, CompactNow, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import (
@@ -198,6 +198,31 @@ async def test_a_hook_keeps_another_model_from_being_used(
         if why:
             notices = (one.text async for one in feed if isinstance(one, Notice))
             assert "A hook kept the model openai/planner from being used." in await anext(notices)
+
+
+async def test_hooks_learn_what_a_person_who_has_room_made_wants_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "ws").mkdir()
+    host = Host()
+    turns = tuple(Turn(items=(SayText(text=f"Answer {number}. " * 400),)) for number in range(9))
+    rows = tuple(
+        HookRow(event=event, matcher="manual", handler=host)
+        for event in (HookEvent.PRE_COMPACT, HookEvent.POST_COMPACT)
+    )
+    async with ScriptedServer(Script(turns=turns)) as server:
+        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url)
+        opening = Opening(workspace=tmp_path / "ws", settings=settings, user_present=False, hooks=rows)
+        session = await open_session(opening)
+        feed = session.follow()
+        async with session as live:
+            for number in range(9):
+                await ended(live, feed, f"Question {number}.")
+            await live.post(CompactNow(focus="the tests"), ME)
+            before, after = await host.until(HookEvent.PRE_COMPACT), await host.until(HookEvent.POST_COMPACT)
+    assert (before["trigger"], before["custom_instructions"]) == ("manual", "the tests")
+    assert (after["trigger"], "Question 1." in after["compact_summary"]) == ("manual", True)
 
 
 class Compacting:

@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.checkpoints.points import Points
-from treadle.app.compose import new_session_id
+from treadle.app.compose import new_session_id, session_log
 from treadle.app.session.parts import clock
 from treadle.engine.core import texts
 from treadle.engine.core.history import last_state
@@ -25,6 +26,22 @@ from treadle.store.keeping import add_session
 from treadle.store.sqlite import SessionRow, Store
 
 _WITH_STATE = (tag_of(TurnSettled), tag_of(StateSealed))
+
+
+def copy_whole(session_id: str, turn: int | None = None, *, checkpoint: int = 0) -> str:
+    """Copy a session with its checkpoints, as it was after a turn or at a checkpoint, or as it is; gives the new id.
+
+    `session_id` may be the beginning of it. Raises `SessionError`, `StoreError`.
+    """
+    with session_log(session_id) as (row, store):
+        new, taken = fork_at_checkpoint(store, row, checkpoint) if checkpoint else fork_session(store, row, turn)
+        if taken:
+            kept = opened_checkpoints(store, row)
+            try:
+                kept.copy_to(new, taken)
+            finally:
+                kept.close()
+    return new
 
 
 def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[str, int]:

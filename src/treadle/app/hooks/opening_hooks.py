@@ -1,7 +1,6 @@
 """The hooks of a session found and made ready: of the user, of a trusted folder, of the program that drives it."""
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +14,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.hooks.hook_commands import CommandHook, HookPlace
 from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
-from treadle.app.places import outputs
+from treadle.app.places import outputs, read_regular
 from treadle.app.report import print_notice
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
@@ -109,14 +108,13 @@ def with_hooks_said(settings: Settings, table: Any, file: str) -> Settings:
 
 def _bounded(file: Path) -> bytes:
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise _wrong(str(file), ValueError("it is not a file"))
-            found = stream.read(_LARGEST + 1)
+        found = read_regular(file, _LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
         raise _wrong(str(file), error) from error
+    if found is None:
+        raise _wrong(str(file), ValueError("it is not a file"))
     if len(found) > _LARGEST:
         raise _wrong(str(file), ValueError(f"it has more than {_LARGEST:,} bytes"))
     return found
@@ -173,12 +171,13 @@ def open_hooks(
     *,
     mode: Callable[[], Mode],
     redact: Callable[[str], str],
+    focus: Callable[[], str | None],
 ) -> SessionHooks | None:
     """Find the hooks of a session and get them ready; None where there are none. Raises `ConfigError`."""
     found = found_hooks(parts.settings, parts.trust)
     if not (found.specs or brought):
         return None
-    session = HookSession(session_id=parts.row.id, root=workspace.root, mode=mode, redact=redact)
+    session = HookSession(session_id=parts.row.id, root=workspace.root, mode=mode, redact=redact, focus=focus)
     place = HookPlace(
         launcher=lambda: workspace.launcher,
         confine=None if probe().backend is None else workspace.confine,

@@ -56,12 +56,16 @@ _MODES = {Mode.ASK: "default", Mode.EDITS: "acceptEdits", Mode.FULL: "bypassPerm
 
 
 class HookSession(Struct, frozen=True, kw_only=True):
-    """What hooks learn of their session; `redact` hides secrets in what they say."""
+    """What hooks learn of their session; `redact` hides secrets in what they say.
+
+    `focus` is what a person who has room made now wants kept above all; None where nobody asked for that.
+    """
 
     session_id: str
     root: str
     mode: Callable[[], Mode]
     redact: Callable[[str], str] = str
+    focus: Callable[[], str | None] = lambda: None
 
 
 class _Run(Struct, frozen=True):
@@ -150,6 +154,11 @@ class SessionHooks:
         more = {"source": _SCOPES[scope], "file_path": str(file)}
         for run in self._about(HookEvent.CONFIG_CHANGE, more["source"], more):
             self._detach(run)
+
+    def compaction(self) -> dict[str, str]:
+        """Say for PreCompact who has room made now, and what is to be kept."""
+        focus = self._session.focus()
+        return {"trigger": "auto" if focus is None else "manual", "custom_instructions": focus or ""}
 
     async def before_end(self, text: str, *, again: bool) -> HookWord:
         """Stop: a turn is about to end with this answer; `again`: a hook has kept it from ending before."""

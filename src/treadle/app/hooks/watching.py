@@ -75,6 +75,7 @@ class _Watch:
         self._hooks = hooks
         self._model = live.status.model
         self._last = ""
+        self._trigger = "auto"
         self._batch: list[tuple[ToolCall, CallResult]] = []
         self._running: set[asyncio.Task[None]] = set()
 
@@ -125,11 +126,12 @@ class _Watch:
                 more = {"message": question.text, "title": "Treadle", "notification_type": kind}
                 return self._hooks.notice(HookEvent.NOTIFICATION, kind, more)
             case PhaseChanged(phase=Phase.COMPACTING):
-                more = {"trigger": "auto", "custom_instructions": ""}
-                return self._hooks.notice(HookEvent.PRE_COMPACT, "auto", more)
+                more = self._hooks.compaction()
+                self._trigger = more["trigger"]
+                return self._hooks.notice(HookEvent.PRE_COMPACT, self._trigger, more)
             case ContextCompacted(summary=summary):
-                more = {"trigger": "auto", "compact_summary": summary}
-                return self._hooks.notice(HookEvent.POST_COMPACT, "auto", more)
+                more = {"trigger": self._trigger, "compact_summary": summary}
+                return self._hooks.notice(HookEvent.POST_COMPACT, self._trigger, more)
             case ModelChanged(model=model) if model != self._model:
                 before, self._model = self._model, model
                 more = {"from_model": before, "to_model": model, "model": model}

@@ -1,13 +1,12 @@
 """Reading the files of other programs: regular files of bounded size, as text, JSON or TOML of the expected shape."""
 
-import os
-import stat
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from treadle.app.places import read_regular
 from treadle.workspace.text import visible
 
 MOST_SETTINGS = 8 * 1024 * 1024
@@ -24,14 +23,13 @@ class UnreadableError(Exception):
 def bounded_text(file: Path, most: int) -> str:
     """Read a file; empty where there is none. Raises `UnreadableError`."""
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise UnreadableError("it is not a file")
-            raw = stream.read(most + 1)
+        raw = read_regular(file, most)
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from error
+    if raw is None:
+        raise UnreadableError("it is not a file")
     if len(raw) > most:
         raise UnreadableError(f"it is larger than {most // 1024:,} KiB")
     try:

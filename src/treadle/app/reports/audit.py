@@ -64,7 +64,7 @@ class Verified(Record, frozen=True, kw_only=True, omit_defaults=False):
     set_aside: int = 0
 
     @property
-    def right(self) -> bool:
+    def intact(self) -> bool:
         """Whether nothing was changed, and nothing is missing."""
         return self.broken_at is None and self.missing is None
 

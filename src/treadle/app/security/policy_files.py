@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.places import config_file, data_directory
+from treadle.app.places import config_file, data_directory, read_regular
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -285,10 +285,9 @@ def _signature(path: Path) -> _Signature | None:
 
 def _text(path: Path, largest: int) -> str:
     """Read a regular file without waiting at what is none, such as a pipe. Raises `OSError` or `ValueError`."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ValueError("it is not a file")
-        raw = stream.read(largest + 1)
+    raw = read_regular(path, largest)
+    if raw is None:
+        raise ValueError("it is not a file")
     if len(raw) > largest:
         raise ValueError(f"it is larger than {largest // 1024} KiB")
     return raw.decode()

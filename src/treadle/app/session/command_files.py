@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle.app.places import config_file, data_directory
+from treadle.app.places import config_file, data_directory, read_regular
 from treadle.app.prompts import command_prompt
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.skills import SkillBook, find_skills
@@ -207,11 +206,10 @@ def _read(file: Path, inside: Path | None) -> Header | None:
     try:
         if inside is not None and not file.resolve().is_relative_to(inside):
             return None
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-            content = stream.read(_LONGEST + 1) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else b"\0"
+        content = read_regular(file, _LONGEST)
     except (OSError, RuntimeError):
         return None
-    if b"\0" in content or len(content) > _LONGEST:
+    if content is None or b"\0" in content or len(content) > _LONGEST:
         return None
     return read_header(content.decode(errors="replace"))
 

@@ -1,12 +1,12 @@
 """What is hidden wherever it turns up: the secrets of the environment, of credential files, and Treadle's own keys."""
 
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from treadle.app.config.settings import Settings
 from treadle.app.models.keys import stored_values
+from treadle.app.places import read_regular
 from treadle.policy.names import secret_name
 from treadle.policy.secret_formats import IN_HOME, values_of
 from treadle.policy.secrets import Redactor, known_secrets
@@ -60,10 +60,7 @@ def _environment_files(folder: Path) -> list[Path]:
 def _read(file: Path) -> str:
     """Read a small file; empty where there is none. A pipe or device is not waited for."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        content = read_regular(file, _LARGEST) or b""
     except OSError:
         return ""
-    with os.fdopen(descriptor, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        return opened.read(_LARGEST).decode(errors="replace")
+    return content[:_LARGEST].decode(errors="replace")

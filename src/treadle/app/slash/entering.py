@@ -1,6 +1,7 @@
 """What is entered where no list of commands stands beside it: is it a command, and what does it come to."""
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,13 @@ from msgspec.structs import replace
 from treadle.app.slash import do_command, named_texts
 from treadle.app.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
 from treadle.protocol.errors import RefusedError
-from treadle.protocol.events import Op
+from treadle.protocol.events import Op, Prompt
+from treadle.protocol.messages import Text
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.access import SessionAccess
+    from treadle.app.session.live import LiveSession
     from treadle.app.slash.answers import CommandAnswer
 
 
@@ -29,6 +32,11 @@ async def entered_command(text: str, trust: "SessionTrust") -> "tuple[SlashComma
         return f"There is no command /{name}. {nearest_slash(name, named)}".strip()
     unused = named[name].unused
     return f"/{name} is not used: {unused}." if unused else None
+
+
+def not_here(row: SlashCommand) -> str:
+    """Say that a command does not work here, and what does."""
+    return f"/{row.name} does not work here. {row.instead}".strip()
 
 
 async def run_entered(
@@ -48,3 +56,12 @@ async def run_entered(
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
     shown = answer.text or ("" if answer.send else "Done.")
     return replace(answer, text=shown)
+
+
+async def answered_aside(text: str, session: "LiveSession", post: Callable[[Op], Awaitable[None]]) -> "CommandAnswer":
+    """Ask beside the work, and wait for the answer; a warning says why there is none. Raises `TreadleError`."""
+    from treadle.app.slash.answers import CommandAnswer
+
+    await post(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),)))
+    answered = (await session.asides())[-1]
+    return CommandAnswer(text=answered.text or f"No answer: {answered.error}.", warning=bool(answered.error))

@@ -50,20 +50,7 @@ def fork(session: SessionAccess, argument: str) -> CommandAnswer:
     """Copy the session; this one goes on."""
     if argument and not argument.isdecimal():
         return wrong("/fork needs the number of a turn, or nothing: /fork [N] (/rewind lists the turns).")
+    from treadle.app.history.forking import copy_whole
+
     new = copy_whole(session.id, int(argument) if argument else None)
     return CommandAnswer(text=f"The copy is session {new}. To continue in it: treadle --resume {new}")
-
-
-def copy_whole(session_id: str, turn: int | None = None) -> str:
-    """Copy a session with its checkpoints, as it was after a turn or as it is; gives the new id.
-
-    Raises `SessionError`, `StoreError`.
-    """
-    from treadle.app.checkpoints.opening import opened_checkpoints
-    from treadle.app.history.forking import fork_session
-
-    with session_log(session_id) as (row, store):
-        new, checkpoints = fork_session(store, row, turn)
-        if checkpoints:
-            opened_checkpoints(store, row).copy_to(new, checkpoints)
-    return new

@@ -59,6 +59,15 @@ def begin_wanted(state: State) -> Transition:
     return state, [work_of(activity)]
 
 
+def focus_wanted(state: State) -> str | None:
+    """Say what the user, who has room made, wants kept above all; None where the session or the model has it made."""
+    match state.activity:
+        case Compacting(wanted=True, written=False, focus=focus):
+            return focus
+        case _:
+            return None
+
+
 def is_reviewed(state: State, activity: Compacting) -> bool:
     """Whether a person is there who wants to see a summary before it is used."""
     return state.user_present and (activity.wanted or state.mode in _REVIEWED)

@@ -60,7 +60,7 @@ async def _show(request: Request) -> Response:
         "health.html",
         checks=sorted(state.checks, key=lambda check: _WORST_FIRST.index(check.status)),
         checked_at=state.checked_at,
-        broken=[one for one in state.verified if not one.right][:_MOST_BROKEN],
+        broken=[one for one in state.verified if not one.intact][:_MOST_BROKEN],
         verified=len(state.verified),
         verified_at=state.verified_at,
         sessions=_servers(book_of(request)),
@@ -172,7 +172,7 @@ async def _verify(request: Request) -> Response:
     state = health_state(request)
     state.verified = await asyncio.to_thread(verify_sessions, "")
     state.verified_at = _milliseconds()
-    wrong = sum(not one.right for one in state.verified)
+    wrong = sum(not one.intact for one in state.verified)
     damaged = f"{counted(wrong, 'log')} {'is' if wrong == 1 else 'are'} damaged."
     return answer({"said": damaged if wrong else "All logs are intact."})
 

@@ -21,9 +21,9 @@ from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, Set
 from treadle.protocol.messages import Text, UserContent, text_of, without_own_commands
 from treadle.protocol.permissions import Mode
 from treadle.web.answering import GivenOnPage, answer_question
-from treadle.web.book import PageSession
 from treadle.web.entered import do_entered
 from treadle.web.folder_trust import folder_trust
+from treadle.web.page_session import PageSession
 from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
 
 _MOST_IMAGES = 10

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from treadle.app.history.forking import copy_whole
 from treadle.app.history.session_keeping import (
     archive_sessions,
     delete_session,
@@ -14,7 +15,6 @@ from treadle.app.history.session_keeping import (
     rename_session,
     unarchive_session,
 )
-from treadle.app.slash.going_back import copy_whole
 from treadle.web.requests import answer, body_of, book_of, done
 
 

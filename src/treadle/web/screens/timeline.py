@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from starlette.routing import Route
 
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.compose import session_log
-from treadle.app.history.forking import fork_at_checkpoint, fork_session
+from treadle.app.history.forking import copy_whole
 from treadle.app.reports.checkpoint_list import listed_checkpoints, restore_preview
 from treadle.app.reports.event_words import EventTopic
 from treadle.app.reports.timeline import PAGE_EVENTS, Going, TimelinePage, event_detail, timeline_page
@@ -139,20 +140,8 @@ class _Fork(Struct):
 async def _fork(request: Request) -> Response:
     """Copy the session as it was at a checkpoint or after a turn; gives the id of the copy."""
     said = await body_of(request, _Fork)
-
-    def forked() -> str:
-        with session_log(request.path_params["session_id"]) as (row, store):
-            if said.checkpoint:
-                new, checkpoints = fork_at_checkpoint(store, row, said.checkpoint)
-            else:
-                new, checkpoints = fork_session(store, row, said.turn or None)
-            if checkpoints:
-                kept = opened_checkpoints(store, row)
-                kept.copy_to(new, checkpoints)
-                kept.close()
-            return new
-
-    return answer({"session": await asyncio.to_thread(forked)})
+    copy = partial(copy_whole, request.path_params["session_id"], said.turn or None, checkpoint=said.checkpoint)
+    return answer({"session": await asyncio.to_thread(copy)})
 
 
 ROUTES = (

@@ -1,0 +1,149 @@
+"""A session that the page shows, as long as it is open."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+from treadle.app.asking import SessionClient
+from treadle.app.session.live import LiveSession
+from treadle.app.session.remote import RemoteSession
+from treadle.protocol.events import Op, Source
+from treadle.protocol.messages import UserContent
+from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
+from treadle.protocol.permissions import Mode, Question
+from treadle.web.closing import SessionUse
+from treadle.web.items import PageEntry, PageItem
+from treadle.web.own_commands import PageCommands
+from treadle.web.page_view import PageContent
+from treadle.web.past_view import viewed
+from treadle.web.question_cards import question_html
+from treadle.web.signals import Signal
+
+_MOST_ONCE = 200
+"""Requests of browsers that are remembered, in case they come a second time."""
+
+_T = TypeVar("_T")
+
+KIND = "web"
+
+
+class PageSession:
+    """A session that is open, here or elsewhere, and its page.
+
+    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written.
+    """
+
+    def __init__(self, session: LiveSession | RemoteSession) -> None:
+        self.session = session
+        self.own = isinstance(session, LiveSession)
+        self.changed, self.moved = Signal(), Signal()
+        self.view = PageContent(str(session.workspace))
+        self._early: list[tuple[Notification, float]] | None = []
+        self.held: tuple[UserContent, ...] = ()
+        """What went along with messages that a stop took out of the queue: it goes with the next one."""
+        self.commands = PageCommands(lambda: self.session.own_shell, self._show)
+        self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
+        self._cards: dict[tuple[str, Mode], str] = {}
+        self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
+        self.use = SessionUse(session, self._waits) if isinstance(session, LiveSession) else None
+
+    async def open(self) -> None:
+        """Enter the session, and take what was before."""
+        await self.client.__aenter__()
+        session = self.session
+        live = () if self.own else session.opening
+        view = await asyncio.to_thread(viewed, str(session.workspace), session.status.model, session.past, live)
+        for notification, at in self._early or ():
+            view.take(notification, at)
+        self.view, self._early = view, None
+
+    async def close(self) -> None:
+        """Leave it; one of this process ends, and can be resumed."""
+        await self.commands.close()
+        await self.client.__aexit__(None, None, None)
+
+    async def once(self, key: str, do: Callable[[], Awaitable[_T]]) -> _T:
+        """Do something that a browser may ask for a second time, where it heard no answer: it is done once."""
+        known = self._done.get(key)
+        if known is None:
+            known = self._done[key] = asyncio.ensure_future(do())
+            known.add_done_callback(lambda done: self._forget(key, done))
+            while len(self._done) > _MOST_ONCE:
+                self._done.popitem(last=False)
+        return cast("_T", await asyncio.shield(known))
+
+    def _forget(self, key: str, done: asyncio.Future[Any]) -> None:
+        """Let what failed be asked for again."""
+        if done.cancelled() or done.exception() is not None:
+            self._done.pop(key, None)
+
+    def has_prompt(self, prompt_id: str) -> bool:
+        """Whether a prompt with this id is here already."""
+        return prompt_id in self.view.delivered or any(one.id == prompt_id for one in self.session.status.queue)
+
+    def touch(self) -> None:
+        """Note that somebody needs it now."""
+        if self.use is not None:
+            self.use.touch()
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Keep it open as long as this is entered."""
+        if self.use is None:
+            yield
+            return
+        self.use.lookers += 1
+        try:
+            yield
+        finally:
+            self.use.lookers -= 1
+            self.use.touch()
+
+    def _waits(self) -> bool:
+        """Whether something is to go along with the next message, or a command of the person's own runs."""
+        return bool(self.held) or self.commands.busy
+
+    async def post(self, op: Op, browser: str) -> None:
+        """Ask for something as a browser; raises `RefusedError` or `ConfigError`."""
+        await self.client.post(op, name=browser)
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What waits for a person."""
+        return self.session.status.questions
+
+    @property
+    def behind(self) -> bool:
+        """Whether it missed so much that it is to be made anew."""
+        return isinstance(self.session, RemoteSession) and self.session.behind
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """The folders that it works in, the first one first."""
+        return (str(self.session.workspace), *self.session.roots)
+
+    def cards(self) -> list[tuple[str, str]]:
+        """Give the ids of the questions, each with its card; one is drawn once for each mode."""
+        mode = self.session.status.mode
+        known, self._cards = self._cards, {}
+        for question in self.questions:
+            key = (question.id, mode)
+            self._cards[key] = known.get(key) or question_html(self.session.id, question, self.roots, mode)
+        return [(id_, html) for (id_, _), html in self._cards.items()]
+
+    def _show(self, item: PageItem, place: PageEntry | None) -> PageEntry:
+        entry = self.view.show(item, place)
+        self.changed.set()
+        return entry
+
+    def _hear(self, notification: Notification) -> None:
+        if self._early is not None:
+            self._early.append((notification, time.monotonic()))  # after what was before, which is still read
+            return
+        self.view.take(notification, time.monotonic())
+        self.changed.set()
+        if not isinstance(notification, TextDelta | ThinkingDelta | CallDelta | CallOutput):
+            self.moved.set()
