@@ -105,6 +105,7 @@ async def test_leaving_stops_nothing_of_the_other_editor(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("how", ["close", "kill"])
+@pytest.mark.usefixtures("started_anew")
 async def test_a_session_that_was_closed_elsewhere_is_continued_here(tmp_path: Path, how: str) -> None:
     async with ScriptedServer(Script(turns=(DONE, DONE))) as server, working(tmp_path, server) as (first, session, _):
         await first.prompt(session, "First.")

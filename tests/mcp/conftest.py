@@ -1,5 +1,6 @@
 """No test leaves a process behind."""
 
 from tests.orphans import no_orphans
+from tests.ready import ready
 
-__all__ = ["no_orphans"]
+__all__ = ["no_orphans", "ready"]

@@ -6,8 +6,9 @@ import pytest
 
 from tests.mcp_server.serving import Place
 from tests.orphans import no_orphans
+from tests.ready import ready
 
-__all__ = ["no_orphans"]
+__all__ = ["no_orphans", "ready"]
 
 
 @pytest.fixture
