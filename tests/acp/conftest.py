@@ -1,5 +1,5 @@
-"""Treadle is loaded once for all tests of it as an agent of editors."""
+"""Most tests of Treadle as an agent of editors are not about its start."""
 
-from tests.ready import ready, started_anew
+from tests.ready import started_anew
 
-__all__ = ["ready", "started_anew"]
+__all__ = ["started_anew"]

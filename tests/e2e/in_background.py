@@ -70,7 +70,7 @@ class InBackground:
         raise AssertionError(f"this came not: {row}")
 
     async def until_closed(self, session: str) -> dict[str, Any]:
-        """Wait until it is not open; a list that is made while it closes may have read its log before its last event."""
+        """Wait until it is not open; a list made while it closes may have read the log before that."""
         await self.until(session, lambda row: not row["open"])
         return (await self.listed())[session]
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.hosts.place import CONFIG, Host
 from tests.orphans import no_orphans
-from tests.ready import ready, started_anew, treadle
+from tests.ready import started_anew, treadle
 
-__all__ = ["no_orphans", "ready", "started_anew"]
+__all__ = ["no_orphans", "started_anew"]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """No test leaves a process behind."""
 
 from tests.orphans import no_orphans
-from tests.ready import ready
 
-__all__ = ["no_orphans", "ready"]
+__all__ = ["no_orphans"]

@@ -6,9 +6,8 @@ import pytest
 
 from tests.mcp_server.serving import Place
 from tests.orphans import no_orphans
-from tests.ready import ready
 
-__all__ = ["no_orphans", "ready"]
+__all__ = ["no_orphans"]
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """Treadle started without loading it again, which is most of what a short run costs.
 
 A process of each worker has it loaded and forks for each run (`keeper.py`); a run is a process of its own, with its own
-arguments, variables, folder and streams. What is about the start itself starts `python -m treadle`.
+arguments, variables, folder and streams. What is about the start itself starts `python -m treadle`, and with `ANEW` in
+the environment all tests do.
 """
 
+import ctypes
 import os
 import socket
 import subprocess
@@ -17,7 +19,8 @@ TREADLE = (sys.executable, "-m", "treadle")
 """The command that starts it as a shell does."""
 
 _HERE = Path(__file__).parent
-_commands = [TREADLE]
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37
+_commands: list[tuple[str, ...]] = [TREADLE]
 _keepers: list[int] = []
 
 
@@ -28,29 +31,35 @@ def keepers() -> tuple[int, ...]:
 
 def treadle() -> tuple[str, ...]:
     """The command that runs it for a test that is not about its start."""
+    if not _keepers and sys.platform.startswith("linux") and "ANEW" not in os.environ:
+        name = f"treadle-ready-{os.getpid()}"
+        _keepers.append(_keeper(name))
+        _commands.insert(1, (sys.executable, "-I", "-S", str(_HERE / "front.py"), name))
     return _commands[-1]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def ready() -> None:
-    """Have it loaded, for the tests of a folder whose `conftest.py` imports this."""
-    if _keepers or not sys.platform.startswith("linux"):
-        return
-    name = f"treadle-ready-{os.getpid()}"
+def _keeper(name: str) -> int:
+    """Have it loaded by a process that is no child of this one: tests look for all that theirs started."""
+    prctl, adopts = ctypes.CDLL(None).prctl, ctypes.c_int()
+    prctl(_GET_SUBREAPER, ctypes.byref(adopts))
     ours, theirs = socket.socketpair()
     ours.detach()  # it is open as long as this process is
     command = (sys.executable, str(_HERE / "keeper.py"), name, str(theirs.fileno()))
-    with theirs:
-        said = subprocess.run(
-            command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True
-        ).stdout
-    _keepers.append(int(said))
-    _commands.append((sys.executable, "-I", "-S", str(_HERE / "front.py"), name))
+    prctl(_SET_SUBREAPER, 0)
+    try:
+        with theirs:
+            said = subprocess.run(
+                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True
+            ).stdout
+    finally:
+        prctl(_SET_SUBREAPER, adopts.value)
+    return int(said)
 
 
 @pytest.fixture
 def started_anew() -> Iterator[None]:
     """Start it as a shell does: for a test that kills it, which ends what it started and not what runs for it."""
+    treadle()
     _commands.append(TREADLE)
     yield
     _commands.pop()

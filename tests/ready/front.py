@@ -1,4 +1,4 @@
-"""Treadle, run by a process that has it loaded: `python -I -S front.py NAME ARGUMENT...` stands for `python -m treadle`.
+"""Run Treadle by a process that has it loaded: `front.py NAME ARGUMENT...` stands for `python -m treadle ARGUMENT...`.
 
 The run is a process of its own with the arguments, variables, folder and streams of this one, which hands on signals
 and ends as the run ended. Where a stream is a terminal or closed, a signal is ignored, Python would start in another
@@ -7,7 +7,7 @@ way, or nothing listens at that name, this process becomes `python -m treadle` i
 Only what is built into Python is loaded here: this is started a thousand times.
 """
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import _socket
 import marshal
 import os
@@ -33,7 +33,7 @@ def _handed_on(name: str, arguments: list[str]) -> "_socket.socket | None":
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
     try:
-        request = marshal.dumps((arguments, dict(os.environ), os.getcwd()))
+        request = marshal.dumps((arguments, dict(os.environ), os.getcwd()))  # noqa: PTH109
         connection.connect("\0" + name)
         connection.sendmsg([len(request).to_bytes(8, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
         connection.sendall(request)

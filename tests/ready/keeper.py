@@ -51,7 +51,7 @@ def _stream(number: int, mode: str, *, now: bool = False) -> io.TextIOWrapper:
     """Make a stream anew: Python's own know what this process was started with."""
     file = io.FileIO(number, mode, closefd=False)
     buffered = io.BufferedReader(file) if mode == "r" else file if now else io.BufferedWriter(file)
-    return io.TextIOWrapper(buffered, encoding="utf-8", write_through=now)  # type: ignore[arg-type]
+    return io.TextIOWrapper(buffered, encoding="utf-8", write_through=now)
 
 
 def _become(arguments: list[str], variables: dict[str, str], folder: str, streams: list[int]) -> None:

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ready import ready
 from tests.web.recorded import Recorded, Visit, record, visiting
-
-__all__ = ["ready", "recorded", "visit"]
 
 
 @pytest.fixture(scope="session")
