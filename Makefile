@@ -33,8 +33,9 @@ run: $(VENV)/.run ## Set everything up and start Treadle in DIR (without a model
 demo: $(VENV)/.run ## Set everything up and run the demo
 	@$(BIN)/treadle demo $(ARGS)
 
-# The processes of a run share the tests that each of them has compiled, whatever the surroundings say.
+# The processes of a run share the tests that are compiled, whatever the surroundings say: the first time, once for all.
 test: $(VENV)/.dev ## Set everything up and run the tests
+	@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces (ARGS="--seed N PART ..."), 10,000 typings

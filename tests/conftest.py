@@ -1,10 +1,13 @@
 """The product runs as it is, and the figures that tests find out are printed at the end, whatever process ran them."""
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from treadle.__main__ import LOOK_FOR_CYCLES
 
 FIGURE = "figure"
 COUNT = "count: "
@@ -17,6 +20,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     rewriting: Any = config.pluginmanager.rewrite_hook
     rewriting._must_rewrite.discard("treadle")  # there is no option for it
+    gc.set_threshold(*LOOK_FOR_CYCLES)
+
+
+def pytest_collection_finish() -> None:
+    """Look for cycles in what tests make, not in thousands of tests."""
+    gc.freeze()
 
 
 def _properties(reporter: pytest.TerminalReporter) -> Iterator[tuple[str, object]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ready import keepers
 from treadle.workspace.meter import descendants
 
 _SUBREAPER = 36
@@ -31,7 +32,7 @@ def nothing_left_behind() -> Iterator[None]:
         yield
         return
     prctl = ctypes.CDLL(None).prctl
-    before = set(descendants(os.getpid()))
+    before = set(_started())
     prctl(_SUBREAPER, 1)
     try:
         yield
@@ -41,9 +42,14 @@ def nothing_left_behind() -> Iterator[None]:
     assert not left, f"these processes were left behind: {left}"
 
 
+def _started() -> list[int]:
+    """List what this process started, and what those runs left that another process forked for it."""
+    return [pid for root in (os.getpid(), *keepers()) for pid in descendants(root)]
+
+
 def _left(before: set[int]) -> dict[int, str]:
     end = time.monotonic() + _PATIENCE
-    while left := {pid: command_line(pid) for pid in descendants(os.getpid()) if pid not in before}:
+    while left := {pid: command_line(pid) for pid in _started() if pid not in before}:
         if time.monotonic() > end:
             return left
         time.sleep(0.02)

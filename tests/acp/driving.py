@@ -12,8 +12,9 @@ from typing import Any
 from acp import schema
 from pydantic import TypeAdapter
 
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, model
+from tests.ready import treadle
 from treadle.providers.scripted.server import ScriptedServer
 
 RESULTS: dict[str, Any] = {
@@ -228,7 +229,7 @@ async def editor(home: Path, *flags: str, cwd: Path | None = None, **extra: str)
     """Start the agent with a client; it is killed with the block at the latest."""
     program = Program(home, extra)
     process = await asyncio.create_subprocess_exec(
-        *TREADLE,
+        *treadle(),
         "acp",
         *flags,
         env=program.environment,

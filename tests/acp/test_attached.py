@@ -148,6 +148,7 @@ async def test_a_prompt_that_somebody_else_drops_ends_as_cancelled(tmp_path: Pat
 
 
 @pytest.mark.parametrize("how", ["close", "kill"])
+@pytest.mark.usefixtures("started_anew")
 async def test_a_session_that_was_closed_elsewhere_is_continued_here(tmp_path: Path, how: str) -> None:
     async with ScriptedServer(Script(turns=(DONE, DONE))) as server, working(tmp_path, server) as (first, session, _):
         await first.prompt(session, "First.")

@@ -13,8 +13,9 @@ import pytest
 from acp import schema, spawn_agent_process, text_block
 
 from tests.e2e.faults.driving import DONE, block, make, run, script
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.e2e.running import left_of, model, processes
+from tests.ready import TREADLE
 from treadle.providers.scripted.script import Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 

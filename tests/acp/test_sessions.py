@@ -154,6 +154,7 @@ async def test_mode_model_and_thinking_can_be_chosen(tmp_path: Path) -> None:
     assert refused == [-32602, -32602, -32602]
 
 
+@pytest.mark.usefixtures("started_anew")
 async def test_a_session_whose_client_was_killed_goes_on_in_another(tmp_path: Path) -> None:
     turns = (Turn(items=(run("echo begun; sleep 61"),)), DONE)
     async with ScriptedServer(Script(turns=turns)) as server:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.acp.driving import RefusedByAgentError, editor, working
 from tests.e2e.faults.driving import script
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
+from tests.ready import TREADLE
 from treadle.providers.scripted.server import ScriptedServer
 
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}

@@ -70,7 +70,9 @@ class InBackground:
         raise AssertionError(f"this came not: {row}")
 
     async def until_closed(self, session: str) -> dict[str, Any]:
-        return await self.until(session, lambda row: not row["open"])
+        """Wait until it is not open; a list made while it closes may have read the log before that."""
+        await self.until(session, lambda row: not row["open"])
+        return (await self.listed())[session]
 
     async def until_waiting(self, session: str) -> dict[str, Any]:
         return await self.until(session, lambda row: row["state"] == "waiting")

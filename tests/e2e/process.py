@@ -3,12 +3,11 @@
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-TREADLE = (sys.executable, "-m", "treadle")
+from tests.ready import TREADLE, treadle
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,9 @@ class Program:
             limit=limit,
         )
 
-    async def run(self, *arguments: str, command: Sequence[str] = TREADLE, cwd: Path | None = None) -> Ended:
+    async def run(self, *arguments: str, command: Sequence[str] = (), cwd: Path | None = None) -> Ended:
         """Run it to its end."""
-        process = await self.start(*arguments, command=command, cwd=cwd)
+        process = await self.start(*arguments, command=command or treadle(), cwd=cwd)
         out, err = await process.communicate()
         assert process.returncode is not None
         return Ended(process.returncode, out.decode(), err.decode())

@@ -11,9 +11,10 @@ from typing import Any
 
 import pyte
 
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE
 from tests.person import ENTER
+from tests.ready import TREADLE
 from treadle.tui.dialog import ONCE_MORE
 
 ROWS, COLUMNS = 150, 140

@@ -9,9 +9,10 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import model
+from tests.ready import TREADLE
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.tui.colour_replies import ASK

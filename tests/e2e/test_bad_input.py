@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import TREADLE, Ended, Program
+from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model, running
+from tests.ready import TREADLE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.in_background import ASKS, SAYS, WORKS, in_background
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE, left_of
 from tests.person import CTRL_D
+from tests.ready import TREADLE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.store.sqlite import Store

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import TREADLE, Ended, Program
+from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import LINE, PATIENCE, log_of, model
+from tests.ready import TREADLE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import TREADLE, Ended, Program
+from tests.e2e.process import Ended, Program
 from tests.e2e.test_checkpoints import MODEL, lay_out, write
 from tests.e2e.test_context import call
+from tests.ready import TREADLE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.in_background import ASKS, SAYS, WORKS, InBackground, in_background
-from tests.e2e.process import TREADLE, Ended
+from tests.e2e.process import Ended
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE
 from tests.person import CTRL_D
+from tests.ready import TREADLE
 from treadle.app.exits import Exit
 from treadle.protocol.events import Event, Interrupt, Prompt
 from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait

@@ -1,16 +1,17 @@
 """A program as hosts start it, with nothing of the one who runs the tests."""
 
 import os
+import shlex
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.hosts.place import CONFIG, Host
 from tests.orphans import no_orphans
+from tests.ready import started_anew, treadle
 
-__all__ = ["no_orphans"]
+__all__ = ["no_orphans", "started_anew"]
 
 
 @pytest.fixture
@@ -22,6 +23,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     home.mkdir()
     folder.mkdir()
     (home / "config.toml").write_text(CONFIG)
-    cli.write_text(f"#!{sys.executable}\nfrom treadle.__main__ import main\n\nmain()\n")
+    cli.write_text(f'#!/bin/sh\nexec {shlex.join(treadle())} "$@"\n')
     cli.chmod(cli.stat().st_mode | stat.S_IXUSR)
     return Host(cli, folder, home)

@@ -273,6 +273,7 @@ async def test_a_wrong_flag_is_named(host: Host, flags: tuple[str, ...], code: i
         assert word in result["errors"][0]
 
 
+@pytest.mark.usefixtures("started_anew")
 async def test_one_task_finishes_what_was_cut_off(host: Host) -> None:
     flags = ("--output-format", "stream-json", "--verbose", "--include-partial-messages")
     turns = (says(SayText(text="zzz"), Wait(seconds=30)), says(SayText(text="unused")))
@@ -420,6 +421,7 @@ async def test_an_interrupt_is_answered_while_the_folder_is_asked_about(host: Ho
     assert answered["response"]["response"] == {"still_queued": []}
 
 
+@pytest.mark.usefixtures("started_anew")
 async def test_a_message_that_waited_when_the_program_was_killed_is_not_sent_by_the_next_host(host: Host) -> None:
     turns = (on("third", SayText(text="three")), on("first", SayText(text="z"), Wait(seconds=60)))
     async with host.model(*turns) as environment:

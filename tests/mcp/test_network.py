@@ -16,8 +16,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.mcp.hubs import call, hub_of, text_of
+from tests.ready import TREADLE
 from treadle.mcp.states import ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerEra, ServerTransport

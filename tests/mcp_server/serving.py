@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import mcp
 from mcp_types import ElicitResult
 
 from tests.e2e.running import PATIENCE
+from tests.ready import treadle
 
 ERAS = ("legacy", "2026-07-28")
 TOKEN = "0123456789abcdef0123"
@@ -73,10 +73,14 @@ class Place:
         script = {"turns": [*answers, *({"items": list(items)} for items in turns)]}
         (self.root / "script.json").write_text(json.dumps(script))
 
+    def arguments(self, *flags: str) -> list[str]:
+        """What Treadle is told, to serve."""
+        model = f"scripted/{self.root / 'script.json'}"
+        return ["mcp", "serve", "-C", str(self.folder), "--model", model, *flags]
+
     def command(self, *flags: str) -> list[str]:
         """The command that serves."""
-        model = f"scripted/{self.root / 'script.json'}"
-        return [sys.executable, "-m", "treadle", "mcp", "serve", "-C", str(self.folder), "--model", model, *flags]
+        return [*treadle(), *self.arguments(*flags)]
 
     def stdio(self, *flags: str) -> mcp.StdioServerParameters:
         """How a client starts it."""

@@ -213,12 +213,11 @@ async def test_what_something_prints_does_not_get_on_the_wire(place: Place) -> N
         "sys.argv = ['treadle', *sys.argv[1:]]\n"
         "main()\n"
     )
-    command = place.command()
     one = RawClient(
         await asyncio.create_subprocess_exec(
             sys.executable,
             str(noisy),
-            *command[3:],
+            *place.arguments(),
             env=place.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -312,7 +311,7 @@ def test_what_cannot_be_served_is_said_with_the_fix(place: Place) -> None:
 def test_without_the_extra_it_says_how_to_get_it(place: Place) -> None:
     code = "import sys; sys.modules['mcp'] = None; from treadle.cli.main import run; sys.exit(run(sys.argv[1:]))"
     ended = subprocess.run(
-        [sys.executable, "-c", code, *place.command()[3:]],
+        [sys.executable, "-c", code, *place.arguments()],
         env=place.environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,

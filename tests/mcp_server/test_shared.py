@@ -1,11 +1,13 @@
 """A real terminal and an MCP client on one session."""
 
+import asyncio
+
 import pytest
 from mcp_types import ElicitResult
 
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
-from tests.e2e.running import log_of, model
+from tests.e2e.running import PATIENCE, log_of, model
 from tests.mcp_server.serving import ERAS, Person, Place, accept, client, until, use
 from tests.person import CTRL_D
 from treadle.protocol.events import Answer, Prompt
@@ -32,6 +34,9 @@ async def test_a_terminal_and_a_client_answer_in_turn_and_each_gets_its_own_answ
         flags = (*model(server, "anthropic"), "--directory", str(place.folder))
         async with on_terminal(program, *flags, "say hello") as terminal:
             await terminal.until_shown("Hello, terminal.")
+            async with asyncio.timeout(PATIENCE):
+                while not list((place.home / "live").glob("*.sock")):  # the terminal lets others in after its greeting
+                    await asyncio.sleep(0.02)
             async with client(place.stdio(), era, person) as connected:
                 (session,) = (await use(connected, "list_tasks"))["sessions"]
                 task = await use(connected, "join_task", session_id=session["session_id"])

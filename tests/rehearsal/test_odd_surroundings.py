@@ -13,9 +13,10 @@ from random import Random
 
 import pytest
 
-from tests.e2e.process import TREADLE, Ended, Program
+from tests.e2e.process import Ended, Program
 from tests.e2e.running import model
 from tests.providers.support import raw_server, response
+from tests.ready import TREADLE
 from tests.rehearsal.model import call, reply, run
 from tests.rehearsal.sessions import KEY, PATHS, WIRE_APIS
 from treadle.app.exits import Exit

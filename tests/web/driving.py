@@ -14,6 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Error, Page, async_pla
 
 from tests.e2e.process import Program
 from tests.e2e.running import model
+from tests.ready import treadle
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
@@ -52,7 +53,7 @@ async def serving(home: Path, folder: Path, *flags: str) -> AsyncIterator[Served
     """Start `treadle web` in a folder; it is ended with the block."""
     folder.mkdir(exist_ok=True)
     program = Program(home)
-    process = await program.start("web", "--no-open", "-C", str(folder), *flags)
+    process = await program.start("web", "--no-open", "-C", str(folder), *flags, command=treadle())
     try:
         assert process.stdout is not None
         async with asyncio.timeout(PATIENCE):

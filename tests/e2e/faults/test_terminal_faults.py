@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.driving import block, make, run, script
-from tests.e2e.process import TREADLE, Program
+from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import COLUMNS, ROWS, Terminal, on_terminal
 from tests.e2e.running import PATIENCE, log_of, model, running
 from tests.orphans import command_line
 from tests.person import CTRL_D, CTRL_O, CTRL_Z, ENTER, ESCAPE, TAB
+from tests.ready import TREADLE
 from tests.workspace.copies.copied import skip_without_copies
 from treadle.app.exits import Exit
 from treadle.protocol.events import CallFinished, CallStarted, Prompt
