@@ -173,13 +173,16 @@ def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     return findings
 
 
+_NOT_PUBLIC = (HostKind.PRIVATE, HostKind.METADATA, HostKind.INVALID)
+
+
 def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", f"{name} asks the network, and the name itself can carry data")]
     findings.extend(_secrets(words, scene))
     for word in words:
         if not is_static(word):
             findings.append(dangerous("unknown-url", "sends something unknown to the network"))
-        elif not word.startswith("-") and host_kind(word) in (HostKind.PRIVATE, HostKind.METADATA) and "." in word:
+        elif not word.startswith("-") and host_kind(word) in _NOT_PUBLIC and "." in word:
             findings.append(dangerous("private-host", f"{word} is a private or metadata address"))
     return findings
 
