@@ -89,4 +89,4 @@ def test_what_bash_runs_behind_odd_quoting_is_found(line: str) -> None:
 
 
 def test_an_empty_command_is_not_allowed() -> None:
-    assert classify_command("ls ;; pwd", ROOT, context()).command_class is CommandClass.NEEDS_CONFIRMATION
+    assert classify_command("ls ;; pwd", ROOT, context()).command_class is CommandClass.DANGEROUS

@@ -89,6 +89,7 @@ _DUMPED = re.compile(
 )
 """A line of a dump: an offset, groups of digits, and perhaps the same as text."""
 
+_BEGINNINGS = [(size, skip) for size in (1, 2, 4, 8) for skip in range(size)]
 _OCTAL_DIGITS = {1: 3, 2: 6, 4: 11}
 _MOST = 256 * 1024
 """Characters of a text that is looked through so: several times what the result of one call may hold."""
@@ -132,7 +133,7 @@ def _in_numbers(value: str) -> tuple[bytes, ...]:
     """Write the bytes of a value as numbers, as dumps and lists do, wherever a number of several bytes begins in it."""
     data = value.encode(errors="replace")
     found = ["".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
-    for size, skip in ((size, skip) for size in (1, 2, 4, 8) for skip in range(size)):
+    for size, skip in _BEGINNINGS:
         whole = data[skip:][: (len(data) - skip) // size * size] or data[skip % 4 :][:4]
         words = [int.from_bytes(whole[at : at + size], "little") for at in range(0, len(whole), size)]
         found.append("".join(f"{word:0{2 * min(size, len(whole))}x}" for word in words))

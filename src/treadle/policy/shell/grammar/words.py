@@ -4,9 +4,7 @@ import re
 from itertools import groupby
 
 from treadle.policy.shell.grammar.syntax import (
-    MAX_TRIED,
     Arithmetic,
-    BudgetError,
     Cursor,
     Literal,
     Parameter,
@@ -118,12 +116,9 @@ def _read_piece(cursor: Cursor, pieces: list[Segment]) -> None:
 
 
 def _read_escape(cursor: Cursor, pieces: list[Segment]) -> None:
-    if cursor.looking_at("\\\n"):
-        cursor.skip_joins()
-        return
     following = cursor.peek(1)
-    if not following:
-        raise ShellSyntaxError("the text ends in a backslash")
+    if following in ("", "\n"):
+        raise ShellSyntaxError("a line or the text ends in a backslash inside a word")
     pieces.append(Literal(following, quoted=True))
     cursor.pos += 2
 
@@ -156,10 +151,9 @@ def _until(cursor: Cursor, close: str, *, quoted: bool) -> tuple[Segment, ...]:
 def _read_quoted_piece(cursor: Cursor, pieces: list[Segment]) -> None:
     char = cursor.peek()
     if char == "\\":
-        if cursor.looking_at("\\\n"):
-            cursor.skip_joins()
-            return
         following = cursor.peek(1)
+        if following == "\n":
+            raise ShellSyntaxError("a line ends in a backslash inside quotes")
         if following and following in '$`"\\':
             pieces.append(Literal(following, quoted=True))
             cursor.pos += 2
@@ -178,18 +172,14 @@ def _read_expansion(cursor: Cursor, pieces: list[Segment], *, quoted: bool) -> N
         pieces.append(Substitution(_backticks(cursor), quoted))
         return
     cursor.pos += 1
-    cursor.skip_joins()
     if not quoted and cursor.looking_at("'"):
         pieces.append(Literal(_read_escaped(cursor), quoted=True))
-    elif not quoted and cursor.take('"'):
-        # A translation may say anything.
-        pieces.extend((*_until(cursor, '"', quoted=True), Parameter("?locale", quoted=True, operator="translated")))
+    elif cursor.looking_at("[") or (not quoted and cursor.looking_at('"')):
+        raise ShellSyntaxError("an old form of arithmetic, or a text that may be translated")
     elif cursor.take("(("):
-        pieces.append(_arithmetic_or_script(cursor, quoted=quoted))
+        pieces.append(read_arithmetic(cursor))
     elif cursor.take("("):
         pieces.append(Substitution(_nested(cursor, ")"), quoted))
-    elif cursor.take("["):
-        pieces.append(_arithmetic(cursor, "]"))
     elif cursor.take("{"):
         pieces.append(_braced(cursor, quoted=quoted))
     elif match := _NAME.match(cursor.text, cursor.pos):
@@ -221,55 +211,23 @@ def _backticks(cursor: Cursor) -> ShellScript:
     cursor.enter()
     inside = Cursor(inner, cursor.nested, depth=cursor.depth, spent=cursor.spent)
     script = inside.nested(inside, "")
-    cursor.joined |= inside.joined
     cursor.leave()
     return script
 
 
-def _arithmetic_or_script(cursor: Cursor, *, quoted: bool) -> Segment:
-    """Read `$((` as arithmetic, or, when it does not end in `))`, as a substitution that starts with a subshell."""
-    arithmetic = try_arithmetic(cursor)
-    if arithmetic is not None:
-        return arithmetic
-    cursor.pos -= 1
-    return Substitution(_nested(cursor, ")"), quoted)
-
-
-def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
-    """Read the rest of `((…))`, the opening already consumed; None, with the cursor left alone, when it is none."""
-    start, depth = cursor.pos, cursor.depth
-    if start in cursor.not_arithmetic or "))" not in cursor.text[start:]:
-        return None
-    if cursor.spent.tried > MAX_TRIED:
-        raise BudgetError
-    try:
-        return _arithmetic(cursor, "))")
-    except ShellSyntaxError:
-        cursor.spent.tried += cursor.pos - start
-        cursor.pos, cursor.depth = start, depth
-        cursor.not_arithmetic.add(start)
-        return None
-
-
-def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:
+def read_arithmetic(cursor: Cursor) -> Arithmetic:
+    """Read the rest of `((…))`; a subshell in another one is written with a blank between their brackets."""
     pieces: list[Segment] = []
     start = cursor.pos
     open_brackets = 0
-    opening, closing = ("(", ")") if close == "))" else ("[", "]")
     cursor.enter()
-    while open_brackets or not cursor.looking_at(close):
-        char = cursor.peek()
-        if not char:
-            raise ShellSyntaxError(f"{close!r} is missing at the end")
-        if char == opening:
-            open_brackets += 1
-        elif char == closing:
-            open_brackets -= 1
-        if open_brackets < 0:
+    while open_brackets or not cursor.looking_at("))"):
+        open_brackets += {"(": 1, ")": -1}.get(cursor.peek(), 0)
+        if not cursor.peek() or open_brackets < 0:
             raise ShellSyntaxError("the brackets of an arithmetic expression do not match")
         _read_quoted_piece(cursor, pieces)
     text = cursor.text[start : cursor.pos]
-    cursor.pos += len(close)
+    cursor.expect("))")
     cursor.leave()
     return Arithmetic(text, _joined(pieces))
 
@@ -279,7 +237,6 @@ _OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", 
 
 def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
     """Read the rest of `${…}`."""
-    cursor.skip_joins()
     prefix = ""
     if cursor.peek() in ("!", "#") and cursor.peek(1) not in ("}", ""):
         prefix = cursor.peek()
@@ -326,5 +283,4 @@ def _here_body(text: str, cursor: Cursor, *, expands: bool) -> tuple[Segment, ..
     pieces: list[Segment] = []
     while inside.pos < len(text):
         _read_quoted_piece(inside, pieces)
-    cursor.joined |= inside.joined
     return _joined(pieces)
