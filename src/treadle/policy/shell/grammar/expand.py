@@ -235,47 +235,27 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
     return _unquoted(value)
 
 
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([1-7][0-7]{0,2})|(.?))", re.DOTALL)
-_LETTERS = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
-_CONVERSION = re.compile(r"%([sb%])")
+SPELLED_OUT = re.compile(r"\\(?:x[2-7]|[uU]0*[2-7]|0?(?:[4-7][0-7]|1[0-7][0-7]))")
+"""Letters and signs that are written as numbers, which has no other reason than to hide them."""
+
+_OTHER_FORMAT = re.compile(r"%(?![s%])|\\(?![nt])")
+_OPTION = re.compile(r"-[neE]+")
 
 
 def printed(words: Sequence[str]) -> str | None:
     """Give what the command prints, or None where that is not certain: other programs, odd options, odd formats."""
     match words:
-        case ["echo", option, *rest] if re.fullmatch(r"-[neE]+", option):
-            text = " ".join(rest)
-            odd = rest[:1] and re.fullmatch(r"-[neE]+", rest[0])
-            decodes = "e" in option
-            return None if odd or (decodes and re.search(r"\\[0-7]", text)) else _decoded(text) if decodes else text
         case ["echo", *rest]:
-            return " ".join(rest)
-        case ["printf", form, *values] if form[:1] != "-":
-            return _printf(form, values)
+            texts = rest[1:] if any(map(_OPTION.fullmatch, rest[:1])) else rest
+            return None if "\\" in "".join(texts) or any(map(_OPTION.fullmatch, texts[:1])) else " ".join(texts)
+        case ["printf", form, *values] if not (form.startswith("-") or _OTHER_FORMAT.search(form)):
+            # The shell begins again with the format while there are values left.
+            plain = form.replace("\\n", "\n").replace("\\t", "\t")
+            places = plain.replace("%%", "").count("%s")
+            rounds = max(1, len(values) // places) if places else 1
+            return plain * rounds % tuple(values) if places * rounds == len(values) else None
         case _:
             return None
-
-
-def _printf(form: str, values: list[str]) -> str | None:
-    """Fill a format of strings once, as the shell does when it has as many places as there are values."""
-    decoded, kinds = _decoded(form), _CONVERSION.findall(form)
-    places = len(kinds) - kinds.count("%")
-    if decoded is None or "%" in _CONVERSION.sub("", form) or (places and len(values) % places) or "b" in kinds:
-        return None
-    pending = iter(values)
-    rounds = max(1, len(values) // places) if places else 1
-    fill = re.compile(_CONVERSION)
-    return "".join(fill.sub(lambda one: "%" if one[1] == "%" else next(pending, ""), decoded) for _ in range(rounds))
-
-
-def _decoded(text: str) -> str | None:
-    """Read the escapes of a text; None where one is not plain."""
-    plain = all(letter is None or letter in _LETTERS for *_, letter in (one.groups() for one in _ESCAPE.finditer(text)))
-    codes = [int(one[1], 16) if one[1] else int(one[2], 8) for one in _ESCAPE.finditer(text) if one[3] is None]
-    if not plain or not all(32 <= code < 127 for code in codes):
-        return None
-    characters = iter(codes)
-    return _ESCAPE.sub(lambda one: chr(next(characters)) if one[3] is None else _LETTERS[one[3]], text)
 
 
 _PATTERN_CHARACTERS = frozenset("*?[]\\@+!(){}~&")

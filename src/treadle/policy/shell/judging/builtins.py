@@ -9,14 +9,16 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, fits, is_glob, is_static, word_set
-from treadle.policy.shell.grammar.expand import expand_text, expand_word
+from treadle.policy.shell.grammar.expand import SPELLED_OUT, expand_text, expand_word
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,
     Literal,
     Parameter,
+    Pipeline,
     ProcessSubstitution,
     Redirect,
     Segment,
+    Simple,
     Substitution,
 )
 from treadle.policy.shell.judging.lists import fed_by
@@ -88,11 +90,19 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = 
                 replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
+                if any(map(_spells_out, segment.script.pipelines)):
+                    findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
             case Arithmetic():
                 findings.extend(judge_arithmetic(segment, scene))
             case _:
                 assert_never(segment)
     return findings
+
+
+def _spells_out(pipeline: Pipeline) -> bool:
+    """Whether something is printed that is written as numbers."""
+    simple = [command for command in pipeline.commands if isinstance(command, Simple) and command.words]
+    return any(one.words[0].text in ("echo", "printf") and SPELLED_OUT.search(one.text) for one in simple)
 
 
 def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
