@@ -133,7 +133,7 @@ _PLAIN = re.compile(
 _NAMED = word_set("touch mkdir rmdir tee truncate unlink mkfifo cp mv ln link install gzip gunzip xz")
 """Programs that change the files they are given and no others."""
 
-_FURTHER = word_set("mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
+_FURTHER = word_set("mktemp split csplit unix2dos dos2unix bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
 _RECURSIVE = re.compile(r"-\w*[aRr]\w*|--recursive|--archive")
@@ -163,8 +163,6 @@ def _write(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend([unclear("scratch", one.text) for one in found] if scratch else found)
     if name in ("chmod", "chown", "chgrp", "install"):
         findings.extend(_change_mode(name, words))
-    if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
-        findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
     return findings
 
 

@@ -129,13 +129,10 @@ prisma = migrate reset ; db push ; --force-reset ; --accept-data-loss ; migrate 
 alembic = downgrade
 flyway liquibase = clean ; dropall ; dropAll ; undo
 tmux screen = -X ; show-environment ; showenv ; capture-pane ; show-buffer ; load-buffer
-claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo ; -y ;
-    --dangerously-skip-permissions ; --dangerously-bypass-approvals-and-sandbox ; --full-auto ; --yes ; --yes-always ;
-    --allow-all-tools ; --auto-approve ; --approval-mode ; --permission-mode ; --allowedTools ; exec ; --force ;
-    --allow-all ; --dangerously* ; -p ; --print ; run ; --trust-all-tools ; mcp add ; config
 tar bsdtar gtar = *:* ; --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ;
     --info-script ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ;
     --recursive-unlink
+zip 7z 7za 7zz = -@ ; @*
 zip = -T ; -TT ; --unzip-command ; -m
 rsync = -e ; --rsh ; --rsync-path ; --delete ; --delete-before ; --delete-after ; --delete-excluded ; --del ;
     --remove-source-files ; --password-file ; --files-from ; --config ; --daemon
@@ -155,7 +152,7 @@ go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -to
 gcc g++ clang cc ld = -wrapper ; -fplugin
 man = -P ; --pager ; -H ; --html ; -C
 less more = -k ; -o ; -O
-vim vi nvim ex view = -c ; -s ; -es
+vim vi nvim view = -c ; -s ; -es
 emacs = --eval ; --batch
 gdb lldb = -ex ; -x ; -batch ; -o ; -p
 strace ltrace = -p

@@ -42,7 +42,9 @@ changes packages of the system = apt apt-get aptitude dpkg rpm yum dnf zypper pa
     choco winget scoop
 controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip xsel wl-copy
     wl-paste
-controls another program or agent = treadle gdbserver reptyr dtach expect
+controls another program or agent = treadle gdbserver reptyr dtach expect claude codex gemini aider goose opencode amp
+    crush cursor-agent copilot qwen cline kilo droid
+does what its input names = parallel cpio pax afio ed ex
 """
 ALWAYS: dict[str, str] = {
     name: row.partition(" = ")[0]
