@@ -141,10 +141,10 @@ def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Findin
 
 
 def _kill(words: Sequence[str]) -> list[Finding]:
-    targets = [word for word in words[1:] if not is_static(word) or re.fullmatch(r"-\d+|0|1", word)]
-    if targets or any(not is_static(word) for word in words) or words[:1] in (("0",), ("1",), ("-1",)):
-        return [dangerous("kill", "ends processes that may belong to others")]
-    return []
+    targets = words[1:] if words[:1] and words[0].startswith("-") else words
+    if all(re.fullmatch(r"[1-9]\d+|%\d|-[A-Za-z]\w*", word) for word in targets) and words[:1] != ("-1",):
+        return []
+    return [dangerous("kill", "ends processes that may belong to others")]
 
 
 _JUDGES: dict[str, ProgramJudge] = {

@@ -44,6 +44,7 @@ controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings
     wl-paste
 controls another program or agent = treadle gdbserver reptyr dtach expect claude codex gemini aider goose opencode amp
     crush cursor-agent copilot qwen cline kilo droid
+runs text in a language of its own = pwsh powershell elvish nu xonsh
 does what its input names = parallel cpio pax afio ed ex
 """
 ALWAYS: dict[str, str] = {
