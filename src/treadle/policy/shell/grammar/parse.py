@@ -150,7 +150,7 @@ def _read_compound(cursor: Cursor) -> Block | Conditional | Calculation | None:
     if cursor.take("("):
         return _read_subshell(cursor)
     word = peek_reserved(cursor)
-    if word in ("coproc", "select"):
+    if word in ("coproc", "select", "function"):
         raise ShellSyntaxError(f"{word} is not followed")
     reader = _COMPOUND.get(word)
     if reader is None:
@@ -247,16 +247,6 @@ def _read_patterns(cursor: Cursor) -> list[Word]:
         cursor.expect("|")
 
 
-def _read_function(cursor: Cursor, _word: str) -> Block:
-    skip_blanks(cursor)
-    name = plain_text(some_word(cursor))
-    skip_blanks(cursor)
-    if cursor.take("("):
-        skip_blanks(cursor)
-        cursor.expect(")")
-    return _read_function_body(cursor, name)
-
-
 def _read_function_body(cursor: Cursor, name: str) -> Block:
     skip_newlines(cursor)
     body = _read_compound(cursor)
@@ -290,7 +280,6 @@ _COMPOUND: dict[str, Callable[[Cursor, str], Block | Conditional]] = {
     "until": _read_while,
     "for": _read_for,
     "case": _read_case,
-    "function": _read_function,
     "[[": _read_test,
 }
 
