@@ -28,11 +28,10 @@ MAX_BARE = 8192
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
-_OPEN, _SHUT = "\6", "\7"
-"""A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
+_OPEN = "\6"
+"""A bracket that is not quoted and may begin a set of characters."""
 
-_SET = re.compile(_OPEN + r"[!^]?[^][\\/!^\6\7][^][\\/\6\7]*\]")
-_ODD_SET = re.compile(_OPEN + r"[^/]*\]")
+_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
@@ -150,12 +149,11 @@ def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
 
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
-    text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
+    text = "".join(_value(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
     if len(text) > MAX_VALUE and any(mark in text for mark in (STAR, ANY, _OPEN)):
         raise BudgetError
-    if _OPEN in text:
-        text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
-    text = text.replace(_SHUT, "]")
+    # Where a set ends is not looked at: it may stand for more than it does.
+    text = _SET.sub(STAR, text).replace(_OPEN, "[")
     pieces = text.split(SPLIT)
     if len(pieces) > 1:
         return [piece for piece in pieces if piece]
@@ -172,13 +170,6 @@ def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -
     known = {"": variables.get("HOME"), "+": cwd}
     value = known.get(name, UNKNOWN)
     return [Literal(value, quoted=True), *atoms[end:]]
-
-
-def _globbed(atom: _Atom, variables: Variables) -> str:
-    """Give the value of a part of a word whose globs will be expanded."""
-    value = _value(atom, variables)
-    is_quoted = isinstance(atom, (Literal, Parameter, Substitution)) and atom.quoted
-    return value.replace("]", _SHUT) if is_quoted else value
 
 
 def _unquoted(text: str) -> str:

@@ -16,40 +16,17 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 
-_LETTERS = {
-    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-    "\\": "\\", "'": "'", '"': '"', "?": "?",
-}  # fmt: skip
-_ESCAPED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
-)
+_LETTERS = {"e": "\x1b", "E": "\x1b", "033": "\x1b", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_ESCAPED = re.compile(r"'((?:[^'\\]|\\(?:033|[eEnrt\\'\"]))*)'")
 
 
 def _read_escaped(cursor: Cursor) -> str:
-    """Read `'…'` behind a `$` and decode it. Raises `ShellSyntaxError`."""
+    """Read `'…'` behind a `$`. Raises `ShellSyntaxError`, also for letters that are written as numbers."""
     match = _ESCAPED.match(cursor.text, cursor.pos)
     if match is None:
-        raise ShellSyntaxError("a $' quote is not closed")
+        raise ShellSyntaxError("a $' quote is not closed, or hides what it says")
     cursor.pos = match.end()
-    text = _ESCAPE.sub(_decoded, match[1])
-    try:
-        # Bytes that were written as escapes become the characters that they encode.
-        return text.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return text
-
-
-def _decoded(escape: re.Match[str]) -> str:
-    *hexadecimal, octal, control, letter = escape.groups()
-    if control:
-        return chr(ord(control) & 0x1F)
-    if letter:
-        return _LETTERS.get(letter, f"\\{letter}")
-    code = int(octal, 8) & 0xFF if octal else int(next(filter(None, hexadecimal)), 16)
-    if code == 0 or code > 0x10FFFF:
-        raise ShellSyntaxError("a $' quote holds a character that ends the word early")
-    return chr(code)
+    return re.sub(r"\\(033|.)", lambda escape: _LETTERS[escape[1]], match[1])
 
 
 _METACHARACTERS = frozenset(" \t\n;&|()<>")
