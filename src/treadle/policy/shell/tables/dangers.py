@@ -45,6 +45,8 @@ controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings
 controls another program or agent = treadle gdbserver reptyr dtach expect claude codex gemini aider goose opencode amp
     crush cursor-agent copilot qwen cline kilo droid
 runs text in a language of its own = pwsh powershell elvish nu xonsh
+changes what the words of the shell mean = alias fc compgen complete enable bind
+is for a person at a terminal = nano pico pinfo lynx elinks w3m
 does what its input names = parallel cpio pax afio ed ex
 """
 ALWAYS: dict[str, str] = {
