@@ -60,7 +60,7 @@ def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) 
 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
-    files = RememberedFiles(context.files, filter(None, (*context.roots, context.home)))
+    files = RememberedFiles(context.files)
     return Scene(
         context=replace(context, files=files, usable=usable_roots(context, files)),
         cwd=cwd,

@@ -61,26 +61,12 @@ def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple
 
 def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
     """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `BudgetError`."""
-    plain = _plain(word)
-    if plain:
-        return [plain]
     fields: list[str] = []
     for atoms in _braces(_atoms(word.segments)):
         fields.extend(_fields(atoms, variables, cwd))
         if len(fields) > MAX_FIELDS:
             raise BudgetError
     return fields
-
-
-_NO_MARKS = re.compile(r"[^{}~*?\[\]\0-\x1f]+")
-
-
-def _plain(word: Word) -> str:
-    """Give the text of a word that stands for itself, as most do; empty for any other one."""
-    segment = word.segments[0] if len(word.segments) == 1 else None
-    if not isinstance(segment, Literal) or segment.quoted or len(segment.text) > MAX_BARE:
-        return ""
-    return segment.text if _NO_MARKS.fullmatch(segment.text) else ""
 
 
 def expand_text(segments: Sequence[Segment], variables: Variables, cwd: str = UNKNOWN, *, tilde: bool = False) -> str:

@@ -1,6 +1,5 @@
 """Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
-import re
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -36,21 +35,12 @@ from treadle.policy.shell.grammar.words import read_arithmetic, read_word
 
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")
-_PLAIN_LINE = re.compile(
-    r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|coproc|time|in)\b)"
-    r"[A-Za-z_./][\w./:@%+,-]{0,99}(?: [\w./:@%+,=-]{1,99}){0,40}"
-)
-"""One command of plain words, as many lines are; it needs no reading character by character."""
-
 _TEST_OPERATORS = ("&&", "||", "(", ")", "<", ">")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 
 
 def parse(text: str) -> ShellScript:
     """Parse a whole line. Raises `ShellSyntaxError` and `BudgetError`."""
-    if _PLAIN_LINE.fullmatch(text):
-        words = tuple(Word(word, (Literal(word, quoted=False),)) for word in text.split())
-        return ShellScript((Pipeline((Simple(text, (), words, ()),)),))
     cursor = Cursor(text, script_until)
     script = script_until(cursor, "")
     if cursor.pending:

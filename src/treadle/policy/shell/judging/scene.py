@@ -32,7 +32,6 @@ _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 
 _BETWEEN = re.compile(r"[=:@,]")
 _BEFORE = re.compile(r"[=:@]")
-_PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
 
@@ -156,9 +155,7 @@ class Scene(Struct, frozen=True, kw_only=True):
             # A quoted pattern is one for the program that gets it.
             name = secret_name(piece) or pattern_hits(as_glob(piece), writing=False)
             why = f"names {name}, which is protected from being read"
-            if _PLAIN_NAME.fullmatch(piece) and self._is_nothing(piece):
-                self.trace.paths.append((PathOp.WRITE, posixpath.join(self.cwd, piece)))
-            elif name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
+            if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name, why = (piece if check.where is Where.PROTECTED else None), check.reasons[0].text
@@ -167,12 +164,6 @@ class Scene(Struct, frozen=True, kw_only=True):
             elif (control := control_name(piece)) is not None:
                 found.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
         return found
-
-    def _is_nothing(self, name: str) -> bool:
-        """Whether there is no file of this name in the workspace's own folder: only the name can be protected."""
-        place = posixpath.join(self.cwd, name)
-        here = self.cwd in self.context.usable
-        return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
 Scenes = tuple[Scene, ...]
