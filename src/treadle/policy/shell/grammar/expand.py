@@ -215,24 +215,34 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
 SPELLED_OUT = re.compile(r"\\(?:x[2-7]|[uU]0*[2-7]|0?(?:[4-7][0-7]|1[0-7][0-7]))")
 """Letters and signs that are written as numbers, which has no other reason than to hide them."""
 
-_OTHER_FORMAT = re.compile(r"%(?![s%])|\\(?![nt])")
+_OTHER_FORMAT = re.compile(r"%(?![s%])")
 _OPTION = re.compile(r"-[neE]+")
+_PLAIN_ESCAPES = re.compile(r"(?:[^\\]|\\[nt\\\"'])*")
 
 
 def printed(words: Sequence[str]) -> str | None:
     """Give what the command prints, or None where that is not certain: other programs, odd options, odd formats."""
     match words:
+        case ["echo", option, *rest] if _OPTION.fullmatch(option):
+            odd = any(map(_OPTION.fullmatch, rest[:1]))
+            return None if odd else _decoded(" ".join(rest)) if "e" in option else " ".join(rest)
         case ["echo", *rest]:
-            texts = rest[1:] if any(map(_OPTION.fullmatch, rest[:1])) else rest
-            return None if "\\" in "".join(texts) or any(map(_OPTION.fullmatch, texts[:1])) else " ".join(texts)
+            return " ".join(rest)
         case ["printf", form, *values] if not (form.startswith("-") or _OTHER_FORMAT.search(form)):
             # The shell begins again with the format while there are values left.
-            plain = form.replace("\\n", "\n").replace("\\t", "\t")
-            places = plain.replace("%%", "").count("%s")
+            plain, places = _decoded(form), form.replace("%%", "").count("%s")
+            if plain is None or (places and len(values) % places):
+                return None
             rounds = max(1, len(values) // places) if places else 1
-            return plain * rounds % tuple(values) if places * rounds == len(values) else None
+            return plain * rounds % tuple((values or [""] * places) if places else ())
         case _:
             return None
+
+
+def _decoded(text: str) -> str | None:
+    """Read the escapes of a text; None where one is not plain."""
+    plain = _PLAIN_ESCAPES.fullmatch(text) is not None
+    return re.sub(r"\\(.)", lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), text) if plain else None
 
 
 _PATTERN_CHARACTERS = frozenset("*?[]\\@+!(){}~&")

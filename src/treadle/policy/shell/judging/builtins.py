@@ -238,6 +238,12 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
+def _alias(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    values = [word.partition("=")[2] for word in words if "=" in word]
+    runs = [found for value in values for found in _eval("alias", [value], scene)]
+    return [unclear("shell-state", "alias changes what later words mean"), *runs]
+
+
 def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     operands = [word for word in words if word not in ("--", "-P", "-L")]
     if name != "cd" or len(operands) > 1 or any(word.startswith("-") for word in operands):
@@ -282,8 +288,9 @@ def _is_plain_test(words: Sequence[str]) -> bool:
 BUILTINS: dict[str, ProgramJudge] = {
     **dict.fromkeys(("eval", "trap"), _eval),
     **dict.fromkeys(("source", "."), _source),
-    **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait set"), _state),
+    **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
     **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
+    "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),
     **dict.fromkeys(("test", "["), _test),

@@ -134,7 +134,7 @@ _PLAIN = re.compile(
 _NAMED = word_set("touch mkdir rmdir tee truncate unlink mkfifo cp mv ln link install gzip gunzip xz")
 """Programs that change the files they are given and no others."""
 
-_FURTHER = word_set("mktemp split csplit unix2dos dos2unix bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
+_FURTHER = word_set("mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
 _RECURSIVE = re.compile(r"-\w*[aRr]\w*|--recursive|--archive")
@@ -144,6 +144,8 @@ _SCRATCH = re.compile(r"(/private)?/tmp/.")
 _CLAUSE = r"([ug]*[+=][rwxX]*|[ugoa]+[+=][rxX]*|[ugoa]*-[rwxXst]*)"
 _PLAIN_MODE = re.compile(rf"[01]?[0-7]?[0-7][0145]|{_CLAUSE}(,{_CLAUSE})*")
 """A mode that lets nobody else write, and no file run with its owner's rights."""
+
+_MODE = re.compile(r"[0-7]{3,}|[ugoa]*[-+=].*")
 
 
 def _write(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -165,6 +167,8 @@ def _write(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend([unclear("scratch", one.text) for one in found] if scratch else found)
     if name in ("chmod", "chown", "chgrp", "install"):
         findings.extend(_change_mode(name, words))
+    if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
+        findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
     return findings
 
 
@@ -227,11 +231,12 @@ def _is_regenerable(operand: str, scene: Scene) -> bool:
 def _change_mode(name: str, words: Sequence[str]) -> list[Finding]:
     if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
         return [dangerous("mode", f"{name} changes the permissions of a whole tree")]
-    given = [word for word in words if not re.fullmatch(r"-[cfvm]|--\w+", word)]
+    given = [word for word in words if not re.fullmatch(r"-[cfvm]|--\w*", word)][:3]
     if name == "install":
-        given = [after for word, after in pairwise(words) if word in ("-m", "--mode")]
-        given += [word.removeprefix("-m").removeprefix("--mode=") for word in words if re.match(r"-m.|--mode=", word)]
-    if name in ("chmod", "install") and any(not _PLAIN_MODE.fullmatch(word) for word in given[:1]):
+        given = [*words[:3], *(after for word, after in pairwise(words) if word in ("-m", "--mode"))]
+        given = [word.removeprefix("-m").removeprefix("--mode=") for word in given]
+    modes = [word for word in given if _MODE.fullmatch(word) and not _PLAIN_MODE.fullmatch(word)]
+    if name in ("chmod", "install") and any(name == "chmod" or not word.startswith("-") for word in modes):
         return [dangerous("mode", "gives permissions to everybody, or runs as the owner")]
     return []
 

@@ -113,7 +113,7 @@ def _is_other_repository(word: str, scene: Scene) -> bool:
     return has_own and not is_below(place, map(files.resolve, scene.context.roots))
 
 
-SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash")
+SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash nu")
 _INTERPRETERS = re.compile(
     r"(python|pypy|perl|ruby|php|lua|node|nodejs|deno|bun|rscript|julia|groovy|scala|tclsh|wish|guile|racket|elixir|iex|erl"
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"

@@ -176,7 +176,7 @@ def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     for word in words:
         if not is_static(word):
             findings.append(dangerous("unknown-url", "sends something unknown to the network"))
-        elif not word.startswith("-") and host_kind(word) in _NOT_PUBLIC and "." in word:
+        elif not word.startswith("-") and host_kind(word) in _NOT_PUBLIC and "." in word.strip("."):
             findings.append(dangerous("private-host", f"{word} is a private or metadata address"))
     return findings
 

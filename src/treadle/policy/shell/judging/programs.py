@@ -141,10 +141,10 @@ def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Findin
 
 
 def _kill(words: Sequence[str]) -> list[Finding]:
-    targets = words[1:] if words[:1] and words[0].startswith("-") else words
-    if all(re.fullmatch(r"[1-9]\d+|%\d|-[A-Za-z]\w*", word) for word in targets) and words[:1] != ("-1",):
-        return []
-    return [dangerous("kill", "ends processes that may belong to others")]
+    targets = [word for word in words[1:] if re.fullmatch(r"-\d+|0|1", word)]
+    if targets or not all(map(is_static, words)) or words[:1] in (("0",), ("1",), ("-1",)):
+        return [dangerous("kill", "ends processes that may belong to others")]
+    return []
 
 
 _JUDGES: dict[str, ProgramJudge] = {

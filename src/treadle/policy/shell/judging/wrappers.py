@@ -149,12 +149,19 @@ def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str,
     return tuple(one.replace(marks[0], word) for one in inner) if marks else (*inner, word)
 
 
+def _parallel(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+    """Judge parallel by its name, where it is more than a word of another command."""
+    runs = unclear if scene.is_search else dangerous
+    return [runs("wrapper", f"{name} runs what its input says"), *suffixes(words, scene)]
+
+
 WRAPPERS: dict[str, ProgramJudge] = {
     **dict.fromkeys(_TABLES, _unwrap),
     "env": _env,
     "command": _command,
     "xargs": _xargs,
     "gxargs": _xargs,
+    "parallel": _parallel,
 }
 """Judges by program name."""
 

@@ -89,10 +89,15 @@ glab hub = auth ; token ; delete ; release ; api ; variable ; merge
 journalctl = --vacuum-time ; --rotate
 ip = link set ; add ; del* ; d ; fl* ; set ; down ; via ; netns ; tuntap ; rule ; -b* ; -n
 history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
+fc = ;
+compgen complete = -C ; -F
+enable = -f ; -n
+bind = -x ; -f
 mapfile readarray = -C
 set = +o
 sftp = -b
 logger = -n
+nano pico = -s
 ssh-keygen = -p ; -R ; -y ; -A ; -D
 hg = --config ; update -C ; revert ; strip ; purge ; push -f
 svn = revert ; delete ; cleanup --remove*
@@ -120,6 +125,10 @@ mix = ecto.drop ; ecto.reset ; ecto.rollback
 prisma = migrate reset ; db push ; --force-reset ; --accept-data-loss ; migrate deploy
 flyway liquibase = clean ; dropall ; dropAll ; undo
 tmux screen = -X ; show-environment ; showenv ; capture-pane ; show-buffer ; load-buffer
+claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo ; -y ;
+    --dangerously-skip-permissions ; --dangerously-bypass-approvals-and-sandbox ; --full-auto ; --yes ; --yes-always ;
+    --allow-all-tools ; --auto-approve ; --approval-mode ; --permission-mode ; --allowedTools ; exec ; --force ;
+    --allow-all ; --dangerously* ; -p ; --print ; run ; --trust-all-tools ; mcp add ; config
 tar bsdtar gtar = *:* ; --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ;
     --info-script ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ;
     --recursive-unlink
@@ -143,7 +152,7 @@ go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -to
 gcc g++ clang cc ld = -wrapper ; -fplugin
 man = -P ; --pager ; -H ; --html ; -C
 less more = -k ; -o ; -O
-vim vi nvim view = -c ; -s ; -es
+vim vi nvim ex view = -c ; -s ; -es
 emacs = --eval ; --batch
 gdb lldb = -ex ; -x ; -batch ; -o ; -p
 strace ltrace = -p

@@ -42,12 +42,10 @@ changes packages of the system = apt apt-get aptitude dpkg rpm yum dnf zypper pa
     choco winget scoop
 controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip xsel wl-copy
     wl-paste
-controls another program or agent = treadle gdbserver reptyr dtach expect claude codex gemini aider goose opencode amp
-    crush cursor-agent copilot qwen cline kilo droid
-runs text in a language of its own = pwsh powershell elvish nu xonsh
-changes what the words of the shell mean = alias fc compgen complete enable bind
-is for a person at a terminal = nano pico pinfo lynx elinks w3m
-does what its input names = parallel cpio pax afio ed ex
+controls another program or agent = treadle gdbserver reptyr dtach expect
+runs text in a language of its own = pwsh powershell elvish xonsh
+is for a person at a terminal = pinfo lynx elinks w3m
+does what its input names = cpio pax afio
 """
 ALWAYS: dict[str, str] = {
     name: row.partition(" = ")[0]
