@@ -215,6 +215,7 @@ def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
     return next((sample for sample in samples if fits(pattern, sample)), None)
 
 
+@lru_cache(maxsize=8192)
 def could_be_secret(path: str) -> bool:
     """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
     name = posixpath.basename(path).casefold()

@@ -21,6 +21,7 @@ from treadle.protocol.tools import Risk
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
 MAX_EFFORT = 2000
+STEPS_A_PATTERN = 15
 CHARACTERS_A_STEP = 100
 
 FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -237,7 +238,7 @@ def _judge_glob(text: str, op: PathOp, scene: Scene) -> list[Finding]:
     base = "/".join(parts[:first]) + ("/" if first else "")
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, scene)]
     matches, whole = _matches(posixpath.join(scene.cwd, base), parts[first:], scene)
-    scene.effort.spend(len(matches))
+    scene.effort.spend(STEPS_A_PATTERN + len(matches))
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:
