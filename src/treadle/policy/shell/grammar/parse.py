@@ -140,7 +140,7 @@ def _read_compound(cursor: Cursor) -> Block | Conditional | Calculation | None:
     if cursor.take("("):
         return _read_subshell(cursor)
     word = peek_reserved(cursor)
-    if word in ("coproc", "select", "function"):
+    if word in ("coproc", "select"):
         raise ShellSyntaxError(f"{word} is not followed")
     reader = _COMPOUND.get(word)
     if reader is None:
@@ -237,6 +237,16 @@ def _read_patterns(cursor: Cursor) -> list[Word]:
         cursor.expect("|")
 
 
+def _read_function(cursor: Cursor, _word: str) -> Block:
+    skip_blanks(cursor)
+    name = plain_text(some_word(cursor))
+    skip_blanks(cursor)
+    if cursor.take("("):
+        skip_blanks(cursor)
+        cursor.expect(")")
+    return _read_function_body(cursor, name)
+
+
 def _read_function_body(cursor: Cursor, name: str) -> Block:
     skip_newlines(cursor)
     body = _read_compound(cursor)
@@ -270,6 +280,7 @@ _COMPOUND: dict[str, Callable[[Cursor, str], Block | Conditional]] = {
     "until": _read_while,
     "for": _read_for,
     "case": _read_case,
+    "function": _read_function,
     "[[": _read_test,
 }
 

@@ -38,9 +38,10 @@ class Substitution(Struct, frozen=True):
 
 
 class ProcessSubstitution(Struct, frozen=True):
-    """`<(…)`."""
+    """`<(…)`, or `>(…)` whose script reads what is written."""
 
     script: "ShellScript"
+    is_output: bool = False
 
 
 class Arithmetic(Struct, frozen=True):

@@ -61,10 +61,10 @@ def read_word(cursor: Cursor, extra: str = "") -> Word:
     start = cursor.pos
     pieces: list[Segment] = []
     while cursor.pos < len(cursor.text):
-        if cursor.looking_at(">("):
-            raise ShellSyntaxError("output that goes to a script is not followed")
-        if cursor.take("<("):
-            pieces.append(ProcessSubstitution(_nested(cursor, ")")))
+        if cursor.looking_at("<(") or cursor.looking_at(">("):
+            is_output = cursor.peek() == ">"
+            cursor.pos += 2
+            pieces.append(ProcessSubstitution(_nested(cursor, ")"), is_output))
             continue
         char = cursor.peek()
         if char in _METACHARACTERS and char not in extra:

@@ -86,7 +86,8 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = 
             case Parameter():
                 findings.extend(_parameter(segment, scene, gentle=gentle))
             case Substitution() | ProcessSubstitution():
-                replace(scene, feed=PipedInput()).follow(segment.script)
+                is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
+                replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
                 if any(map(_spells_out, segment.script.pipelines)):
@@ -136,7 +137,7 @@ def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[F
     for redirect in redirects:
         scene.effort.spend()
         match redirect.target.segments:
-            case (ProcessSubstitution(script=script),) if redirect.operator == "<":
+            case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
                 replace(scene, feed=PipedInput()).follow(script)
                 feed = fed_by(script, scene)
                 findings.append(unclear("redirect", "the input is another command"))
