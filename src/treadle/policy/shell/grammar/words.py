@@ -16,17 +16,26 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 
-_LETTERS = {"e": "\x1b", "E": "\x1b", "033": "\x1b", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
-_ESCAPED = re.compile(r"'((?:[^'\\]|\\(?:033|[eEnrt\\'\"]))*)'")
+_LETTERS = {"e": "\x1b", "E": "\x1b", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_ESCAPED = re.compile(r"'((?:[^'\\]|\\(?!x00|000)(?:x[01][0-9a-fA-F]|0[0-3][0-7]|[eEnrt\\'\"]))*)'|'\\x?0{1,3}'")
+_NUMBERED = re.compile(r"\\(?:x(..)|(0..)|(.))")
 
 
 def _read_escaped(cursor: Cursor) -> str:
-    """Read `'…'` behind a `$`. Raises `ShellSyntaxError`, also for letters that are written as numbers."""
+    """Read `'…'` behind a `$`. Raises `ShellSyntaxError`, also for letters that are written as numbers.
+
+    Signs that have no letter may be: they are what separates fields and colours a terminal. One of number 0 is nothing.
+    """
     match = _ESCAPED.match(cursor.text, cursor.pos)
     if match is None:
         raise ShellSyntaxError("a $' quote is not closed, or hides what it says")
     cursor.pos = match.end()
-    return re.sub(r"\\(033|.)", lambda escape: _LETTERS[escape[1]], match[1])
+    return _NUMBERED.sub(_letter, match[1] or "")
+
+
+def _letter(escape: re.Match[str]) -> str:
+    hexadecimal, octal, letter = escape.groups()
+    return _LETTERS[letter] if letter else chr(int(hexadecimal or octal, 16 if hexadecimal else 8))
 
 
 _METACHARACTERS = frozenset(" \t\n;&|()<>")
