@@ -1,6 +1,7 @@
 """The own parser against bash: a line that they see differently is never allowed."""
 
 import random
+import re
 import shutil
 import subprocess
 
@@ -65,9 +66,12 @@ def test_a_line_that_bash_and_the_own_parser_see_differently_is_not_allowed(reco
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
-def test_the_own_parser_accepts_what_bash_accepts_in_the_labelled_lines() -> None:
+def test_the_own_parser_accepts_nothing_in_the_labelled_lines_that_bash_refuses() -> None:
+    """What it refuses beyond that hides letters behind numbers."""
     lines = [case["command"] for case in labelled("commands.jsonl")][::4]
-    assert [_reads(line) for line in lines] == _bash_accepts(lines)
+    accepted = _bash_accepts(lines)
+    differing = [line for line, bash in zip(lines, accepted, strict=True) if bash is not _reads(line)]
+    assert [line for line in differing if _reads(line) or not re.search(r"\\[xuU0-7]", line)] == []
 
 
 @pytest.mark.parametrize(
@@ -89,4 +93,4 @@ def test_what_bash_runs_behind_odd_quoting_is_found(line: str) -> None:
 
 
 def test_an_empty_command_is_not_allowed() -> None:
-    assert classify_command("ls ;; pwd", ROOT, context()).command_class is CommandClass.NEEDS_CONFIRMATION
+    assert classify_command("ls ;; pwd", ROOT, context()).command_class is CommandClass.DANGEROUS

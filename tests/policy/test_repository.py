@@ -120,12 +120,12 @@ def test_a_repository_in_the_index_asks(tmp_path: Path, init: tuple[str, ...], v
         assert surprising_settings(str(folder), DiskView()) == [_UNSEEN]
 
 
-def test_a_file_whose_size_looks_like_the_mark_of_a_repository_is_none(tmp_path: Path) -> None:
+def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path: Path) -> None:
     outer = _make(tmp_path / "outer")
     (outer / "a").write_bytes(b"a" * 0xE000)
     _git(outer, "add", "a")
     assert b"\0\0\xe0\0" in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == []
+    assert surprising_settings(str(outer), DiskView()) == [_UNSEEN]
 
 
 @pytest.mark.parametrize("checked_out", [True, False])

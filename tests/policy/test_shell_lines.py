@@ -9,8 +9,9 @@ from treadle.policy.classify import classify_command
 from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
+from treadle.policy.rules import Rule, Ruleset
 from treadle.policy.shell.grammar.parse import script_until
-from treadle.policy.shell.grammar.syntax import MAX_READ, MAX_TRIED, BudgetError, Cursor
+from treadle.policy.shell.grammar.syntax import MAX_READ, BudgetError, Cursor
 from treadle.policy.shell.judging.scene import MAX_EFFORT, Effort
 from treadle.policy.shell.tables.readers import readers
 from treadle.protocol.permissions import Mode, Verdict
@@ -85,10 +86,9 @@ def test_danger_behind_more_commands_than_are_followed_is_seen(joint: str) -> No
     assert _class(joint.join([*["true"] * 600, 'sh -c "$(cat a)"'])) is CommandClass.DANGEROUS
 
 
-def test_what_very_many_redirections_hide_is_seen() -> None:
+def test_a_line_with_very_many_redirections_may_do_anything() -> None:
     judged = classify_command("echo a" + " >x" * 2000, ROOT, context())
-    assert [found.rule for found in judged.findings if found.always_asks] == ["budget"]
-    assert _class("echo a" + " >x" * 500 + " >.git/config") is CommandClass.DANGEROUS
+    assert [(found.rule, found.risk) for found in judged.findings] == [("budget", Risk.CRITICAL)]
 
 
 def _counted(line: str) -> tuple[bool, Cursor]:
@@ -109,12 +109,6 @@ def test_the_parser_stops_at_its_bound_whatever_a_line_is_made_of(piece: str) ->
     assert stopped
     assert cursor.spent.read <= MAX_READ + 3
     assert cursor.pos < len(piece) * 20_000
-
-
-def test_what_is_tried_as_arithmetic_in_vain_is_bounded() -> None:
-    stopped, cursor = _counted("(" * 30 + "b " * 25_000 + "))")
-    assert stopped
-    assert cursor.spent.tried <= MAX_TRIED + 60_000
 
 
 _MEGABYTE = 1_000_000
@@ -160,11 +154,11 @@ def test_what_is_too_long_to_be_judged_is_asked_in_every_mode_and_says_so() -> N
             assert any(reason.text.startswith(why) for reason in decision.reasons)
 
 
-def test_a_secret_among_very_many_words_is_seen() -> None:
-    filling = " a" * 2000
-    assert [_class(f"cat{filling}{name}{filling}") for name in (" .env", "")] == [
-        CommandClass.DANGEROUS, CommandClass.NEEDS_CONFIRMATION,
-    ]  # fmt: skip
+def test_a_rule_that_denies_sees_what_a_line_names_that_is_not_understood() -> None:
+    deny = Rule(id="no-frob", verdict=Verdict.DENY, argv=("frob", "it"))
+    for line in ("ls | | frob it", "cat" + " a" * 2000 + "; frob it", "a; " * 3000 + "frob it"):
+        access = (RunCommand(command=line, cwd=ROOT),)
+        assert decide(_SHELL, {}, access, context(rules=Ruleset(rules=(deny,)))).verdict is Verdict.DENY
 
 
 @pytest.mark.parametrize(

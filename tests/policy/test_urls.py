@@ -1,4 +1,4 @@
-"""Addresses are read the way the C library and browsers read them."""
+"""Addresses are read by their usual spelling; what the C library would read in another one is refused."""
 
 import pytest
 
@@ -13,9 +13,9 @@ from treadle.policy.urls import HostKind, check_url, matches_host
         ("http://8.8.8.8/", HostKind.PUBLIC),
         ("http://localhost:3000", HostKind.LOOPBACK),
         ("http://app.localhost/", HostKind.LOOPBACK),
-        ("http://127.1/", HostKind.LOOPBACK),
-        ("http://0x7f.1/", HostKind.LOOPBACK),
-        ("http://2130706433/", HostKind.LOOPBACK),
+        ("http://127.1/", HostKind.INVALID),
+        ("http://0x7f.1/", HostKind.INVALID),
+        ("http://2130706433/", HostKind.INVALID),
         ("http://[::1]/", HostKind.LOOPBACK),
         ("http://[::ffff:127.0.0.1]/", HostKind.LOOPBACK),
         ("http://0.0.0.0/", HostKind.PRIVATE),
@@ -29,9 +29,9 @@ from treadle.policy.urls import HostKind, check_url, matches_host
         ("http://printer.local/", HostKind.PRIVATE),
         ("http://10.0.0.1.nip.io/", HostKind.PRIVATE),
         ("http://169.254.169.254/", HostKind.METADATA),
-        ("http://0xa9fea9fe/", HostKind.METADATA),
-        ("http://2852039166/", HostKind.METADATA),
-        ("http://0251.0376.0251.0376/", HostKind.METADATA),
+        ("http://0xa9fea9fe/", HostKind.INVALID),
+        ("http://2852039166/", HostKind.INVALID),
+        ("http://0251.0376.0251.0376/", HostKind.INVALID),
         ("http://[::ffff:a9fe:a9fe]/", HostKind.METADATA),
         ("http://[64:ff9b::a9fe:a9fe]/", HostKind.METADATA),
         ("http://[fe80::1]/", HostKind.METADATA),

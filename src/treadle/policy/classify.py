@@ -1,5 +1,6 @@
 """Classifies shell lines: what may run unasked, what asks, and what no mode lets through."""
 
+import posixpath
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -11,17 +12,14 @@ from msgspec import Struct, structs
 from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, PathOp, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN, from_both_ends
-from treadle.policy.names import control_name, secret_name
-from treadle.policy.paths import MAX_PATH_BYTES, Where, check_path, usable_roots
+from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.shell.grammar.expand import Variables
 from treadle.policy.shell.grammar.parse import parse
 from treadle.policy.shell.grammar.syntax import BudgetError, ShellSyntaxError
-from treadle.policy.shell.judging.builtins import judge_assignment
 from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
-from treadle.policy.shell.judging.interpreters import scan_code
-from treadle.policy.shell.judging.network import may_bring_text
+from treadle.policy.shell.judging.interpreters import judge_inner_text, scan_code
 from treadle.policy.shell.judging.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.judging.scene import CHARACTERS_A_STEP, Effort, EffortError, Scene, Trace
+from treadle.policy.shell.judging.scene import EffortError, Scene, Trace
 from treadle.policy.shell.judging.walk import JudgedCommand, Walk
 from treadle.protocol.tools import Risk
 
@@ -51,19 +49,18 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
 
 
 def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) -> CommandJudgement:
-    """Ask about a line that could not be judged; where it can be searched, rules that deny still see what it names."""
+    """Ask about a line that could not be judged; rules that deny still see what it names."""
     scene = _scene(cwd, context)
-    found: list[Finding] = []
     with suppress(Exception):
-        found = sweep(_ends(command), scene)
+        _note_words(command, scene)
     failed = dangerous("error", f"the analysis of this line failed ({type(error).__name__}): it may do anything")
     return CommandJudgement(
-        command_class=CommandClass.DANGEROUS, parts=(), findings=(failed, *found), trace=scene.trace, outside=True
+        command_class=CommandClass.DANGEROUS, parts=(), findings=(failed,), trace=scene.trace, outside=True
     )
 
 
 def _scene(cwd: str, context: PolicyContext) -> Scene:
-    files = RememberedFiles(context.files, filter(None, (*context.roots, context.home)))
+    files = RememberedFiles(context.files)
     return Scene(
         context=replace(context, files=files, usable=usable_roots(context, files)),
         cwd=cwd,
@@ -79,8 +76,8 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
     findings = _precheck(command, cwd, scene.context)
     parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
-        findings.append(unfollowed("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
-        findings += sweep(_ends(command), scene)
+        findings.append(dangerous("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
+        _note_words(command, scene)
     else:
         parts, more = _walk(command, scene)
         findings += more
@@ -89,7 +86,7 @@ def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgem
         parts=tuple(parts),
         findings=tuple(findings),
         trace=scene.trace,
-        outside=_brings_text(command, parts, findings, scene),
+        outside=_brings_text(parts, findings, scene),
     )
 
 
@@ -119,10 +116,10 @@ def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in found)
 
 
-def _brings_text(command: str, parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:
-    if any(part.trace.outside for part in parts) or scene.trace.outside:
-        return True
-    return any(found.always_asks for found in findings) and may_bring_text(_ends(command))
+def _brings_text(parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:
+    """Whether a command brings text from outside; what is not understood may."""
+    named = any(part.trace.outside for part in parts) or bool(scene.trace.outside)
+    return named or any(found.rule in ("syntax", "budget") for found in findings)
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
@@ -140,32 +137,22 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     return findings
 
 
-_TOO_LONG = unfollowed("budget", "the line is too long to be judged: it has too many commands or words")
-
-
-def _ends(command: str) -> str:
-    """Give a line, or the beginning and the end of one that is too long to look through."""
-    half = MAX_LINE_BYTES // 2
-    return command if len(command) <= MAX_LINE_BYTES else f"{command[:half]}\n{command[-half:]}"
-
-
 def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding]]:
+    """Judge a script. What is not understood may do anything, unless it is only guessed to be one."""
     walk = Walk()
     try:
-        script, joined = parse(command)
-        walk.script(script, (structs.replace(scene, judge_tree=walk.script),))
-        together = judge_sequence(walk.parts, scene)
+        walk.script(parse(command), (structs.replace(scene, judge_tree=walk.script),))
+        return walk.parts, judge_sequence(walk.parts, scene)
     except ShellSyntaxError as failure:
-        return walk.parts, [unfollowed("syntax", f"the line is not understood: {failure}"), *sweep(command, scene)]
+        if scene.is_guess:
+            return walk.parts, judge_inner_text(command, structs.replace(scene, is_guess=False))
+        found = dangerous("syntax", f"the line is not understood: {failure}")
     except (BudgetError, EffortError) as error:
         if scene.depth and isinstance(error, EffortError):
             raise
-        return walk.parts, [_TOO_LONG, *sweep(_ends(command), scene)]
-    if not joined:
-        return walk.parts, together
-    # The shell takes the break out before it looks at words, so what stands around it may be one word.
-    parts, findings = _walk(command.replace("\\\n", ""), scene)
-    return [*walk.parts, *parts], [unfollowed("syntax", "a line break is inside a word"), *together, *findings]
+        found = dangerous("budget", "the line is too long to be judged: it has too many commands or words")
+    _note_words(command, scene)
+    return walk.parts, [found]
 
 
 def _judge_script(text: str, scene: Scene) -> list[Finding]:
@@ -180,51 +167,23 @@ def _judge_script(text: str, scene: Scene) -> list[Finding]:
     return [*findings, *(found for part in parts for found in part.findings)]
 
 
-SWEEP_EFFORT = 800
-MAX_TARGETS = 200
-
-_SEPARATORS = re.compile(r"[;&|\n(){}`]+|\$\(|<\(|>\(")
+_MOST_NOTED = 500
+_SEPARATORS = re.compile(r"[;&|\n(){}`<>]+|\$\(")
 _QUOTING = re.compile(r"[\"'\\]")
-_BOMB = re.compile(r"([\w:.]{1,32})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
 
-def sweep(text: str, scene: Scene) -> list[Finding]:
-    """Cut the text at everything that may separate commands and judge what starts at each word."""
-    effort = scene.effort if scene.depth else Effort(SWEEP_EFFORT)
-    scene = structs.replace(scene, effort=effort, is_search=True, is_guess=True)
-    found: dict[Finding, None] = {}
-    joined = text.replace("\\\n", "")
-    try:
-        # What is cut out of the line by `>` is looked at first: it is short.
-        for target in from_both_ends(re.findall(r">+\s*([^\s;&|<>()]+)", joined))[:MAX_TARGETS]:
-            found.update(dict.fromkeys(scene.mentions(_QUOTING.sub("", target))))
-        for word in from_both_ends(_QUOTING.sub("", joined).split()):
-            effort.spend(1 + len(word) // CHARACTERS_A_STEP)
-            if len(word) <= MAX_PATH_BYTES and (name := secret_name(word) or control_name(word)):
-                found[Finding(Risk.CRITICAL, "secret-read", f"names {name}, which is protected")] = None
-        for piece in from_both_ends(_SEPARATORS.split(joined)):
-            found.update(dict.fromkeys(_judge_piece(piece, scene)))
-    except EffortError:
-        pass
-    for match in re.finditer(
-        r"\|\s*(?:\w{1,64}=\S{0,99}\s+)*(?:\S{0,99}/)?(sudo|env|exec|nohup)?\s*(ba|z|da|k|a|c|tc)?sh\b", joined
-    ):
-        found[
-            Finding(Risk.CRITICAL, "piped-script", f"what comes through the pipe is run: {match.group().strip()!r}")
-        ] = None
-    if _BOMB.search(joined):
-        found[Finding(Risk.CRITICAL, "fork-bomb", "a function that calls itself")] = None
-    return [finding for finding in found if finding.risk is Risk.CRITICAL]
+def _note_words(text: str, scene: Scene) -> None:
+    """Note what a text that is not understood may run and touch, for the rules that deny or ask."""
+    pieces = from_both_ends(_SEPARATORS.split(_QUOTING.sub("", _ends(text))))[:_MOST_NOTED]
+    for words in filter(None, (tuple(piece.split())[:_MOST_NOTED] for piece in pieces)):
+        scene.trace.commands.extend(words[place:] for place in range(min(len(words), 4)))
+        scene.trace.paths.extend((PathOp.WRITE, posixpath.join(scene.cwd, word)) for word in words)
 
 
-def _judge_piece(piece: str, scene: Scene) -> Iterator[Finding]:
-    words = tuple(filter(None, (_QUOTING.sub("", word) for word in piece.split())))
-    for word in words[:6]:
-        variable, is_set, value = word.partition("=")
-        if is_set and variable.isidentifier():
-            yield from judge_assignment(variable, value)
-    for place in range(min(len(words), 4)):
-        yield from scene.command(words[place : place + 60])
+def _ends(command: str) -> str:
+    """Give a line, or the beginning and the end of one that is too long to look through."""
+    half = MAX_LINE_BYTES // 2
+    return command if len(command) <= MAX_LINE_BYTES else f"{command[:half]}\n{command[-half:]}"
 
 
 _RUNS_SHELL_TEXT = frozenset({"own-program", "shell"})

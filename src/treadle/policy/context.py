@@ -1,6 +1,5 @@
 """What a decision depends on besides the call itself."""
 
-import posixpath
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -63,24 +62,12 @@ class FileView(Protocol):
 class RememberedFiles:
     """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
 
-    def __init__(self, files: FileView, roots: Iterable[str]) -> None:
-        self._files = files
-        self._roots = frozenset(roots)
-        self.resolve = cache(self._resolve)
+    def __init__(self, files: FileView) -> None:
+        self.resolve = cache(files.resolve)
         self.facts = cache(files.facts)
         self.names = cache(files.names)
         self.read_config = cache(files.read_config)
         self.read_index = files.read_index
-
-    def _resolve(self, path: str) -> str:
-        """Resolve a path by way of its folder, which is known for most; only links are followed from the root."""
-        folder, name = posixpath.split(path)
-        odd = path != posixpath.normpath(path) or path.startswith(("//", "/proc/"))
-        if not name or folder in ("", "/") or odd or path in self._roots:
-            return self._files.resolve(path)
-        joined = posixpath.join(self.resolve(folder), name)
-        facts = self.facts(joined)
-        return joined if facts is None or facts.kind is not FileKind.LINK else self._files.resolve(path)
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:

@@ -3,11 +3,11 @@
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from treadle.policy.marks import ANY, MARKS, STAR, UNKNOWN, fits, is_static
+from treadle.policy.marks import MARKS, UNKNOWN, fits, is_static
 from treadle.policy.name_lists import (
     CONTROL_DIRECTORIES,
     CONTROL_FILES,
@@ -23,39 +23,22 @@ from treadle.policy.name_lists import (
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names to compare with: those spelled out, those with one wildcard at an end, and the rest.
-
-    The rest stands under the longest text that each holds; most names hold none of these.
-    """
+    """Names to compare with: those spelled out, and those with wildcards."""
 
     exact: frozenset[str]
-    beginnings: tuple[str, ...]
-    endings: tuple[str, ...]
-    held: Mapping[str, re.Pattern[str]]
-    some: re.Pattern[str]
+    shape: re.Pattern[str]
 
     def fits(self, name: str) -> bool:
         return name in self.exact or self.fits_pattern(name)
 
     def fits_pattern(self, name: str) -> bool:
-        if name.startswith(self.beginnings) or name.endswith(self.endings):
-            return True
-        held = self.some.search(name) is not None
-        return held and any(text in name and shape.fullmatch(name) for text, shape in self.held.items())
+        return self.shape.fullmatch(name) is not None
 
 
 def _names(listed: Iterable[str]) -> _Names:
-    names = frozenset(listed)
-    wild = sorted(name for name in names if "*" in name)
-    beginnings = tuple(name[:-1] for name in wild if name.find("*") == len(name) - 1)
-    endings = tuple(name[1:] for name in wild if name.rfind("*") == 0)
-    held: dict[str, list[str]] = {}
-    for name in wild:
-        if name[:-1] not in beginnings and name[1:] not in endings:
-            held.setdefault(max(name.split("*"), key=len), []).append(re.escape(name).replace(r"\*", ".*"))
-    shapes = {text: re.compile("|".join(shapes)) for text, shapes in held.items()}
-    some = re.compile("|".join(map(re.escape, shapes)) or "(?!)")
-    return _Names(names - frozenset(wild), beginnings, endings, shapes, some)
+    wild = [name for name in listed if "*" in name]
+    shape = "|".join(re.escape(name).replace(r"\*", ".*") for name in wild)
+    return _Names(frozenset(listed) - frozenset(wild), re.compile(shape or "(?!)", re.DOTALL))
 
 
 _CONTROL_DIRECTORY = _names(CONTROL_DIRECTORIES)
@@ -103,8 +86,6 @@ _PLAIN_ENDINGS = (
 )
 """Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
-_MOST_STARS = 2
-_SHAPES = {UNKNOWN: ".*", STAR: ".*", ANY: "."}
 _SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
 _ODD = frozenset(":~")
 _IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
@@ -230,13 +211,11 @@ def _could_be(part: str, *, writing: bool, hidden: bool) -> str | None:
 
 
 def _first_fit(pattern: str, samples: Iterable[str]) -> str | None:
-    """Give the first name that a pattern could stand for, or None; an expression is fast while it holds few stars."""
-    if pattern.count(STAR) + pattern.count(UNKNOWN) > _MOST_STARS:
-        return next((sample for sample in samples if fits(pattern, sample)), None)
-    shape = re.compile("".join(_SHAPES.get(char) or re.escape(char) for char in pattern))
-    return next(filter(shape.fullmatch, samples), None)
+    """Give the first name that a pattern could stand for, or None."""
+    return next((sample for sample in samples if fits(pattern, sample)), None)
 
 
+@lru_cache(maxsize=8192)
 def could_be_secret(path: str) -> bool:
     """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
     name = posixpath.basename(path).casefold()

@@ -13,10 +13,6 @@ from treadle.policy.context import MAX_NAMES, FileKind, FileView
 _COMMIT = (0o160000).to_bytes(4, "big")
 """What the index calls a commit of another repository; it always stands there in plain."""
 
-_VERSION = slice(4, 8)
-_PACKED = 4
-"""The version from which the entries of an index are not filled up to eight bytes."""
-
 _LEFT_OUT = b"sdir\0\0\0\0"
 """The mark of an index that holds folders instead of what is in them."""
 
@@ -76,32 +72,17 @@ def _surprising(repository: _Repository, files: FileView) -> Iterator[str]:
 
 
 def _may_hold_others(repository: _Repository, files: FileView) -> bool:
-    """Whether other repositories may stand in this one, or their settings in its directories."""
+    """Whether other repositories may stand in this one, or their settings in its directories.
+
+    The index names them. One in parts may, and so may one that holds what looks like their mark.
+    """
     directories = dict.fromkeys((repository.git, repository.common or repository.git))
-    kept = any(files.names(posixpath.join(each, "modules")) for each in directories)
-    indexes = [files.read_index(posixpath.join(repository.git, "index"))]
-    indexes.extend(index for each in directories for index in _shared_indexes(each, files))
-    return kept or any(map(_may_expect_others, indexes))
-
-
-def _shared_indexes(directory: str, files: FileView) -> Iterator[bytes | None]:
-    """Give the indexes in which another one may go on."""
-    names = files.names(directory)
-    if len(names) >= MAX_NAMES:
-        yield None
-    shared = (name for name in names if name.startswith("sharedindex."))
-    yield from (files.read_index(posixpath.join(directory, name)) for name in shared)
-
-
-def _may_expect_others(index: bytes | None) -> bool:
-    """Whether an index may expect other repositories; entries begin behind 12 bytes, and their mode behind 24 more."""
-    if index is None or _LEFT_OUT in index:
+    names = [name for each in directories for name in files.names(each)]
+    if len(names) >= MAX_NAMES or any(name.startswith("sharedindex.") for name in names):
         return True
-    packed = int.from_bytes(index[_VERSION], "big") >= _PACKED
-    at = index.find(_COMMIT)
-    while at >= 0 and not packed and at % 8 != 4:
-        at = index.find(_COMMIT, at + 1)
-    return at >= 0
+    index = files.read_index(posixpath.join(repository.git, "index"))
+    kept = any(files.names(posixpath.join(each, "modules")) for each in directories)
+    return kept or index is None or _LEFT_OUT in index or _COMMIT in index
 
 
 def _around(cwd: str, files: FileView) -> Iterator[_Repository]:

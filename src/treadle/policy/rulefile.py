@@ -151,8 +151,7 @@ def example_subject(rule: Rule, example: str) -> Subject:
 def _words(line: str) -> tuple[str, ...]:
     """Split an example into the words that bash would make of it; one that is no plain command matches nothing."""
     try:
-        script, _ = parse(line)
-        match script.pipelines:
+        match parse(line).pipelines:
             case (Pipeline(commands=(Simple(words=words),)),):
                 return expand_words(words, Variables(_EXAMPLE_PLACES.home), UNKNOWN) or (UNKNOWN,)
             case _:

@@ -4,11 +4,9 @@ import base64
 import html
 import json
 import re
-import struct
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import chain
 from typing import AnyStr
 from urllib.parse import quote, quote_plus
 
@@ -87,16 +85,12 @@ _DROPPED = bytes(byte for byte in range(256) if byte >= 128 or not chr(byte).isa
 _KEPT = re.compile(rb"[0-9A-Za-z]")
 _OFFSET = re.compile(rb"^[ \t]*[0-9A-Fa-f]{6,16}:?(?=[ \t])", re.MULTILINE)
 _DUMPED = re.compile(
-    rb"^(?:[0-9A-Fa-f]{6,8}:?[ \t]+)?[ \t]*([0-9A-Fa-f]{1,16}(?:[ \t]{1,8}[0-9A-Fa-f]{1,16})*)(?=[ \t\r]|$)[^\n]*$",
-    re.MULTILINE,
+    rb"^(?:[0-9A-Fa-f]{6,8}: ((?:[0-9A-Fa-f]+ )+) |[0-9A-Fa-f]{6,8}[ \t]+)?([^>|\n]*)([>|][^\n]*)?$", re.MULTILINE
 )
 """A line of a dump: an offset, groups of digits, and perhaps the same as text."""
 
-_LISTED = re.compile(rb"(?:0x[0-9A-Fa-f]{2}|[0-9]{1,3})(?:,\s*(?:0x[0-9A-Fa-f]{2}|[0-9]{1,3})){7,}")
-_BYTES_A_LINE = 16
-_NUMBER = re.compile(rb"0x[0-9A-Fa-f]{2}|[1-9][0-9]*|0")
-_BYTE = 256
-
+_BEGINNINGS = [(size, skip) for size in (1, 2, 4, 8) for skip in range(size)]
+_OCTAL_DIGITS = {1: 3, 2: 6, 4: 11}
 _MOST = 256 * 1024
 """Characters of a text that is looked through so: several times what the result of one call may hold."""
 
@@ -105,17 +99,25 @@ Place = tuple[int, int, str]
 
 
 def disguised(text: str, values: Sequence[tuple[str, str]]) -> Iterator[Place]:
-    """Find known values that are not spelled as they are; of a dump the whole lines. Not in a very long text."""
+    """Find known values that are not spelled as they are; of dumps the whole lines. Not in a very long text."""
     if not values or len(text) > _MOST:
         return
     data = text.encode("ascii", "replace")
-    bare = _OFFSET.sub(lambda found: b" " * len(found[0]), data) if _OFFSET.search(data) else data
-    yield from _spread(bare, values)
-    for run in _runs(_DUMPED.finditer(data)):
-        yield from _dumped(run, values)
-    for numbers in _LISTED.finditer(data):
-        shown = bytes(value for value in (int(one, 0) for one in _NUMBER.findall(numbers[0])) if value < _BYTE)
-        yield from ((*numbers.span(), name) for value, name in values if value.encode(errors="replace") in shown)
+    spread = _OFFSET.sub(lambda found: b" " * len(found[0]), data)
+    yield from _found(spread, [(_skeleton(value), name) for value, name in values])
+    dumped = _DUMPED.sub(_digits, data)
+    numbers = [(form, name) for value, name in values for form in _in_numbers(value)]
+    for start, end, name in _found(dumped, numbers):
+        first, last = data.rfind(b"\n", 0, start) + 1, (data + b"\n").find(b"\n", end)
+        is_dump = dumped[first:last] != data[first:last] or data[first : first + 1].isspace()
+        yield (first, last, name) if is_dump else (start, end, name)
+
+
+def _digits(line: re.Match[bytes]) -> bytes:
+    """Keep the groups of digits of a line, where they stand."""
+    group = 1 if line[1] else 2
+    before, behind = line.start(group) - line.start(), line.end() - line.end(group)
+    return b" " * before + line[group] + b" " * behind
 
 
 @lru_cache(maxsize=4096)
@@ -126,69 +128,25 @@ def _skeleton(value: str) -> bytes:
     return found if told else b""
 
 
-def _spread(data: bytes, values: Iterable[tuple[str, str]]) -> Iterator[Place]:
-    """Find values in other letters, or with something between their characters."""
+@lru_cache(maxsize=1024)
+def _in_numbers(value: str) -> tuple[bytes, ...]:
+    """Write the bytes of a value as numbers, as dumps and lists do, wherever a number of several bytes begins in it."""
+    data = value.encode(errors="replace")
+    found = ["".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
+    for size, skip in _BEGINNINGS:
+        whole = data[skip:][: (len(data) - skip) // size * size] or data[skip % 4 :][:4]
+        words = [int.from_bytes(whole[at : at + size], "little") for at in range(0, len(whole), size)]
+        found.append("".join(f"{word:0{2 * min(size, len(whole))}x}" for word in words))
+        if size in _OCTAL_DIGITS:
+            found.append("".join(f"{word:0{_OCTAL_DIGITS[size]}o}" for word in words))
+    return tuple(form.encode() for form in found)
+
+
+def _found(data: bytes, wanted: Iterable[tuple[bytes, str]]) -> Iterator[Place]:
+    """Find texts of letters and digits, whatever stands between their characters, in small letters or not."""
     bones = data.translate(None, _DROPPED).lower()
     places: list[int] = []
-    for value, name in values:
-        wanted = _skeleton(value)
-        for at in find_all(bones, (wanted,) if wanted else ()):
+    for form, name in wanted:
+        for at in find_all(bones, (form,) if form else ()):
             places = places or [found.start() for found in _KEPT.finditer(data)]
-            yield places[at], places[at + len(wanted) - 1] + 1, name
-
-
-def _runs(lines: Iterator[re.Match[bytes]]) -> Iterator[list[re.Match[bytes]]]:
-    """Put lines of dumps together that follow each other."""
-    run: list[re.Match[bytes]] = []
-    for line in lines:
-        if run and line.start() != run[-1].end() + 1:
-            yield run
-            run = []
-        run.append(line)
-    if run:
-        yield run
-
-
-def _dumped(run: Sequence[re.Match[bytes]], values: Iterable[tuple[str, str]]) -> Iterator[Place]:
-    for read in _READINGS:
-        lines = [read(line[1].split()) for line in run]
-        ends = list(accumulate(map(len, lines)))
-        shown = b"".join(lines)
-        for value, name in values:
-            wanted = value.encode(errors="replace")
-            for at in find_all(shown, (wanted,)):
-                first, last = bisect_right(ends, at), bisect_left(ends, at + len(wanted))
-                yield run[first].start(1), run[last].end(), name
-
-
-def _hexadecimal(groups: Sequence[bytes]) -> bytes:
-    """Read bytes as two digits each; all groups but the last are of one size."""
-    found = b""
-    for place, group in enumerate(groups):
-        if len(group) % 2 or len(group) > len(groups[0]) or (place and len(groups[place - 1]) < len(groups[0])):
-            break
-        found += bytes.fromhex(group.decode())
-    return found[:_BYTES_A_LINE]
-
-
-def _swapped(groups: Sequence[bytes]) -> bytes:
-    """Read numbers of several bytes as machines store them, the last digits first."""
-    return b"".join(_hexadecimal([group])[::-1] for group in groups)[:_BYTES_A_LINE]
-
-
-def _numbers(base: int, sizes: Mapping[int, str]) -> Callable[[Sequence[bytes]], bytes]:
-    """Read numbers; how many digits they have says how many bytes they stand for."""
-
-    def read(groups: Sequence[bytes]) -> bytes:
-        found = b""
-        for group in groups:
-            try:
-                found += struct.pack(sizes[len(group)], int(group, base))
-            except (ValueError, KeyError, struct.error):
-                break
-        return found[:_BYTES_A_LINE]
-
-    return read
-
-
-_READINGS = (_hexadecimal, _swapped, _numbers(8, {3: "B", 6: "<H", 11: "<I"}), _numbers(10, {1: "B", 2: "B", 3: "B"}))
+            yield places[at], places[at + len(form) - 1] + 1, name

@@ -34,6 +34,8 @@ _METADATA_NAMES = word_set("metadata metadata.google.internal metadata.goog inst
 _METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
 _PRIVATE_ENDINGS = (".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc")
 _NUMBER = regex(r"0[xX][0-9a-fA-F]*|[0-9]+")
+"""A part of an address in another spelling: the C library reads `127.1`, `0x7f.1` and `2130706433`, people do not."""
+
 _EMBEDDED_ADDRESS = regex(r"(\d{1,3}[.-]){3}\d{1,3}")
 _WILDCARD_DNS = ("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me")
 
@@ -57,13 +59,15 @@ def check_url(url: str) -> UrlCheck:
 
 
 def host_kind(host: str) -> HostKind:
-    """Say where a host is by its spelling: names, and addresses in dotted, decimal, octal, hex and IPv6-mapped form."""
+    """Say where a host is by its spelling; an address that is spelled in another way than usual is none to go to."""
     name = host.strip("[]").rstrip(".").lower()
     if not name or "%" in name or "\0" in name:
         return HostKind.INVALID
     address = _address(name)
     if address is not None:
         return _address_kind(address)
+    if all(_NUMBER.fullmatch(part) for part in name.split(".")):
+        return HostKind.INVALID
     if name == "localhost" or name.endswith(".localhost"):
         return HostKind.LOOPBACK
     if name in _METADATA_NAMES:
@@ -82,35 +86,10 @@ def matches_host(host: str, allowed: Iterable[str]) -> bool:
 
 
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    if ":" in name:
-        try:
-            return ipaddress.IPv6Address(name.split("%", maxsplit=1)[0])
-        except ValueError:
-            return None
-    parts = name.split(".")
-    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
-        return None
     try:
-        return _legacy_address([_number(part) for part in parts])
+        return ipaddress.ip_address(name)
     except ValueError:
         return None
-
-
-def _number(text: str) -> int:
-    if text[:2] in ("0x", "0X"):
-        return int(text[2:] or "0", 16)
-    return int(text, 8) if len(text) > 1 and text[0] == "0" and text.isdigit() else int(text)
-
-
-def _legacy_address(numbers: list[int]) -> ipaddress.IPv4Address:
-    """Put an address together the way the C library does: the last number fills what is left."""
-    *leading, last = numbers
-    value = last
-    for place, number in enumerate(leading):
-        if number > 255:
-            raise ValueError(number)
-        value += number << (8 * (3 - place))
-    return ipaddress.IPv4Address(value)
 
 
 def _address_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> HostKind:

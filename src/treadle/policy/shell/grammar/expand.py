@@ -28,11 +28,10 @@ MAX_BARE = 8192
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
-_OPEN, _SHUT = "\6", "\7"
-"""A bracket that is not quoted and may begin a set of characters, and one that is quoted and ends none."""
+_OPEN = "\6"
+"""A bracket that is not quoted and may begin a set of characters."""
 
-_SET = re.compile(_OPEN + r"[!^]?[^][\\/!^\6\7][^][\\/\6\7]*\]")
-_ODD_SET = re.compile(_OPEN + r"[^/]*\]")
+_SET = re.compile(_OPEN + r"[^/]*\]")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
@@ -62,26 +61,12 @@ def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple
 
 def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
     """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `BudgetError`."""
-    plain = _plain(word)
-    if plain:
-        return [plain]
     fields: list[str] = []
     for atoms in _braces(_atoms(word.segments)):
         fields.extend(_fields(atoms, variables, cwd))
         if len(fields) > MAX_FIELDS:
             raise BudgetError
     return fields
-
-
-_NO_MARKS = re.compile(r"[^{}~*?\[\]\0-\x1f]+")
-
-
-def _plain(word: Word) -> str:
-    """Give the text of a word that stands for itself, as most do; empty for any other one."""
-    segment = word.segments[0] if len(word.segments) == 1 else None
-    if not isinstance(segment, Literal) or segment.quoted or len(segment.text) > MAX_BARE:
-        return ""
-    return segment.text if _NO_MARKS.fullmatch(segment.text) else ""
 
 
 def expand_text(segments: Sequence[Segment], variables: Variables, cwd: str = UNKNOWN, *, tilde: bool = False) -> str:
@@ -150,12 +135,11 @@ def _choices(atoms: list[_Atom], start: int) -> tuple[list[list[_Atom]], int]:
 
 def _fields(atoms: list[_Atom], variables: Variables, cwd: str) -> list[str]:
     has_quotes = any(isinstance(atom, Literal) for atom in atoms)
-    text = "".join(_globbed(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
+    text = "".join(_value(atom, variables) for atom in _tilde(atoms, variables, cwd, tilde=True))
     if len(text) > MAX_VALUE and any(mark in text for mark in (STAR, ANY, _OPEN)):
         raise BudgetError
-    if _OPEN in text:
-        text = _ODD_SET.sub(STAR, _SET.sub(ANY, text)).replace(_OPEN, "[")
-    text = text.replace(_SHUT, "]")
+    # Where a set ends is not looked at: it may stand for more than it does.
+    text = _SET.sub(STAR, text).replace(_OPEN, "[")
     pieces = text.split(SPLIT)
     if len(pieces) > 1:
         return [piece for piece in pieces if piece]
@@ -172,13 +156,6 @@ def _tilde(atoms: list[_Atom], variables: Variables, cwd: str, *, tilde: bool) -
     known = {"": variables.get("HOME"), "+": cwd}
     value = known.get(name, UNKNOWN)
     return [Literal(value, quoted=True), *atoms[end:]]
-
-
-def _globbed(atom: _Atom, variables: Variables) -> str:
-    """Give the value of a part of a word whose globs will be expanded."""
-    value = _value(atom, variables)
-    is_quoted = isinstance(atom, (Literal, Parameter, Substitution)) and atom.quoted
-    return value.replace("]", _SHUT) if is_quoted else value
 
 
 def _unquoted(text: str) -> str:
@@ -235,47 +212,37 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
     return _unquoted(value)
 
 
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([1-7][0-7]{0,2})|(.?))", re.DOTALL)
-_LETTERS = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
-_CONVERSION = re.compile(r"%([sb%])")
+SPELLED_OUT = re.compile(r"\\(?:x[2-7]|[uU]0*[2-7]|0?(?:[4-7][0-7]|1[0-7][0-7]))")
+"""Letters and signs that are written as numbers, which has no other reason than to hide them."""
+
+_OTHER_FORMAT = re.compile(r"%(?![s%])")
+_OPTION = re.compile(r"-[neE]+")
+_PLAIN_ESCAPES = re.compile(r"(?:[^\\]|\\[nt\\\"'])*")
 
 
 def printed(words: Sequence[str]) -> str | None:
     """Give what the command prints, or None where that is not certain: other programs, odd options, odd formats."""
     match words:
-        case ["echo", option, *rest] if re.fullmatch(r"-[neE]+", option):
-            text = " ".join(rest)
-            odd = rest[:1] and re.fullmatch(r"-[neE]+", rest[0])
-            decodes = "e" in option
-            return None if odd or (decodes and re.search(r"\\[0-7]", text)) else _decoded(text) if decodes else text
+        case ["echo", option, *rest] if _OPTION.fullmatch(option):
+            odd = any(map(_OPTION.fullmatch, rest[:1]))
+            return None if odd else _decoded(" ".join(rest)) if "e" in option else " ".join(rest)
         case ["echo", *rest]:
             return " ".join(rest)
-        case ["printf", form, *values] if form[:1] != "-":
-            return _printf(form, values)
+        case ["printf", form, *values] if not (form.startswith("-") or _OTHER_FORMAT.search(form)):
+            # The shell begins again with the format while there are values left.
+            plain, places = _decoded(form), form.replace("%%", "").count("%s")
+            if plain is None or (places and len(values) % places):
+                return None
+            rounds = max(1, len(values) // places) if places else 1
+            return plain * rounds % tuple((values or [""] * places) if places else ())
         case _:
             return None
 
 
-def _printf(form: str, values: list[str]) -> str | None:
-    """Fill a format of strings once, as the shell does when it has as many places as there are values."""
-    decoded, kinds = _decoded(form), _CONVERSION.findall(form)
-    places = len(kinds) - kinds.count("%")
-    if decoded is None or "%" in _CONVERSION.sub("", form) or (places and len(values) % places) or "b" in kinds:
-        return None
-    pending = iter(values)
-    rounds = max(1, len(values) // places) if places else 1
-    fill = re.compile(_CONVERSION)
-    return "".join(fill.sub(lambda one: "%" if one[1] == "%" else next(pending, ""), decoded) for _ in range(rounds))
-
-
 def _decoded(text: str) -> str | None:
     """Read the escapes of a text; None where one is not plain."""
-    plain = all(letter is None or letter in _LETTERS for *_, letter in (one.groups() for one in _ESCAPE.finditer(text)))
-    codes = [int(one[1], 16) if one[1] else int(one[2], 8) for one in _ESCAPE.finditer(text) if one[3] is None]
-    if not plain or not all(32 <= code < 127 for code in codes):
-        return None
-    characters = iter(codes)
-    return _ESCAPE.sub(lambda one: chr(next(characters)) if one[3] is None else _LETTERS[one[3]], text)
+    plain = _PLAIN_ESCAPES.fullmatch(text) is not None
+    return re.sub(r"\\(.)", lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), text) if plain else None
 
 
 _PATTERN_CHARACTERS = frozenset("*?[]\\@+!(){}~&")

@@ -1,6 +1,5 @@
 """Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
-import re
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -32,30 +31,21 @@ from treadle.policy.shell.grammar.tokens import (
     some_word,
     take_reserved,
 )
-from treadle.policy.shell.grammar.words import read_word, try_arithmetic
+from treadle.policy.shell.grammar.words import read_arithmetic, read_word
 
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")
-_PLAIN_LINE = re.compile(
-    r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|coproc|time|in)\b)"
-    r"[A-Za-z_./][\w./:@%+,-]{0,99}(?: [\w./:@%+,=-]{1,99}){0,40}"
-)
-"""One command of plain words, as many lines are; it needs no reading character by character."""
-
 _TEST_OPERATORS = ("&&", "||", "(", ")", "<", ">")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 
 
-def parse(text: str) -> tuple[ShellScript, bool]:
-    """Parse a whole line. The flag says that a line continuation stood inside a word. Raises `ShellSyntaxError`."""
-    if _PLAIN_LINE.fullmatch(text):
-        words = tuple(Word(word, (Literal(word, quoted=False),)) for word in text.split())
-        return ShellScript((Pipeline((Simple(text, (), words, ()),)),)), False
+def parse(text: str) -> ShellScript:
+    """Parse a whole line. Raises `ShellSyntaxError` and `BudgetError`."""
     cursor = Cursor(text, script_until)
     script = script_until(cursor, "")
     if cursor.pending:
         raise ShellSyntaxError("a here-document has no body")
-    return script, cursor.joined
+    return script
 
 
 def script_until(cursor: Cursor, close: str) -> ShellScript:
@@ -146,20 +136,18 @@ def _read_command(cursor: Cursor) -> Command:
 
 def _read_compound(cursor: Cursor) -> Block | Conditional | Calculation | None:
     if cursor.take("(("):
-        expression = try_arithmetic(cursor)
-        if expression is not None:
-            return Calculation(expression, read_redirects(cursor))
-        cursor.pos -= 1
-        return _read_subshell(cursor)
+        return Calculation(read_arithmetic(cursor), read_redirects(cursor))
     if cursor.take("("):
         return _read_subshell(cursor)
     word = peek_reserved(cursor)
+    if word in ("coproc", "select"):
+        raise ShellSyntaxError(f"{word} is not followed")
     reader = _COMPOUND.get(word)
     if reader is None:
         return None
     cursor.pos += len(word)
     command = reader(cursor, word)
-    has_redirects = not (isinstance(command, Block) and command.kind in ("function", "coproc"))
+    has_redirects = not (isinstance(command, Block) and command.kind == "function")
     return replace(command, redirects=read_redirects(cursor)) if has_redirects else command
 
 
@@ -204,10 +192,7 @@ def _read_do(cursor: Cursor) -> ShellScript:
 def _read_for(cursor: Cursor, word: str) -> Block:
     skip_blanks(cursor)
     if word == "for" and cursor.take("(("):
-        expression = try_arithmetic(cursor)
-        if expression is None:
-            raise ShellSyntaxError("the head of a loop is not understood")
-        head = ShellScript((Pipeline((Calculation(expression),), ";"),))
+        head = ShellScript((Pipeline((Calculation(read_arithmetic(cursor)),), ";"),))
         return Block("calculated for", (head, _read_do(cursor)))
     name = plain_text(read_word(cursor))
     skip_newlines(cursor)
@@ -270,11 +255,6 @@ def _read_function_body(cursor: Cursor, name: str) -> Block:
     return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
 
 
-def _read_coproc(cursor: Cursor, _word: str) -> Block:
-    skip_blanks(cursor)
-    return Block("coproc", (ShellScript((Pipeline((_read_command(cursor),)),)),))
-
-
 def _read_test(cursor: Cursor, _word: str) -> Conditional:
     words: list[Word] = []
     while True:
@@ -299,10 +279,8 @@ _COMPOUND: dict[str, Callable[[Cursor, str], Block | Conditional]] = {
     "while": _read_while,
     "until": _read_while,
     "for": _read_for,
-    "select": _read_for,
     "case": _read_case,
     "function": _read_function,
-    "coproc": _read_coproc,
     "[[": _read_test,
 }
 

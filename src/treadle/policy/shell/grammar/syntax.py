@@ -99,7 +99,7 @@ class Simple(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """A subshell, group, conditional, loop, function or coprocess: scripts that run in order, perhaps repeatedly."""
+    """A subshell, group, conditional, loop or function: scripts that run in order, perhaps repeatedly."""
 
     kind: str
     scripts: "tuple[ShellScript, ...]"
@@ -143,30 +143,21 @@ MAX_DEPTH = 40
 MAX_READ = 6000
 """Words that are read of one line, a command counting as three; of more than that not all would be judged."""
 
-MAX_TRIED = 50_000
-"""Characters that may be read as arithmetic before they turn out to be something else."""
-
 
 class _Spent(Struct):
-    """How much of a line was read, and how much of that in vain; the texts inside it count too."""
+    """How much of a line was read; the texts inside it count too."""
 
     read: int = 0
-    tried: int = 0
 
 
 class Cursor(Struct):
-    """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents.
-
-    `not_arithmetic` are places that turned out to be something else: tried once, or nesting would double the work.
-    """
+    """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents."""
 
     text: str
     nested: "Callable[[Cursor, str], ShellScript]"
     pos: int = 0
     depth: int = 0
-    joined: bool = False
     pending: list[HereDocument] = []
-    not_arithmetic: set[int] = set()
     spent: _Spent = field(default_factory=_Spent)
 
     def peek(self, offset: int = 0) -> str:
@@ -205,8 +196,3 @@ class Cursor(Struct):
     def leave(self) -> None:
         """Come one level up."""
         self.depth -= 1
-
-    def skip_joins(self) -> None:
-        """Step over line continuations inside a word and remember that there were some."""
-        while self.take("\\\n"):
-            self.joined = True

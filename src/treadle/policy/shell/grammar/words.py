@@ -4,9 +4,7 @@ import re
 from itertools import groupby
 
 from treadle.policy.shell.grammar.syntax import (
-    MAX_TRIED,
     Arithmetic,
-    BudgetError,
     Cursor,
     Literal,
     Parameter,
@@ -18,40 +16,26 @@ from treadle.policy.shell.grammar.syntax import (
     Word,
 )
 
-_LETTERS = {
-    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-    "\\": "\\", "'": "'", '"': '"', "?": "?",
-}  # fmt: skip
-_ESCAPED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
-)
+_LETTERS = {"e": "\x1b", "E": "\x1b", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_ESCAPED = re.compile(r"'((?:[^'\\]|\\(?!x00|000)(?:x[01][0-9a-fA-F]|0[0-3][0-7]|[eEnrt\\'\"]))*)'|'\\x?0{1,3}'")
+_NUMBERED = re.compile(r"\\(?:x(..)|(0..)|(.))")
 
 
 def _read_escaped(cursor: Cursor) -> str:
-    """Read `'…'` behind a `$` and decode it. Raises `ShellSyntaxError`."""
+    """Read `'…'` behind a `$`. Raises `ShellSyntaxError`, also for letters that are written as numbers.
+
+    Signs that have no letter may be: they are what separates fields and colours a terminal. One of number 0 is nothing.
+    """
     match = _ESCAPED.match(cursor.text, cursor.pos)
     if match is None:
-        raise ShellSyntaxError("a $' quote is not closed")
+        raise ShellSyntaxError("a $' quote is not closed, or hides what it says")
     cursor.pos = match.end()
-    text = _ESCAPE.sub(_decoded, match[1])
-    try:
-        # Bytes that were written as escapes become the characters that they encode.
-        return text.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return text
+    return _NUMBERED.sub(_letter, match[1] or "")
 
 
-def _decoded(escape: re.Match[str]) -> str:
-    *hexadecimal, octal, control, letter = escape.groups()
-    if control:
-        return chr(ord(control) & 0x1F)
-    if letter:
-        return _LETTERS.get(letter, f"\\{letter}")
-    code = int(octal, 8) & 0xFF if octal else int(next(filter(None, hexadecimal)), 16)
-    if code == 0 or code > 0x10FFFF:
-        raise ShellSyntaxError("a $' quote holds a character that ends the word early")
-    return chr(code)
+def _letter(escape: re.Match[str]) -> str:
+    hexadecimal, octal, letter = escape.groups()
+    return _LETTERS[letter] if letter else chr(int(hexadecimal or octal, 16 if hexadecimal else 8))
 
 
 _METACHARACTERS = frozenset(" \t\n;&|()<>")
@@ -118,12 +102,9 @@ def _read_piece(cursor: Cursor, pieces: list[Segment]) -> None:
 
 
 def _read_escape(cursor: Cursor, pieces: list[Segment]) -> None:
-    if cursor.looking_at("\\\n"):
-        cursor.skip_joins()
-        return
     following = cursor.peek(1)
-    if not following:
-        raise ShellSyntaxError("the text ends in a backslash")
+    if following in ("", "\n"):
+        raise ShellSyntaxError("a line or the text ends in a backslash inside a word")
     pieces.append(Literal(following, quoted=True))
     cursor.pos += 2
 
@@ -156,10 +137,9 @@ def _until(cursor: Cursor, close: str, *, quoted: bool) -> tuple[Segment, ...]:
 def _read_quoted_piece(cursor: Cursor, pieces: list[Segment]) -> None:
     char = cursor.peek()
     if char == "\\":
-        if cursor.looking_at("\\\n"):
-            cursor.skip_joins()
-            return
         following = cursor.peek(1)
+        if following == "\n":
+            raise ShellSyntaxError("a line ends in a backslash inside quotes")
         if following and following in '$`"\\':
             pieces.append(Literal(following, quoted=True))
             cursor.pos += 2
@@ -178,18 +158,14 @@ def _read_expansion(cursor: Cursor, pieces: list[Segment], *, quoted: bool) -> N
         pieces.append(Substitution(_backticks(cursor), quoted))
         return
     cursor.pos += 1
-    cursor.skip_joins()
     if not quoted and cursor.looking_at("'"):
         pieces.append(Literal(_read_escaped(cursor), quoted=True))
-    elif not quoted and cursor.take('"'):
-        # A translation may say anything.
-        pieces.extend((*_until(cursor, '"', quoted=True), Parameter("?locale", quoted=True, operator="translated")))
+    elif cursor.looking_at("[") or (not quoted and cursor.looking_at('"')):
+        raise ShellSyntaxError("an old form of arithmetic, or a text that may be translated")
     elif cursor.take("(("):
-        pieces.append(_arithmetic_or_script(cursor, quoted=quoted))
+        pieces.append(read_arithmetic(cursor))
     elif cursor.take("("):
         pieces.append(Substitution(_nested(cursor, ")"), quoted))
-    elif cursor.take("["):
-        pieces.append(_arithmetic(cursor, "]"))
     elif cursor.take("{"):
         pieces.append(_braced(cursor, quoted=quoted))
     elif match := _NAME.match(cursor.text, cursor.pos):
@@ -221,55 +197,23 @@ def _backticks(cursor: Cursor) -> ShellScript:
     cursor.enter()
     inside = Cursor(inner, cursor.nested, depth=cursor.depth, spent=cursor.spent)
     script = inside.nested(inside, "")
-    cursor.joined |= inside.joined
     cursor.leave()
     return script
 
 
-def _arithmetic_or_script(cursor: Cursor, *, quoted: bool) -> Segment:
-    """Read `$((` as arithmetic, or, when it does not end in `))`, as a substitution that starts with a subshell."""
-    arithmetic = try_arithmetic(cursor)
-    if arithmetic is not None:
-        return arithmetic
-    cursor.pos -= 1
-    return Substitution(_nested(cursor, ")"), quoted)
-
-
-def try_arithmetic(cursor: Cursor) -> Arithmetic | None:
-    """Read the rest of `((…))`, the opening already consumed; None, with the cursor left alone, when it is none."""
-    start, depth = cursor.pos, cursor.depth
-    if start in cursor.not_arithmetic or "))" not in cursor.text[start:]:
-        return None
-    if cursor.spent.tried > MAX_TRIED:
-        raise BudgetError
-    try:
-        return _arithmetic(cursor, "))")
-    except ShellSyntaxError:
-        cursor.spent.tried += cursor.pos - start
-        cursor.pos, cursor.depth = start, depth
-        cursor.not_arithmetic.add(start)
-        return None
-
-
-def _arithmetic(cursor: Cursor, close: str) -> Arithmetic:
+def read_arithmetic(cursor: Cursor) -> Arithmetic:
+    """Read the rest of `((…))`; a subshell in another one is written with a blank between their brackets."""
     pieces: list[Segment] = []
     start = cursor.pos
     open_brackets = 0
-    opening, closing = ("(", ")") if close == "))" else ("[", "]")
     cursor.enter()
-    while open_brackets or not cursor.looking_at(close):
-        char = cursor.peek()
-        if not char:
-            raise ShellSyntaxError(f"{close!r} is missing at the end")
-        if char == opening:
-            open_brackets += 1
-        elif char == closing:
-            open_brackets -= 1
-        if open_brackets < 0:
+    while open_brackets or not cursor.looking_at("))"):
+        open_brackets += {"(": 1, ")": -1}.get(cursor.peek(), 0)
+        if not cursor.peek() or open_brackets < 0:
             raise ShellSyntaxError("the brackets of an arithmetic expression do not match")
         _read_quoted_piece(cursor, pieces)
     text = cursor.text[start : cursor.pos]
-    cursor.pos += len(close)
+    cursor.expect("))")
     cursor.leave()
     return Arithmetic(text, _joined(pieces))
 
@@ -279,7 +223,6 @@ _OPERATORS = (":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", 
 
 def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
     """Read the rest of `${…}`."""
-    cursor.skip_joins()
     prefix = ""
     if cursor.peek() in ("!", "#") and cursor.peek(1) not in ("}", ""):
         prefix = cursor.peek()
@@ -326,5 +269,4 @@ def _here_body(text: str, cursor: Cursor, *, expands: bool) -> tuple[Segment, ..
     pieces: list[Segment] = []
     while inside.pos < len(text):
         _read_quoted_piece(inside, pieces)
-    cursor.joined |= inside.joined
     return _joined(pieces)

@@ -8,15 +8,17 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, fits, is_glob, is_static, word_set
-from treadle.policy.shell.grammar.expand import expand_text, expand_word
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, word_set
+from treadle.policy.shell.grammar.expand import SPELLED_OUT, expand_text, expand_word
 from treadle.policy.shell.grammar.syntax import (
     Arithmetic,
     Literal,
     Parameter,
+    Pipeline,
     ProcessSubstitution,
     Redirect,
     Segment,
+    Simple,
     Substitution,
 )
 from treadle.policy.shell.judging.lists import fed_by
@@ -88,11 +90,19 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = 
                 replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
+                if any(map(_spells_out, segment.script.pipelines)):
+                    findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
             case Arithmetic():
                 findings.extend(judge_arithmetic(segment, scene))
             case _:
                 assert_never(segment)
     return findings
+
+
+def _spells_out(pipeline: Pipeline) -> bool:
+    """Whether something is printed that is written as numbers."""
+    simple = [command for command in pipeline.commands if isinstance(command, Simple) and command.words]
+    return any(one.words[0].text in ("echo", "printf") and SPELLED_OUT.search(one.text) for one in simple)
 
 
 def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
@@ -171,7 +181,7 @@ FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-
 """Operators of tests that look at the file whose name follows."""
 
 _BINARY_TESTS = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
-_ALL_TESTS = FILE_TESTS | _BINARY_TESTS | {"-z", "-n"}
+_UNARY_TESTS = FILE_TESTS - _BINARY_TESTS | {"-z", "-n"}
 _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
 _CALCULATES = re.compile(r"-\w*[in]")
@@ -255,7 +265,7 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if any(word == "-v" or ("[" in word and word != "[") for word in words):
         found = [found for word in words for found in judge_evaluated(word, scene)]
         return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
-    if _may_evaluate(words[:-1] if name == "[" else words):
+    if not all(map(is_static, words)) and not _is_plain_test(words[:-1] if name == "[" else words):
         text = "a word of the test is unknown and could be -v, which evaluates the next one"
         return [unclear("evaluated-text", text)]
     findings = [Finding(Risk.READ, "reader", "a test only reads")]
@@ -265,15 +275,15 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-def _may_evaluate(words: Sequence[str]) -> bool:
-    """Whether a word that is not known could turn out to be the operator -v and the next one its operand.
-
-    A word before a binary operator is never one, nor is one behind an operator.
-    """
-    places = (place for place, word in enumerate(words[:-1]) if not is_static(word) and fits(word, "-v"))
-    return any(
-        words[place + 1] not in _BINARY_TESTS and not (place and words[place - 1] in _ALL_TESTS) for place in places
-    )
+def _is_plain_test(words: Sequence[str]) -> bool:
+    """Whether a test is of one word, or compares two: no word that is not known can be an operator then."""
+    match [word for word in words if word != "!"]:
+        case [operator, _]:
+            return operator in _UNARY_TESTS
+        case [_, operator, _]:
+            return operator in _BINARY_TESTS
+        case _:
+            return False
 
 
 BUILTINS: dict[str, ProgramJudge] = {

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
@@ -140,8 +141,11 @@ _RECURSIVE = re.compile(r"-\w*[aRr]\w*|--recursive|--archive")
 _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link"})
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
-_NUMERIC_MODE = re.compile(r"[0-7]{3,4}")
-_SYMBOLIC_MODE = re.compile(r"([ugoa]*)[+=]([rwxXst]*)")
+_CLAUSE = r"([ug]*[+=][rwxX]*|[ugoa]+[+=][rxX]*|[ugoa]*-[rwxXst]*)"
+_PLAIN_MODE = re.compile(rf"[01]?[0-7]?[0-7][0145]|{_CLAUSE}(,{_CLAUSE})*")
+"""A mode that lets nobody else write, and no file run with its owner's rights."""
+
+_MODE = re.compile(r"[0-7]{3,}|[ugoa]*[-+=].*")
 
 
 def _write(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
@@ -227,20 +231,14 @@ def _is_regenerable(operand: str, scene: Scene) -> bool:
 def _change_mode(name: str, words: Sequence[str]) -> list[Finding]:
     if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
         return [dangerous("mode", f"{name} changes the permissions of a whole tree")]
-    if name in ("chmod", "install") and any(map(_is_dangerous_mode, words[:3])):
+    given = [word for word in words if not re.fullmatch(r"-[cfvm]|--\w*", word)][:3]
+    if name == "install":
+        given = [*words[:3], *(after for word, after in pairwise(words) if word in ("-m", "--mode"))]
+        given = [word.removeprefix("-m").removeprefix("--mode=") for word in given]
+    modes = [word for word in given if _MODE.fullmatch(word) and not _PLAIN_MODE.fullmatch(word)]
+    if name in ("chmod", "install") and any(name == "chmod" or not word.startswith("-") for word in modes):
         return [dangerous("mode", "gives permissions to everybody, or runs as the owner")]
     return []
-
-
-def _is_dangerous_mode(text: str) -> bool:
-    """Whether a mode lets everybody write, or lets the file run with its owner's rights."""
-    if _NUMERIC_MODE.fullmatch(text):
-        return bool(int(text[-1]) & 2 or (len(text) == 4 and int(text[0]) & 6))
-    clauses = [_SYMBOLIC_MODE.fullmatch(clause) for clause in text.split(",")]
-    return any(
-        clause and ("s" in clause.group(2) or ("w" in clause.group(2) and set("oa") & set(clause.group(1))))
-        for clause in clauses
-    )
 
 
 FILE_PROGRAMS: dict[str, ProgramJudge] = {

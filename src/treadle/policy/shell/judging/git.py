@@ -252,10 +252,6 @@ def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     return findings
 
 
-def _push_part(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return _push(words[1:], scene) if "push" in words[:1] else []
-
-
 def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
     local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
     found = [one for word in local for one in scene.path(word, PathOp.READ)]
@@ -299,19 +295,13 @@ def _symbolic_ref(words: Sequence[str], _scene: Scene) -> list[Finding]:
     return [dangerous("git", "git symbolic-ref moves refs")]
 
 
-def _bisect(words: Sequence[str], scene: Scene) -> list[Finding]:
-    return scene.command(tuple(words[1:])) if list(words[:1]) == ["run"] else []
-
-
 _SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
     "clean": _clean,
     "checkout": _checkout,
     "restore": _restore,
     "push": _push,
-    **dict.fromkeys(("lfs", "subtree"), _push_part),
     "config": _config,
     "submodule": _submodule,
-    "bisect": _bisect,
     "symbolic-ref": _symbolic_ref,
     **dict.fromkeys(("fetch", "pull", "ls-remote", "clone"), _over_network),
 }

@@ -113,7 +113,7 @@ def _is_other_repository(word: str, scene: Scene) -> bool:
     return has_own and not is_below(place, map(files.resolve, scene.context.roots))
 
 
-SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash elvish nu xonsh pwsh powershell")
+SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash nu")
 _INTERPRETERS = re.compile(
     r"(python|pypy|perl|ruby|php|lua|node|nodejs|deno|bun|rscript|julia|groovy|scala|tclsh|wish|guile|racket|elixir|iex|erl"
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
@@ -134,10 +134,6 @@ def is_interpreter(name: str) -> bool:
 def _shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
-    if name in ("pwsh", "powershell"):
-        findings.extend(scan_code(" ".join(words), scene))
-        if any(re.fullmatch(r"-e(c|n\w*)?", word, re.IGNORECASE) for word in words):
-            findings.append(dangerous("opaque-code", f"{name} runs a script that cannot be read"))
     is_command = False
     pending = list(words)
     while pending and pending[0][:1] in ("-", "+"):
@@ -148,7 +144,7 @@ def _shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             findings.append(dangerous("shell", f"{name} {option} runs another file first"))
         if option in ("-o", "+o", "-O", "+O"):
             del pending[:1]
-        is_command |= re.fullmatch(r"[-+]\w*c\w*|(?i:--?command|-encodedcommand)", option) is not None
+        is_command |= re.fullmatch(r"[-+]\w*c\w*|--command", option) is not None
     if is_command:
         script = _judge_script(pending[0], pending[1:], scene) if pending else [dangerous("shell", f"{name} -c alone")]
         return findings + script

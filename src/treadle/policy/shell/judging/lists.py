@@ -232,7 +232,7 @@ def judge_lists(command: Simple, words: tuple[str, ...], scene: Scene) -> list[F
 
 def listed_in_loop(block: Block, feed: PipedInput, scene: Scene) -> tuple[tuple[str, Breadth], ...]:
     """Give the variables that a loop sets to each file of a list, and how much the list names."""
-    if block.kind in ("for", "select"):
+    if block.kind == "for":
         whole = [
             Breadth.WHOLE
             for word in block.words

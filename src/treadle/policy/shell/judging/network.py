@@ -35,7 +35,6 @@ _VERBS: Mapping[str, frozenset[str]] = {
 _OF_GIT = frozenset({"fetch", "pull", "ls-remote", "submodule", "archive"})
 _ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 _WEB = re.compile(r"https?://(?!localhost\b|127\.|\[::1\])")
-_FETCHER = re.compile(r"\b(curl|wget|https?|xh|gh|glab|ssh|git\s+clone)\b")
 
 
 def brings_text(argv: Sequence[str], fed: str) -> bool:
@@ -51,11 +50,6 @@ def brings_text(argv: Sequence[str], fed: str) -> bool:
     if is_interpreter(name):
         return any(_WEB.search(text) for text in (*words, fed))
     return not _VERBS.get(name, frozenset()).isdisjoint(words[:4])
-
-
-def may_bring_text(line: str) -> bool:
-    """Whether a line that could not be followed names a program that fetches."""
-    return _FETCHER.search(line) is not None
 
 
 _TABLES = {
@@ -173,13 +167,16 @@ def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]
     return findings
 
 
+_NOT_PUBLIC = (HostKind.PRIVATE, HostKind.METADATA, HostKind.INVALID)
+
+
 def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", f"{name} asks the network, and the name itself can carry data")]
     findings.extend(_secrets(words, scene))
     for word in words:
         if not is_static(word):
             findings.append(dangerous("unknown-url", "sends something unknown to the network"))
-        elif not word.startswith("-") and host_kind(word) in (HostKind.PRIVATE, HostKind.METADATA) and "." in word:
+        elif not word.startswith("-") and host_kind(word) in _NOT_PUBLIC and "." in word.strip("."):
             findings.append(dangerous("private-host", f"{word} is a private or metadata address"))
     return findings
 

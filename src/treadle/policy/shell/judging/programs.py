@@ -44,7 +44,6 @@ _TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
 
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
-_READS_NAMES = frozenset({"cpio", "pax", "zip", "7z", "7za", "7zz", "afio"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
 
@@ -126,9 +125,6 @@ def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Findin
     text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
     findings.extend(named_in(words, scene))
-    if name in _READS_NAMES:
-        fed = (scene.feed.text or "", *(word for command in scene.feed.upstream for word in command[1:]))
-        findings.extend(found for text in fed for word in text.split() for found in scene.mentions(word))
     if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
@@ -145,8 +141,8 @@ def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Findin
 
 
 def _kill(words: Sequence[str]) -> list[Finding]:
-    targets = [word for word in words[1:] if not is_static(word) or re.fullmatch(r"-\d+|0|1", word)]
-    if targets or any(not is_static(word) for word in words) or words[:1] in (("0",), ("1",), ("-1",)):
+    targets = [word for word in words[1:] if re.fullmatch(r"-\d+|0|1", word)]
+    if targets or not all(map(is_static, words)) or words[:1] in (("0",), ("1",), ("-1",)):
         return [dangerous("kill", "ends processes that may belong to others")]
     return []
 

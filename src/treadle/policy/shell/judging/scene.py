@@ -21,6 +21,7 @@ from treadle.protocol.tools import Risk
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
 MAX_EFFORT = 2000
+STEPS_A_PATTERN = 15
 CHARACTERS_A_STEP = 100
 
 FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -32,7 +33,6 @@ _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 
 _BETWEEN = re.compile(r"[=:@,]")
 _BEFORE = re.compile(r"[=:@]")
-_PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
 
 
@@ -156,9 +156,7 @@ class Scene(Struct, frozen=True, kw_only=True):
             # A quoted pattern is one for the program that gets it.
             name = secret_name(piece) or pattern_hits(as_glob(piece), writing=False)
             why = f"names {name}, which is protected from being read"
-            if _PLAIN_NAME.fullmatch(piece) and self._is_nothing(piece):
-                self.trace.paths.append((PathOp.WRITE, posixpath.join(self.cwd, piece)))
-            elif name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
+            if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name, why = (piece if check.where is Where.PROTECTED else None), check.reasons[0].text
@@ -167,12 +165,6 @@ class Scene(Struct, frozen=True, kw_only=True):
             elif (control := control_name(piece)) is not None:
                 found.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
         return found
-
-    def _is_nothing(self, name: str) -> bool:
-        """Whether there is no file of this name in the workspace's own folder: only the name can be protected."""
-        place = posixpath.join(self.cwd, name)
-        here = self.cwd in self.context.usable
-        return here and self.context.files.facts(place) is None and not self.context.listed(place)
 
 
 Scenes = tuple[Scene, ...]
@@ -246,7 +238,7 @@ def _judge_glob(text: str, op: PathOp, scene: Scene) -> list[Finding]:
     base = "/".join(parts[:first]) + ("/" if first else "")
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, scene)]
     matches, whole = _matches(posixpath.join(scene.cwd, base), parts[first:], scene)
-    scene.effort.spend(len(matches))
+    scene.effort.spend(STEPS_A_PATTERN + len(matches))
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:

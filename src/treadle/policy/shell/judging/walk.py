@@ -53,7 +53,6 @@ MAX_PARTS = 500
 
 _TESTS = frozenset({"[", "test"})
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
-_IN_A_SHELL_OF_ITS_OWN = frozenset({"subshell", "coproc"})
 _LOOPS = frozenset({"while", "until", "calculated for"})
 _JUMPS = frozenset({"break", "continue"})
 MAX_ROUNDS = 3
@@ -231,7 +230,7 @@ class Walk:
         findings: list[Finding] = []
         if block.kind not in _PLAIN_BLOCKS:
             findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
-        if block.kind in ("for", "select") and VARIABLES_DANGEROUS.fullmatch(block.name):
+        if block.kind == "for" and VARIABLES_DANGEROUS.fullmatch(block.name):
             findings.extend(judge_assignment(block.name, UNKNOWN))
         inner: list[Scene] = []
         for scene in scenes:
@@ -245,7 +244,7 @@ class Walk:
         if findings:
             self._note(block.kind, findings)
         after = self._inside(block, tuple(inner))
-        if block.kind in _IN_A_SHELL_OF_ITS_OWN:
+        if block.kind == "subshell":
             return scenes
         return together(replace(scene, feed=scenes[0].feed, each=scenes[0].each) for scene in after)
 
@@ -256,7 +255,7 @@ class Walk:
             self._functions.add(block.name)
             self._scripts(block, with_values(scenes, "@", UNKNOWN))
             self._defining.pop()
-        elif block.kind in ("for", "select"):
+        elif block.kind == "for":
             scenes = together(*(self._listed(block, scene) for scene in scenes))
         elif block.kind in _LOOPS:
             scenes = self._rounds(block, UNKNOWN, scenes)

@@ -122,11 +122,8 @@ def _command(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
 
 
 def _xargs(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    """Judge xargs and parallel, whose `:::` stands before what it would otherwise read."""
-    ends = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
-    if ends < len(words):
-        scene = replace(scene, feed=PipedInput(text=" ".join(words[ends + 1 :])))
-    arguments = read_arguments(_TABLES["xargs"], words[:ends], permute=False)
+    """Judge xargs by each word that it is known to read, and by any word."""
+    arguments = read_arguments(_TABLES["xargs"], words, permute=False)
     findings = _options("xargs", arguments, scene)
     inner = arguments.operands or ("echo",)
     marks = arguments.values("-I", "-J") or [word for word in ("{}",) if any(word in text for text in inner)]
@@ -153,10 +150,9 @@ def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str,
 
 
 def _parallel(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    found = [unclear("wrapper", "parallel runs a command for each of its inputs"), *_xargs(name, words, scene)]
-    if not read_arguments(_TABLES["xargs"], words, permute=False).operands:
-        found.append(dangerous("piped-script", "parallel runs its input"))
-    return found + suffixes(words, scene)
+    """Judge parallel by its name, where it is more than a word of another command."""
+    runs = unclear if scene.is_search else dangerous
+    return [runs("wrapper", f"{name} runs what its input says"), *suffixes(words, scene)]
 
 
 WRAPPERS: dict[str, ProgramJudge] = {

@@ -33,6 +33,8 @@ git-reflog git-notes git-lfs git-remote = expire ; delete ; drop ; write ; prune
 git-read-tree git-checkout-index = --reset ; -u ; -f ; -a
 git-bundle = unbundle
 git-svn = dcommit
+git-bisect = run
+git-lfs git-subtree = push
 git-update-index = --assume-unchanged ; --skip-worktree
 git-config = -e ; --edit ; edit ; -f ; --file ; --blob ; --system
 git-log git-show git-diff git-diff-tree git-diff-files git-diff-index git-cat-file git-grep = --show-signature ;
@@ -60,7 +62,7 @@ rustup = self ; toolchain uninstall
 twine = upload
 poetry uv hatch flit pdm rye = publish ; config pypi-token* ; config http-basic* ; config --list ; source add
 gem = push ; yank ; owner ; signin ; install ; uninstall ; sources
-mvn gradle sbt lein mix dart flutter elm jsr deno = publish ; deploy ; deploy:deploy ; hex.publish ; pub publish
+mvn gradle sbt lein mix dart flutter elm jsr deno = publish ; deploy ; deploy:deploy ; hex.publish
 mvn gradle mvnw gradlew = -s ; --settings ; -I ; --init-script ; release:perform ; exec:exec
 dotnet nuget = push ; tool install -g ; tool install --global
 lerna changeset nx vsce ovsx = publish
@@ -69,22 +71,20 @@ pip pip3 = config debug ; config list ; config get ; --user install ; --root ins
     --find-links
 conda mamba micromamba = config
 xattr = -d ; -c
-docker podman nerdctl = -H ; --host ; compose down --rmi ; compose kill ; buildx prune ; --volumes-from ; system prune ;
-    system reset ; volume rm ; volume prune ; container prune ; image prune ; network prune ; builder prune ;
-    --privileged ; push ; login ; swarm ; exec --privileged ; compose down -v ; compose down --volumes ; --pid=host ;
-    --network=host ; --net=host ; --ipc=host ; --uts=host ; --userns=host ; --cap-add ; --device ; --security-opt ; rm
-    -f ; rmi -f ; rm --force ; stack rm ; secret ; context ; plugin install ; kill ; trust ; volume remove
+docker podman nerdctl = -H ; --host ; compose down --rmi ; buildx prune ; --volumes-from ; system prune ; system reset
+    ; volume rm ; volume prune ; container prune ; image prune ; network prune ; builder prune ; --privileged ; push ;
+    login ; swarm ; compose down -v ; --pid=host ; --network=host ; --net=host ; --ipc=host ; --uts=host ;
+    --userns=host ; --cap-add ; --device ; --security-opt ; rm -f ; rmi -f ; rm --force ; stack rm ; secret ; context
+    ; plugin install ; kill ; trust ; volume remove
 docker-compose = down -v ; down --volumes ; rm -f
 ansible-playbook ansible ansible-vault ansible-pull ansible-galaxy ansible-console salt salt-call salt-ssh puppet
     chef-client chef-solo chef-run knife surge = ;
 fab = deploy ; delete ; sync
-expo code-push eas = publish ; release ; submit ; build
-surge eas fastlane = submit ; release
-gh = config get *token* ; alias import ; auth ; secret ; repo delete ; repo archive ; repo rename ; repo edit ; gist ;
-    release delete ; release create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ; codespace
-    ; variable ; pr merge ; ruleset ; issue delete ; cache delete ; run cancel ; run delete ; config set ; api --method
-    ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api --input ; api graphql ; repo create ; repo sync ;
-    pr close ; label delete
+expo code-push eas fastlane = publish ; release ; submit ; build
+gh = config get *token* ; alias import ; auth ; secret ; repo archive ; repo rename ; repo edit ; gist ; release
+    create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ; codespace ; variable ; pr merge ;
+    ruleset ; run cancel ; config set ; api --method ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api
+    --input ; api graphql ; repo create ; repo sync ; pr close
 glab hub = auth ; token ; delete ; release ; api ; variable ; merge
 journalctl = --vacuum-time ; --rotate
 ip = link set ; add ; del* ; d ; fl* ; set ; down ; via ; netns ; tuntap ; rule ; -b* ; -n
@@ -97,8 +97,7 @@ mapfile readarray = -C
 set = +o
 sftp = -b
 logger = -n
-lynx = -post_data
-elinks w3m = -eval
+nano pico = -s
 ssh-keygen = -p ; -R ; -y ; -A ; -D
 hg = --config ; update -C ; revert ; strip ; purge ; push -f
 svn = revert ; delete ; cleanup --remove*
@@ -109,8 +108,6 @@ ld ld.bfd ld.gold ld.lld = --plugin
 pandoc = --filter ; -F ; --lua-filter
 exiftool = -if ; -config
 convert magick mogrify = msl:*
-nano pico = -s
-pinfo = -x
 just = --shell
 gpg-connect-agent = ;
 age rage = -d
@@ -126,7 +123,6 @@ redis-cli = flushall ; flushdb ; shutdown ; config ; eval ; script ; debug ; mod
 rails rake = db:schema:load ; db:structure:load ; db:setup
 mix = ecto.drop ; ecto.reset ; ecto.rollback
 prisma = migrate reset ; db push ; --force-reset ; --accept-data-loss ; migrate deploy
-alembic = downgrade
 flyway liquibase = clean ; dropall ; dropAll ; undo
 tmux screen = -X ; show-environment ; showenv ; capture-pane ; show-buffer ; load-buffer
 claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo ; -y ;
@@ -136,6 +132,7 @@ claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cli
 tar bsdtar gtar = *:* ; --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ;
     --info-script ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ;
     --recursive-unlink
+zip 7z 7za 7zz = -@ ; @*
 zip = -T ; -TT ; --unzip-command ; -m
 rsync = -e ; --rsh ; --rsync-path ; --delete ; --delete-before ; --delete-after ; --delete-excluded ; --del ;
     --remove-source-files ; --password-file ; --files-from ; --config ; --daemon

@@ -43,6 +43,9 @@ changes packages of the system = apt apt-get aptitude dpkg rpm yum dnf zypper pa
 controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pbcopy pbpaste xclip xsel wl-copy
     wl-paste
 controls another program or agent = treadle gdbserver reptyr dtach expect
+runs text in a language of its own = pwsh powershell elvish xonsh
+is for a person at a terminal = pinfo lynx elinks w3m
+does what its input names = cpio pax afio
 """
 ALWAYS: dict[str, str] = {
     name: row.partition(" = ")[0]
