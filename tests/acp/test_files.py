@@ -190,7 +190,7 @@ async def test_files_outside_of_the_session_are_not_the_editors(tmp_path: Path) 
 
 async def test_while_a_command_runs_in_the_background_the_disk_is_read_and_typed_text_stays(tmp_path: Path) -> None:
     steps = (
-        run("sleep 64", background=True),
+        run("sleep 65", background=True),
         make("read_file", path="a.txt"),
         make("replace_in_file", path="a.txt", diff=block("saved\n", "edited\n")),
         make("replace_in_file", path="b.txt", diff=block("saved\n", "edited\n")),

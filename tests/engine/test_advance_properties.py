@@ -36,6 +36,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase
 from treadle.protocol.permissions import Mode, OptionKind, Verdict
+from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.tools import Outcome, Preview, result_text
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ def illegal(choose: Chooser) -> EventData:
     """Events that fit nothing, or something that is long gone."""
     options: list[EventData] = [
         Interrupt(),
-        ContextReady(step=choose([0, 1, 2, 99])),
+        ContextReady(step=choose([0, 1, 2, 99]), content=(Passage(kind=PassageKind.NOTE, text="note"),)),
         Compacted(step=1, through=9, dropped=2),
         CallJudged(call_id=choose(["", "call_1_1_1"]), decision=decision(Verdict.ALLOW), preview=Preview(title="t")),
         CallStarted(call_id=choose(["", "call_1_1_1"])),

@@ -147,7 +147,7 @@ def main() -> None:
     if "stubborn" in SAID:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-        subprocess.Popen([sys.executable, "-c", child, "fake-child"], start_new_session=True)
+        subprocess.Popen([sys.executable, "-c", child, "fake-child", *sys.argv[1:]], start_new_session=True)
     if "noise" in SAID:
         print("Welcome!\nnot json {", flush=True)
     if "garbage" in SAID:

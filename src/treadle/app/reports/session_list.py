@@ -132,27 +132,28 @@ def listed_sessions(
     try:
         all_rows = store.sessions(None if workspace is None else str(workspace))
         rows = [row for row in all_rows if row.title and row.archived is archived]
-        digests = _digests(store, rows, read=read, unread=unread)
-        return _with_standing(store, rows, digests)
+        return _listed_rows(store, rows, read=read, unread=unread)
     finally:
         store.close()
 
 
 def listed_in(store: Store, rows: Sequence[SessionRow]) -> list[ListedSession]:
     """List these sessions of a log that is open."""
-    return _with_standing(store, rows, _digests(store, rows, read=True))
+    return _listed_rows(store, rows, read=True)
 
 
-def _with_standing(store: Store, rows: Sequence[SessionRow], digests: Mapping[str, _Digest]) -> list[ListedSession]:
-    leased = store.leased()
+def _listed_rows(
+    store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str] = ()
+) -> list[ListedSession]:
+    before = store.leased()  # a turn that was read half-way has not stopped because its session was closed since
+    digests = _digests(store, rows, read=read, unread=unread)
+    leased = before | store.leased()
     background = background_sessions() & leased
     listed = [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
     return [replace(one, background=True) if one.id in background else one for one in listed]
 
 
-def _digests(
-    store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str] = ()
-) -> dict[str, _Digest]:
+def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str]) -> dict[str, _Digest]:
     """Give what the logs say; what was read once is kept until the log goes on."""
     kept = kept_summaries(store)
     found: dict[str, _Digest] = {}

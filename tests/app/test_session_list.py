@@ -1,0 +1,62 @@
+"""The list of sessions says of each what was so when it was read, whatever happens meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treadle.app.reports.session_list import SessionState, listed_sessions
+from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ModelChoice, ToolProtocol
+from treadle.protocol.permissions import Mode
+from treadle.protocol.sealed import PromptsDelivered
+from treadle.store.sqlite import SessionRow, Store
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("closes", [True, False], ids=["closed", "opened"])
+def test_a_session_that_works_is_not_called_stopped_while_it_is_closed_or_opened(
+    closes: bool, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = ModelChoice(model="p/a", tool_protocol=ToolProtocol.NATIVE)
+    data: tuple[EventData, ...] = (
+        SessionStarted(session_id="s", workspace="/w", choice=choice, mode=Mode.ASK),
+        Prompt(id="p", content=(Text(text="go"),)),
+        PromptsDelivered(turn=1, prompt_ids=("p",)),
+    )
+    events = [Event(seq=seq, at=seq, source=ENGINE, data=one) for seq, one in enumerate(data, 1)]
+    row = SessionRow(id="s", workspace="/w", model="p/a", title="go", created_at=1, updated_at=1, events=0)
+    owner = Store(home / "sessions.db")
+
+    async def written() -> None:
+        await owner.create(row)
+        await owner.append("s", events, durable=False)
+
+    def now(change: Callable[[str], Awaitable[None]]) -> None:
+        async def changed() -> None:
+            await change("s")
+
+        asyncio.run(changed())
+
+    asyncio.run(written())
+    now(owner.release)
+    if closes:
+        now(owner.acquire)
+    reading = Store.read
+
+    def read(self: Store, session_id: str, **options: Any) -> Any:
+        log = reading(self, session_id, **options)
+        now(owner.release if closes else owner.acquire)
+        return log
+
+    monkeypatch.setattr(Store, "read", read)
+    assert [one.state for one in listed_sessions(None)] == [SessionState.WORKING]
+    owner.close()
