@@ -39,8 +39,8 @@ test: $(VENV)/.dev ## Set everything up and run the tests
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces (ARGS="--seed N PART ..."), 10,000 typings
-	@$(BIN)/python -m tests.rehearsal.soak $(ARGS)
-	@$(if $(ARGS),true,$(BIN)/python -m pytest -n $(JOBS) -m soak)
+	@ANEW=1 $(BIN)/python -m tests.rehearsal.soak $(ARGS)
+	@$(if $(ARGS),true,ANEW=1 $(BIN)/python -m pytest -n $(JOBS) -m soak)
 
 check: $(VENV)/.dev ## Format, lint, strict types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }

@@ -165,6 +165,14 @@ async def test_many_requests_of_strangers_do_not_slow_down_who_was_let_in(server
     assert (await server.ask("/inbox", entrance)).status == 200
 
 
+async def test_one_who_opens_many_pages_at_once_gets_all_of_their_fixed_files(server: Asked) -> None:
+    entrance = server.enter()
+    files = [await server.ask("/static/app.js", entrance) for _ in range(260)]
+    assert {one.status for one in files} == {200}
+    pages = [await server.ask("/healthz", entrance) for _ in range(260)]
+    assert {one.status for one in pages} == {200, 429}
+
+
 async def test_a_body_is_bounded_with_and_without_its_length(server: Asked) -> None:
     entrance = server.enter()
     big = b'{"folder": "' + b"x" * 5_000_000 + b'"}'

@@ -110,8 +110,9 @@ class PageGuard:
         if method == "POST" and visitor is not None and path != "/login" and not self._acts(visitor, headers):
             lost = {"what": "This browser has lost its key.", "fix": "Open a link of `treadle web` again."}
             return JSONResponse(lost, status_code=403)
-        # Whoever has the token or a link gets in, however many there are who have not.
-        if path != "/login" and not self._has_room(visitor.name if visitor else _network_of(scope)):
+        # Whoever has the token or a link gets in, however many there are who have not; a page has a dozen fixed files.
+        unbounded = path == "/login" or (visitor is not None and path.startswith(_STATIC))
+        if not unbounded and not self._has_room(visitor.name if visitor else _network_of(scope)):
             return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
         return None
 
