@@ -17,20 +17,20 @@ from treadle.policy.shell.grammar.syntax import (
 )
 
 _LETTERS = {"e": "\x1b", "E": "\x1b", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
-_ESCAPED = re.compile(r"'((?:[^'\\]|\\(?!x00|000)(?:x[01][0-9a-fA-F]|0[0-3][0-7]|[eEnrt\\'\"]))*)'|'\\x?0{1,3}'")
+_ESCAPED = re.compile(r"'((?:[^'\\]|\\(?!x00|000)(?:x[01][0-9a-fA-F]|0[0-3][0-7]|[eEnrt\\'\"]))*)'")
 _NUMBERED = re.compile(r"\\(?:x(..)|(0..)|(.))")
 
 
 def _read_escaped(cursor: Cursor) -> str:
     """Read `'…'` behind a `$`. Raises `ShellSyntaxError`, also for letters that are written as numbers.
 
-    Signs that have no letter may be: they are what separates fields and colours a terminal. One of number 0 is nothing.
+    Signs that have no letter may be: they are what separates fields and colours a terminal. Of number 0 shells differ.
     """
     match = _ESCAPED.match(cursor.text, cursor.pos)
     if match is None:
         raise ShellSyntaxError("a $' quote is not closed, or hides what it says")
     cursor.pos = match.end()
-    return _NUMBERED.sub(_letter, match[1] or "")
+    return _NUMBERED.sub(_letter, match[1])
 
 
 def _letter(escape: re.Match[str]) -> str:
