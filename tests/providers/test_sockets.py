@@ -25,6 +25,14 @@ async def served(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterat
         yield server.sockets[0].getsockname()[1]
 
 
+def silent_until(over: asyncio.Event) -> Serve:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    return serve
+
+
 async def connected(port: int, certificate: Path | None = None) -> SocketStream:
     if certificate is not None:
         return await encrypted_to(port, ssl.create_default_context(cafile=certificate))
@@ -116,12 +124,7 @@ async def test_a_reset_is_an_error_after_what_came_before_it() -> None:
 
 async def test_a_connection_that_the_server_closed_meanwhile_is_not_used_again() -> None:
     closed = asyncio.Event()
-
-    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await closed.wait()
-        writer.close()
-
-    async with served(serve) as port:
+    async with served(silent_until(closed)) as port:
         stream = await connected(port)
         assert not stream.get_extra_info("is_readable")
         closed.set()
@@ -148,13 +151,8 @@ async def flood(stream: SocketStream) -> None:
 
 
 async def test_waiting_ends_where_it_is_bounded() -> None:
-    silence = asyncio.Event()
-
-    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await silence.wait()
-        writer.close()
-
-    async with served(serve) as port:
+    over = asyncio.Event()
+    async with served(silent_until(over)) as port:
         stream = await connected(port)
         with pytest.raises(httpcore2.ReadTimeout):
             await stream.read(MOST, timeout=0.01)
@@ -162,7 +160,7 @@ async def test_waiting_ends_where_it_is_bounded() -> None:
             await flood(stream)
         with pytest.raises(httpcore2.ConnectTimeout):
             await stream.start_tls(ssl.create_default_context(), "localhost", timeout=0.01)
-        silence.set()
+        over.set()
 
 
 async def test_a_cancelled_read_loses_nothing() -> None:

@@ -76,14 +76,6 @@ def decide(
     )
 
 
-def without_user(decision: Decision) -> Decision:
-    """Turn a question into a refusal where nobody is there to answer it (rule 4)."""
-    if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION:
-        return decision
-    nobody = Reason(rule="no-user", text="this needs approval, and nobody is there to ask")
-    return msgspec.structs.replace(decision, verdict=Verdict.DENY, reasons=(nobody, *decision.reasons))
-
-
 def tool_digest(spec: ToolSpec) -> str:
     """Name exactly this declaration of a tool (SHA-256, hex)."""
     return hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()
