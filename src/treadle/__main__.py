@@ -36,9 +36,14 @@ def _run() -> int:
         sys.stdout.write(f"{__version__} (Treadle)\n")
         return 0 if flush_streams() is None else 1
     gc.set_threshold(*LOOK_FOR_CYCLES)
+    from treadle.cli.import_cache import install_import_cache
+
+    cache = install_import_cache(__file__)
     from treadle.cli.main import run
 
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    cache.save()
+    return code
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """What the built-in tools say of themselves: read for the first request, long before the tools themselves are."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from treadle.protocol.tools import Flow, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
-from treadle.tools.declare import PATH, number, parameters, prompt, text
+
+_HERE = Path(__file__).parent
 
 MOST_FILES = 20
 """Files that one call of read_file reads."""
@@ -17,6 +21,31 @@ OUTLINE_LANGUAGES = (
     *("Python", "JavaScript", "TypeScript", "Go", "Rust", "Java", "C", "C++", "C#", "Ruby", "PHP", "Kotlin", "Swift"),
 )
 """The languages of which there are outlines, Python first; the others come together, with an extra."""
+
+
+def prompt(tool: str) -> str:
+    """Read the description that stands beside a tool's module, in a file of the same name ending in `.md`."""
+    return (_HERE / f"{tool}.md").read_bytes().decode().strip()
+
+
+def parameters(properties: Mapping[str, Any], *, optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Build the JSON Schema of an object with these properties and no others."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
+
+
+def text(description: str) -> dict[str, Any]:
+    """Build the schema of a string."""
+    return {"type": "string", "description": description}
+
+
+def number(description: str, *, low: int, high: int | None = None) -> dict[str, Any]:
+    """Build the schema of an integer within bounds."""
+    bounds = {"minimum": low} if high is None else {"minimum": low, "maximum": high}
+    return {"type": "integer", "description": description, **bounds}
+
+
+PATH = text("The file, relative to the workspace or absolute.")
 
 
 def languages() -> str:

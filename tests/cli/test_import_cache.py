@@ -1,0 +1,169 @@
+"""The file from which a start takes its modules: what it gives is what Python would have found, at every moment."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import json, sys
+from treadle.cli.import_cache import install_import_cache
+cache = install_import_cache(sys.argv[1])
+found = {}
+for name in sys.argv[2:]:
+    try:
+        __import__(name)
+        module = sys.modules[name]
+        places = [module.__file__, module.__cached__, module.__package__, list(getattr(module, "__path__", []))]
+        found[name] = [module.VALUE, places, type(module.__loader__).__name__]
+    except ImportError as error:
+        found[name] = [type(error).__name__, [], ""]
+cache.save()
+print(json.dumps(found))
+"""
+NAMES = [*(f"module_{number}" for number in range(20)), "pack", "pack.one", "pack.inner", "pack.inner.two", "missing"]
+
+
+class Project:
+    """Modules in a folder, and a program that imports them all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.modules, self.compiled, self._folder = folder / "modules", folder / "compiled", folder
+        for name in NAMES[:-1]:
+            self.write(name, name)
+        (folder / "main.py").write_text(PROGRAM)
+
+    def source(self, name: str, modules: Path | None = None) -> Path:
+        """Give where a module is."""
+        path = (modules or self.modules) / name.replace(".", "/")
+        return path / "__init__.py" if name in ("pack", "pack.inner") else path.with_suffix(".py")
+
+    def write(self, name: str, value: str, modules: Path | None = None) -> None:
+        """Write a module whose `VALUE` is this; the time of its source always differs, as does its size."""
+        source = self.source(name, modules)
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(f"VALUE = {value!r}\n")
+
+    def start(self, first: Path | None = None) -> "subprocess.Popen[str]":
+        """Start the program; modules in the folder `first` come before the others."""
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPATH"] = os.pathsep.join(map(str, filter(None, (first, self.modules))))
+        environment["PYTHONPYCACHEPREFIX"] = str(self.compiled)
+        command = [sys.executable, "main.py", str(self._folder / "main.py"), *NAMES]
+        return subprocess.Popen(command, cwd=self._folder, env=environment, stdout=subprocess.PIPE, text=True)
+
+    def run(self, first: Path | None = None) -> dict[str, list[object]]:
+        """Run it; gives what it found."""
+        return found_by(self.start(first))
+
+    @property
+    def file(self) -> Path:
+        """The file of the modules."""
+        (file,) = self.compiled.rglob("*.start")
+        return file
+
+
+def found_by(process: "subprocess.Popen[str]") -> dict[str, list[object]]:
+    """Wait for the program, which must succeed; gives what it found."""
+    said, _ = process.communicate()
+    assert process.returncode == 0
+    found: dict[str, list[object]] = json.loads(said)
+    return found
+
+
+def values(found: Mapping[str, list[object]]) -> dict[str, object]:
+    """Give what the modules have, without where they came from."""
+    return {name: rest[0] for name, rest in found.items()}
+
+
+def loaders(found: Mapping[str, list[object]]) -> set[object]:
+    """Give what loaded the modules that there are."""
+    return {loader for *_, loader in found.values() if loader}
+
+
+EXPECTED = {name: name for name in NAMES[:-1]} | {"missing": "ModuleNotFoundError"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_the_second_start_takes_them_from_the_file(project: Project) -> None:
+    first, second = project.run(), project.run()
+    assert values(first) == values(second) == EXPECTED
+    assert (loaders(first), loaders(second)) == ({"SourceFileLoader"}, {"_Loader"})
+    assert [places for _, places, _ in first.values()] == [places for _, places, _ in second.values()]
+
+
+def test_it_is_written_once(project: Project) -> None:
+    project.run()
+    written = project.file.stat()
+    project.run()
+    assert project.file.stat() == written
+
+
+def test_changes_are_seen_at_random_moments(project: Project) -> None:
+    chance, expected = random.Random(7), dict(EXPECTED)
+    for round_ in range(12):
+        for name in chance.sample(NAMES, chance.choice((1, 3, 20))):
+            if chance.random() < 0.3 and name not in ("pack", "pack.inner"):
+                project.source(name).unlink(missing_ok=True)
+                expected[name] = "ModuleNotFoundError"
+            else:
+                expected[name] = "x" * (round_ + 30)
+                project.write(name, expected[name])
+        assert values(project.run()) == expected
+
+
+def test_a_module_of_an_earlier_folder_comes_first(project: Project, tmp_path: Path) -> None:
+    project.run()
+    project.write("module_3", "earlier", tmp_path / "earlier")
+    assert values(project.run(tmp_path / "earlier")) == EXPECTED | {"module_3": "earlier"}
+    assert values(project.run()) == EXPECTED
+
+
+def test_a_file_cut_off_or_exchanged_changes_nothing(project: Project) -> None:
+    project.run()
+    whole, chance = project.file.read_bytes(), random.Random(11)
+    broken = [whole[: chance.randrange(len(whole))] for _ in range(10)]
+    for data in (*broken, b"", b"\0" * 16, b"\0" * len(whole), whole + b"\0", os.urandom(len(whole))):
+        project.file.write_bytes(data)
+        assert values(project.run()) == EXPECTED
+        assert loaders(project.run()) == {"_Loader"}
+
+
+def test_code_that_cannot_be_read_is_taken_from_the_source(project: Project) -> None:
+    project.run()
+    data = bytearray(project.file.read_bytes())
+    start = int.from_bytes(data[:8], "little")
+    data[16:start] = bytes(start - 16)
+    project.file.write_bytes(data)
+    assert values(project.run()) == EXPECTED
+    assert project.file.read_bytes() != data
+
+
+def test_many_starts_at_once_do_not_disturb_each_other(project: Project) -> None:
+    for number in range(3):
+        for name in NAMES[:-1]:
+            project.write(name, EXPECTED[name] * (number + 1))
+        for process in [project.start() for _ in range(6)]:
+            assert values(found_by(process)) == {
+                name: value if name == "missing" else value * (number + 1) for name, value in EXPECTED.items()
+            }
+        assert loaders(project.run()) == {"_Loader"}
+        assert [file.suffix for file in project.file.parent.iterdir() if "start" in file.name] == [".start"]
+
+
+def test_where_it_cannot_be_written_nothing_is_said(project: Project) -> None:
+    project.run()
+    file = project.file
+    file.unlink()
+    file.mkdir()
+    assert values(project.run()) == EXPECTED
+    assert list(file.parent.glob("*.start*")) == [file]
