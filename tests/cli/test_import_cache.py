@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ for name in sys.argv[2:]:
     try:
         __import__(name)
         module = sys.modules[name]
-        places = [module.__file__, module.__cached__, module.__package__, list(getattr(module, "__path__", []))]
-        found[name] = [module.VALUE, places, type(module.__loader__).__name__]
+        places = [getattr(module, place, None) for place in ("__file__", "__cached__", "__package__")]
+        places += getattr(module, "__path__", [])
+        found[name] = [getattr(module, "VALUE", ""), places, type(module.__loader__).__name__]
     except ImportError as error:
         found[name] = [type(error).__name__, [], ""]
 cache.save()
@@ -49,12 +51,12 @@ class Project:
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(f"VALUE = {value!r}\n")
 
-    def start(self, first: Path | None = None) -> "subprocess.Popen[str]":
-        """Start the program; modules in the folder `first` come before the others."""
+    def start(self, first: Path | None = None, also: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
+        """Start the program; modules in the folder `first` come before the others, `also` are imported after them."""
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPATH"] = os.pathsep.join(map(str, filter(None, (first, self.modules))))
         environment["PYTHONPYCACHEPREFIX"] = str(self.compiled)
-        command = [sys.executable, "main.py", str(self._folder / "main.py"), *NAMES]
+        command = [sys.executable, "main.py", str(self._folder / "main.py"), *NAMES, *also]
         return subprocess.Popen(command, cwd=self._folder, env=environment, stdout=subprocess.PIPE, text=True)
 
     def run(self, first: Path | None = None) -> dict[str, list[object]]:
@@ -101,11 +103,17 @@ def test_the_second_start_takes_them_from_the_file(project: Project) -> None:
     assert [places for _, places, _ in first.values()] == [places for _, places, _ in second.values()]
 
 
+def test_an_extension_is_loaded_from_where_it_is(project: Project) -> None:
+    first, second = (found_by(project.start(also=("_sqlite3", "sqlite3"))) for _ in range(2))
+    assert first["_sqlite3"] == second["_sqlite3"]
+    assert (first["sqlite3"][2], second["sqlite3"][2]) == ("SourceFileLoader", "_Loader")
+
+
 def test_it_is_written_once(project: Project) -> None:
     project.run()
-    written = project.file.stat()
+    written = project.file.stat().st_ino
     project.run()
-    assert project.file.stat() == written
+    assert project.file.stat().st_ino == written
 
 
 def test_changes_are_seen_at_random_moments(project: Project) -> None:
@@ -158,6 +166,21 @@ def test_many_starts_at_once_do_not_disturb_each_other(project: Project) -> None
             }
         assert loaders(project.run()) == {"_Loader"}
         assert [file.suffix for file in project.file.parent.iterdir() if "start" in file.name] == [".start"]
+
+
+def test_a_start_killed_at_any_moment_leaves_a_file_that_serves(project: Project) -> None:
+    chance = random.Random(13)
+    for number in range(12):
+        for name in NAMES[:-1]:
+            project.write(name, f"{name} {'x' * number}")
+        process = project.start()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=chance.uniform(0.01, 0.12))
+        process.kill()
+        process.communicate()
+        assert values(project.run()) == {
+            name: value if name == "missing" else f"{name} {'x' * number}" for name, value in EXPECTED.items()
+        }
 
 
 def test_where_it_cannot_be_written_nothing_is_said(project: Project) -> None:

@@ -10,7 +10,7 @@ import marshal
 import os
 import sys
 from contextlib import suppress
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import cache_from_source
 from types import CodeType
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     Entry = tuple[str, str, str, bool, int, int, int, int]
     """Of a module: the folder it was found in, its source, the compiled file, whether it is a package, the time (ns)
-    and size (bytes) of the source, and where its code begins in the file and how long it is (bytes)."""
+    and size (bytes) of the source, and where its code begins in the file and how long it is (bytes).
+
+    Of an extension the source is the library, which is loaded from there; it has no compiled file and no code.
+    """
 
 FORMAT = 1
 """To be raised when the file is to be read in another way."""
@@ -66,8 +69,9 @@ class ImportCache:
             self._looked_for.add(fullname)
             return None
         folder, source, compiled, package, *_ = entry
-        spec = ModuleSpec(fullname, _Loader(fullname, source, self), origin=source, is_package=package)
-        spec.has_location, spec.cached = True, compiled
+        loader = _Loader(fullname, source, self) if compiled else ExtensionFileLoader(fullname, source)
+        spec = ModuleSpec(fullname, loader, origin=source, is_package=package)
+        spec.has_location, spec.cached = True, compiled or None
         if package:
             spec.submodule_search_locations = [f"{folder}/{fullname.rpartition('.')[2]}"]
         return spec
@@ -154,19 +158,25 @@ def _is_unchanged(entry: "Entry") -> bool:
 
 
 def _compiled(name: str) -> "tuple[Entry, bytes] | None":
-    """Give a module that was loaded from a source, and its code as Python keeps it; None where it keeps none."""
+    """Give a module that was loaded from a file, and its code as Python keeps it; None where it keeps none."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
-    if spec is None or spec.name != name or type(spec.loader) not in (SourceFileLoader, _Loader) or not spec.cached:
+    if spec is None or spec.name != name or type(spec.loader) not in (SourceFileLoader, _Loader, ExtensionFileLoader):
         return None
     package = spec.submodule_search_locations is not None
     folder = os.path.dirname(os.path.dirname(spec.origin) if package else spec.origin)  # noqa: PTH120
     try:
         source = os.stat(spec.origin)  # noqa: PTH116
-        with open(spec.cached, "rb") as file:  # noqa: PTH123
-            head, code = file.read(_HEADER), file.read()
+        code = b"" if type(spec.loader) is ExtensionFileLoader else _code_in(spec.cached or "", source)
     except OSError:
         return None
-    stamp = (0, int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
-    if tuple(int.from_bytes(head[at : at + 4], "little") for at in (4, 8, 12)) != stamp:
+    if code is None:
         return None
-    return (folder, spec.origin, spec.cached, package, source.st_mtime_ns, source.st_size, 0, 0), code
+    return (folder, spec.origin, spec.cached or "", package, source.st_mtime_ns, source.st_size, 0, 0), code
+
+
+def _code_in(compiled: str, source: os.stat_result) -> bytes | None:
+    """Read a compiled file of Python; None where it is not of this source, or known by another sign than its time."""
+    with open(compiled, "rb") as file:  # noqa: PTH123
+        head, code = file.read(_HEADER), file.read()
+    stamp = (0, int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
+    return code if tuple(int.from_bytes(head[at : at + 4], "little") for at in (4, 8, 12)) == stamp else None
