@@ -23,7 +23,11 @@ def main() -> "NoReturn":
     Python would first take apart every module and object, which takes as long as a third of the start. By now sessions
     are closed, and what the streams held back is written.
     """
-    code = _run()
+    end(_run())
+
+
+def end(code: int) -> "NoReturn":
+    """End the process now, whatever its threads do; what is registered for its end is called."""
     atexit._run_exitfuncs()  # noqa: SLF001 - what Python itself calls at its end
     os._exit(code)
 

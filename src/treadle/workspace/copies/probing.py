@@ -14,6 +14,7 @@ from treadle.workspace.copies.making import copy_command, write_job
 from treadle.workspace.copies.staging import Manifest, new_folder, read_manifest, remove_folder
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, prepare
 from treadle.workspace.sandbox.profile import is_within
+from treadle.workspace.sandbox.trial import run_trial
 
 _PATIENCE = 10.0  # seconds; it takes some 50 milliseconds
 _SIZE = 16 * 1024 * 1024
@@ -134,18 +135,12 @@ def _try_in(folder: Path, profile: Profile, state: SandboxState) -> str:
     sandbox = prepare(replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state)
     changing = ("/bin/sh", "-c", _TRIAL, f"{folder}/mount/0/all")
     around = structs.replace(sandbox, inner=(*copy_command(folder), *changing, *sandbox.inner))
-    done = subprocess.run(
-        around.around(("/bin/sh", "-c", _MARK, f"{profile.root}/{_NEW}")),
-        capture_output=True,
-        timeout=_PATIENCE,
-        check=False,
-        env={"PATH": os.defpath},
-        stdin=subprocess.DEVNULL,
-    )
+    command = around.around(("/bin/sh", "-c", _MARK, f"{profile.root}/{_NEW}"))
+    status, said = run_trial(command, {"PATH": os.defpath}, _PATIENCE)
     manifest = read_manifest(folder)
-    if done.returncode == 0 and manifest is not None and _found(manifest) >= _EXPECTED:
+    if status == 0 and manifest is not None and _found(manifest) >= _EXPECTED:
         return ""
-    return _reason(done.stderr.decode(errors="replace").strip())
+    return _reason(said)
 
 
 def _found(manifest: Manifest) -> set[tuple[int, bytes, bool, bool]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from treadle.workspace.sandbox import confine
 from treadle.workspace.sandbox.seatbelt import SANDBOX_EXEC
+from treadle.workspace.sandbox.trial import run_trial
 
 _SYSTEM = os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin"))
 _PATIENCE = 5.0  # seconds; bubblewrap answers within some ten milliseconds
@@ -110,10 +111,7 @@ def _try_bubblewrap(program: str) -> str:
 
 def _try(trial: Sequence[str]) -> str:
     try:
-        done = subprocess.run(
-            trial, capture_output=True, timeout=_PATIENCE, check=False, env={}, stdin=subprocess.DEVNULL
-        )
+        status, said = run_trial(trial, {}, _PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"cannot be run: {error}"
-    said = done.stderr.decode(errors="replace").strip()
-    return "" if done.returncode == 0 else f"does not work here: {said or f'status {done.returncode}'}"
+    return "" if status == 0 else f"does not work here: {said or f'status {status}'}"

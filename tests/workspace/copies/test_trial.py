@@ -1,0 +1,23 @@
+"""Trying out copies does not outlive the program, whenever that ends."""
+
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.orphans import nothing_left_behind
+from tests.workspace.copies.copied import Bench
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def test_no_trial_outlives_the_program(bench: Bench) -> None:
+    chance = random.Random(17)
+
+    def run_and_end(seconds: float) -> None:
+        command = (sys.executable, "-m", "tests.workspace.copies.ended_trial", bench.folder, str(seconds))
+        subprocess.run(command, check=True, cwd=REPOSITORY)
+
+    with nothing_left_behind(), ThreadPoolExecutor(4) as workers:
+        list(workers.map(run_and_end, [chance.uniform(0.0, 0.12) for _ in range(60)]))
