@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-RUNS = 15
+RUNS = 31
 STEPS = 1_010
 AT = (10, 300, 1_000)
 EVENTS = (
