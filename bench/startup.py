@@ -253,7 +253,7 @@ def steps(folder: Path) -> None:
     after_result = [arrived - result for arrived, result in zip(server.arrived[1:], finished, strict=False)]
     print("until the next request, at steps   " + " ".join(f"{step:>10}" for step in AT))
     for what, gaps in (("from the result of a call", after_result), ("from the end of a reply", server.gaps[1:])):
-        found = [statistics.median(gaps[step - 10 : step + 10]) for step in AT]
+        found = [statistics.median(gaps[max(0, step - 20) : step + 20]) for step in AT]
         shown = " ".join(f"{gap * 1000:7.2f} ms" for gap in found)
         print(f"  {what:<32} {shown}   {found[-1] / found[0]:5.2f}x, {found[1] / found[0]:5.2f}x of step {AT[0]}")
     print("  (budget from the result: 3 ms, at step 1,000 at most 1.3x)")

@@ -20,4 +20,4 @@ def test_no_trial_outlives_the_program(bench: Bench) -> None:
         subprocess.run(command, check=True, cwd=REPOSITORY)
 
     with nothing_left_behind(), ThreadPoolExecutor(4) as workers:
-        list(workers.map(run_and_end, [chance.uniform(0.0, 0.12) for _ in range(60)]))
+        list(workers.map(run_and_end, [chance.uniform(0.0, 0.12) for _ in range(40)]))
