@@ -1,4 +1,4 @@
-"""The file from which a start takes its modules: what it gives is what Python would have found, at every moment."""
+"""The cache of imports: what it gives is what Python would have found, whatever happened to sources and cache."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -52,7 +53,7 @@ class Project:
         source.write_text(f"VALUE = {value!r}\n")
 
     def start(self, first: Path | None = None, also: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
-        """Start the program; modules in the folder `first` come before the others, `also` are imported after them."""
+        """Start the program, which imports `also` too; what is in `first`, a folder or archive, comes before the rest."""
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPATH"] = os.pathsep.join(map(str, filter(None, (first, self.modules))))
         environment["PYTHONPYCACHEPREFIX"] = str(self.compiled)
@@ -129,11 +130,45 @@ def test_changes_are_seen_at_random_moments(project: Project) -> None:
         assert values(project.run()) == expected
 
 
-def test_a_module_of_an_earlier_folder_comes_first(project: Project, tmp_path: Path) -> None:
-    project.run()
-    project.write("module_3", "earlier", tmp_path / "earlier")
-    assert values(project.run(tmp_path / "earlier")) == EXPECTED | {"module_3": "earlier"}
+@pytest.mark.parametrize("was_searched", [False, True], ids=["a new folder", "a folder that was searched before"])
+@pytest.mark.parametrize("name", ["module_3", "pack"])
+def test_a_module_of_an_earlier_folder_comes_first(
+    project: Project, tmp_path: Path, name: str, was_searched: bool
+) -> None:
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    project.run(earlier if was_searched else None)
+    project.write(name, "earlier", earlier)
+    found = project.run(earlier)
+    assert found[name][0] == "earlier"
+    assert found["module_4"][0] == "module_4"
     assert values(project.run()) == EXPECTED
+
+
+def test_a_module_beside_the_program_comes_first(project: Project, tmp_path: Path) -> None:
+    project.run()
+    project.write("module_3", "beside", tmp_path)
+    assert values(project.run()) == EXPECTED | {"module_3": "beside"}
+
+
+def test_an_archive_may_have_any_module(project: Project, tmp_path: Path) -> None:
+    project.run()
+    with ZipFile(tmp_path / "modules.zip", "w") as archive:
+        archive.writestr("module_3.py", "VALUE = 'packed'")
+    assert values(project.run(tmp_path / "modules.zip")) == EXPECTED | {"module_3": "packed"}
+
+
+def test_what_a_killed_run_left_is_removed(project: Project) -> None:
+    project.run()
+    left = Path(f"{project.file}.new")
+    project.file.unlink()
+    left.write_bytes(b"half")
+    project.run()
+    assert left.read_bytes() == b"half", "another run may be writing it"
+    os.utime(left, (0, 0))
+    project.run()
+    assert not left.exists()
+    assert loaders(project.run()) | loaders(project.run()) == {"SourceFileLoader", "_Loader"}
 
 
 def test_a_file_cut_off_or_exchanged_changes_nothing(project: Project) -> None:

@@ -1,9 +1,9 @@
-"""The modules of a start from one file: found and read one by one the first time, and from there on together.
+"""A cache of imports: the compiled code of all modules that Treadle loads, in one file.
 
-Python looks for each module in several folders and reads a file of its own for it, which is an eighth of a start with
-400 of them. This keeps their compiled code in one file, beside the compiled code of Treadle and trusted as that is. A
-module is unchanged while the time and size of its source are, as for Python itself. What changed, and what is not in
-the file, is loaded in the usual way; where the file cannot be written, everything is.
+Python looks for each module in several folders and reads a file for each, which is an eighth of a start with 400 of
+them. The cache is kept beside the compiled code of Treadle, and trusted as that is. As for Python itself, a module is
+unchanged while the time and size of its source are. What changed, and what is not in the cache, is imported in the
+usual way.
 """
 
 import marshal
@@ -12,30 +12,35 @@ import sys
 from contextlib import suppress
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import cache_from_source
+from time import time
 from types import CodeType
 
 TYPE_CHECKING = False
 """`typing` takes longer to load than `--version` to answer."""
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from io import BufferedWriter
     from types import ModuleType
-    from typing import Any
 
-    Entry = tuple[str, str, str, bool, int, int, int, int]
-    """Of a module: the folder it was found in, its source, the compiled file, whether it is a package, the time (ns)
-    and size (bytes) of the source, and where its code begins in the file and how long it is (bytes).
+    Pair = tuple[int, int]
+    Entry = tuple[str, str, str, bool, Pair, Pair]
+    """A module: the folder it was found in, its source, the compiled file, whether it is a package, the time (ns) and
+    size (bytes) of the source, and where its code begins in the cache and how long it is (bytes).
 
-    Of an extension the source is the library, which is loaded from there; it has no compiled file and no code.
+    The source of an extension is its library, from which it is loaded; it has no compiled file and no code.
     """
 
 FORMAT = 1
 """To be raised when the file is to be read in another way."""
 
 ENOUGH = 16
-"""New modules that are worth writing the file again: nearly every run loads one or two that no other did."""
+"""New modules that are worth writing the cache again: nearly every run loads one or two that no other did."""
 
 _HEADER = 16
-"""Bytes before the code, in a compiled file of Python as in this one."""
+"""Bytes before the code, in a compiled file of Python as in the cache."""
+
+_STALE = 60.0
+"""Seconds after which a cache that is being written was left by a run that was killed."""
 
 
 class ImportCache:
@@ -45,17 +50,18 @@ class ImportCache:
         """Open the file; one that is not there, is damaged or of another Python has nothing in it."""
         self._place = place
         self._known: dict[str, Entry] = {}
-        self._elsewhere: set[str] = set()
-        self._looked_for: set[str] = set()
+        self._uncacheable: set[str] = set()
+        self._missed: set[str] = set()
+        self._names: dict[str, frozenset[str] | None] = {}
         self._file = -1
         with suppress(OSError, ValueError, EOFError, TypeError):
             self._file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
             head = os.pread(self._file, _HEADER, 0)
             start, end = int.from_bytes(head[:8], "little"), int.from_bytes(head[8:], "little")
             index = os.pread(self._file, end - start, start) if os.fstat(self._file).st_size == end else b""
-            made_for, known, elsewhere = marshal.loads(index)  # noqa: S302 - Treadle's own file, where its code is
-            if made_for == _made_for():
-                self._known, self._elsewhere = known, set(elsewhere)
+            made_for, known, uncacheable = marshal.loads(index)  # noqa: S302 - Treadle's own file, where its code is
+            if made_for == _MADE_FOR:
+                self._known, self._uncacheable = known, set(uncacheable)
 
     def find_spec(
         self,
@@ -65,8 +71,8 @@ class ImportCache:
     ) -> ModuleSpec | None:
         """Give where a module is; None where Python has to look for it."""
         entry = self._known.get(fullname)
-        if entry is None or entry[0] not in (sys.path if path is None else path) or not _is_unchanged(entry):
-            self._looked_for.add(fullname)
+        if entry is None or not self._comes_first(fullname, entry[0], path) or not _is_unchanged(entry):
+            self._missed.add(fullname)
             return None
         folder, source, compiled, package, *_ = entry
         loader = _Loader(fullname, source, self) if compiled else ExtensionFileLoader(fullname, source)
@@ -76,52 +82,73 @@ class ImportCache:
             spec.submodule_search_locations = [f"{folder}/{fullname.rpartition('.')[2]}"]
         return spec
 
+    def _comes_first(self, name: str, folder: str, path: "Sequence[str] | None") -> bool:
+        """Whether Python would look for a module in this folder, and surely find none of its name before."""
+        if path is not None:
+            return folder in path
+        for place in sys.path:
+            if place == folder:
+                return True
+            if place not in self._names:
+                self._names[place] = _names_in(place)
+            names = self._names[place]
+            if names is None or name in names:
+                break
+        return False
+
     def code(self, name: str) -> CodeType | None:
         """Give the code of a module that was found here; None where it cannot be read any more."""
         with suppress(OSError, ValueError, EOFError, TypeError):
             code = marshal.loads(self._read(self._known[name]))  # noqa: S302 - what Python does with its own files
             if isinstance(code, CodeType):
                 return code
-        self._looked_for.add(name)
+        self._missed.add(name)
         return None
 
     def save(self) -> None:
-        """Write the file again if much was loaded that is not in it; nothing where that is not possible."""
-        if sys.dont_write_bytecode or len(self._looked_for - self._elsewhere) < ENOUGH:
+        """Write the cache again if much was imported that is not in it; does nothing where that is not possible."""
+        if sys.dont_write_bytecode or len(self._missed - self._uncacheable) < ENOUGH:
             return
-        written = f"{self._place}.{os.getpid()}"
+        written = f"{self._place}.new"
         try:
             with open(written, "xb") as file:  # noqa: PTH123 - `pathlib` takes longer to load than this to run
-                file.write(bytes(_HEADER))
-                known: dict[str, Entry] = {}
-                for name, entry, code in self._to_keep():
-                    known[name] = (*entry[:6], file.tell(), len(code))
-                    file.write(code)
-                elsewhere = tuple((self._elsewhere | self._looked_for).difference(known))
-                start = file.tell()
-                file.write(marshal.dumps((_made_for(), known, elsewhere)))
-                end = file.tell()
-                file.seek(0)
-                file.write(start.to_bytes(8, "little") + end.to_bytes(8, "little"))
-                file.flush()
-                os.fsync(file.fileno())
+                self._write(file)
             os.replace(written, self._place)  # noqa: PTH105
+        except FileExistsError:
+            with suppress(OSError):
+                if time() - os.stat(written).st_mtime > _STALE:  # noqa: PTH116
+                    os.unlink(written)  # noqa: PTH108
         except (OSError, ValueError, KeyboardInterrupt):
             with suppress(OSError):
                 os.unlink(written)  # noqa: PTH108
 
+    def _write(self, file: "BufferedWriter") -> None:
+        file.write(bytes(_HEADER))
+        known: dict[str, Entry] = {}
+        for name, entry, code in self._to_keep():
+            known[name] = (*entry[:5], (file.tell(), len(code)))
+            file.write(code)
+        start = file.tell()
+        file.write(marshal.dumps((_MADE_FOR, known, tuple((self._uncacheable | self._missed).difference(known)))))
+        end = file.tell()
+        file.seek(0)
+        file.write(start.to_bytes(8, "little") + end.to_bytes(8, "little"))
+        file.flush()
+        os.fsync(file.fileno())
+
     def _to_keep(self) -> "Iterator[tuple[str, Entry, bytes]]":
-        """Give what was in the file and still holds, and what was loaded besides."""
+        """Give what was in the cache and is unchanged, and what was imported besides."""
         for name, entry in self._known.items():
-            if name not in self._looked_for and _is_unchanged(entry):
+            if name not in self._missed and _is_unchanged(entry):
                 yield name, entry, self._read(entry)
-        for name in self._looked_for:
+        for name in self._missed:
             found = _compiled(name)
             if found is not None:
                 yield name, *found
 
     def _read(self, entry: "Entry") -> bytes:
-        return os.pread(self._file, entry[7], entry[6])
+        place, size = entry[5]
+        return os.pread(self._file, size, place)
 
 
 class _Loader(SourceFileLoader):
@@ -136,25 +163,36 @@ class _Loader(SourceFileLoader):
 
 
 def install_import_cache(source: str) -> ImportCache:
-    """Let Python find modules in the file beside the compiled one of `source`, before it looks into folders."""
+    """Let Python look for modules in the cache beside the compiled file of `source`, before it looks into folders."""
     cache = ImportCache(f"{cache_from_source(source).removesuffix('.pyc')}.start")
     if PathFinder in sys.meta_path:
         sys.meta_path.insert(sys.meta_path.index(PathFinder), cache)
     return cache
 
 
-def _made_for() -> "tuple[Any, ...]":
-    """What the file depends on: the interpreter, and where modules are looked for but for the folder of the program."""
-    places = sys.path if sys.flags.safe_path else sys.path[1:]
-    return FORMAT, sys.version, sys.flags.optimize, tuple(places)
+_MADE_FOR = (FORMAT, sys.version, sys.flags.optimize)
+"""What the cache depends on besides the modules."""
+
+
+def _names_in(place: str) -> frozenset[str] | None:
+    """Give what names of modules there may be in a folder; None for what is no folder, such as an archive."""
+    try:
+        return frozenset(name.partition(".")[0] for name in os.listdir(place or "."))  # noqa: PTH208
+    except FileNotFoundError:
+        return frozenset()
+    except OSError:
+        return None
 
 
 def _is_unchanged(entry: "Entry") -> bool:
     try:
-        source = os.stat(entry[1])  # noqa: PTH116
+        return _stamp(os.stat(entry[1])) == entry[4]  # noqa: PTH116
     except OSError:
         return False
-    return source.st_mtime_ns == entry[4] and source.st_size == entry[5]
+
+
+def _stamp(source: os.stat_result) -> "Pair":
+    return source.st_mtime_ns, source.st_size
 
 
 def _compiled(name: str) -> "tuple[Entry, bytes] | None":
@@ -171,7 +209,7 @@ def _compiled(name: str) -> "tuple[Entry, bytes] | None":
         return None
     if code is None:
         return None
-    return (folder, spec.origin, spec.cached or "", package, source.st_mtime_ns, source.st_size, 0, 0), code
+    return (folder, spec.origin, spec.cached or "", package, _stamp(source), (0, 0)), code
 
 
 def _code_in(compiled: str, source: os.stat_result) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Tries out copies again and again, and ends as Treadle does in the midst of it: `ended_trial.py FOLDER SECONDS`."""
+"""Tries out copies, and after a while ends as Treadle does, in the midst of it: `ended_trial.py FOLDER SECONDS`."""
 
 import sys
 import time
