@@ -53,7 +53,7 @@ class Project:
         source.write_text(f"VALUE = {value!r}\n")
 
     def start(self, first: Path | None = None, also: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
-        """Start the program, which imports `also` too; what is in `first`, a folder or archive, comes before the rest."""
+        """Start the program, which imports `also` too; the folder or archive `first` comes before the others."""
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPATH"] = os.pathsep.join(map(str, filter(None, (first, self.modules))))
         environment["PYTHONPYCACHEPREFIX"] = str(self.compiled)
