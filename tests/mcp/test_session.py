@@ -34,9 +34,29 @@ async def test_the_first_step_waits_only_so_long_and_later_ones_tell_what_change
         servers = servers_of(hub)
         assert "late (it is still starting)" in note(await servers.before_step())
         assert note(await servers.before_step()) == ""
-        await until(lambda: hub.health()[0].state is ServerState.CONNECTED)
+        await until(lambda: len(hub.news) > 0)
+        assert hub.health()[0].state is ServerState.CONNECTED
         assert note(await servers.before_step()) == "<note>\nMCP servers: late is connected.\n</note>"
         assert await servers.before_step() is None
+
+
+async def test_a_server_that_connects_while_it_is_called_missing_is_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_servers, "FIRST_WAIT", 0.0)
+    async with hub_of(tmp_path, fake("late", name="late"), wait=0.0) as hub:
+        missing = hub.missing()
+        await until(lambda: len(hub.news) > 0)
+        connected = tuple(hub.news)
+
+        def missing_before() -> object:
+            hub.news.extend(connected)
+            return missing
+
+        monkeypatch.setattr(hub, "missing", missing_before)
+        servers = servers_of(hub)
+        assert "late (it is still starting)" in note(await servers.before_step())
+        assert "late is connected" in note(await servers.before_step())
 
 
 async def test_tools_come_and_go_between_steps_and_take_no_names(tmp_path: Path) -> None:

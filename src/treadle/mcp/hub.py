@@ -97,11 +97,14 @@ class McpHub:
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join, 1.0)
 
-    async def settled(self, seconds: float) -> tuple[ServerHealth, ...]:
-        """Wait until every server is connected or has failed, for so many seconds; gives how those without are."""
+    async def settled(self, seconds: float) -> None:
+        """Wait until every server is connected or has failed, for so many seconds at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._there(self._settled)
+
+    def missing(self) -> tuple[ServerHealth, ...]:
+        """Say how the servers are doing that are not connected now, without those that are turned off."""
         return tuple(one for one in self.health() if one.state not in (ServerState.CONNECTED, ServerState.DISABLED))
 
     def wait(self, seconds: float) -> None:
@@ -330,8 +333,8 @@ class McpHub:
                 self.news.append(f"{connection.plan.slug} is turned off")
                 self.table.forget(connection.plan)
             case ServerState.CONNECTED:
-                self.news.append(f"{connection.plan.slug} is connected")
                 self.table.learn(connection.plan, connection.declared)
+                self.news.append(f"{connection.plan.slug} is connected")
                 if before is ServerState.RECONNECTING:
                     self._tell(f"The MCP server {name} is connected again.")
             case _:

@@ -140,9 +140,9 @@ class SessionServers:
         """Wait for the servers before the first step; say which are missing, and later what became of them."""
         if not self._waited:
             self._waited = True
-            missing = await self.hub.settled(FIRST_WAIT)
-            self.hub.news.clear()
-            if not missing:
+            await self.hub.settled(FIRST_WAIT)
+            self.hub.news.clear()  # before it is asked which are missing: one that connects now is news
+            if not (missing := self.hub.missing()):
                 return None
             lines = [f"{slug_of(one.name, {})} ({_reason(one)})" for one in missing]
             return _note(f"MCP servers that are not connected, so that their tools are missing: {', '.join(lines)}.")
