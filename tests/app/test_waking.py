@@ -159,8 +159,11 @@ async def test_what_prints_for_ever_ends_with_a_notice_and_a_note_and_not_with_e
     monkeypatch.setattr(watchers, "MOST_WOKEN", 3)
 
     async def work(live: LiveSession, feed: AsyncIterator[Notification]) -> None:
+        woken, noticed = 0, False
         async for notification in feed:
-            if isinstance(notification, Notice) and "was woken" in notification.text:
+            noticed |= isinstance(notification, Notice) and "was woken" in notification.text
+            woken += isinstance(notification, PromptDelivered) and notification.by.startswith("monitor")
+            if noticed and woken == watchers.MOST_WOKEN:
                 break
         while live.status.turn_active or live.status.queue:
             await asyncio.sleep(0.02)

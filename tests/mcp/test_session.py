@@ -45,15 +45,15 @@ async def test_a_server_that_connects_while_it_is_called_missing_is_news(
 ) -> None:
     monkeypatch.setattr(session_servers, "FIRST_WAIT", 0.0)
     async with hub_of(tmp_path, fake("late", name="late"), wait=0.0) as hub:
-        missing = hub.missing()
+        before = hub.health()
         await until(lambda: len(hub.news) > 0)
         connected = tuple(hub.news)
 
-        def missing_before() -> object:
+        def health_before() -> object:
             hub.news.extend(connected)
-            return missing
+            return before
 
-        monkeypatch.setattr(hub, "missing", missing_before)
+        monkeypatch.setattr(hub, "health", health_before)
         servers = servers_of(hub)
         assert "late (it is still starting)" in note(await servers.before_step())
         assert "late is connected" in note(await servers.before_step())

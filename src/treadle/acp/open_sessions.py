@@ -26,9 +26,6 @@ from treadle.protocol.errors import ConfigError, SessionError
 
 _T = TypeVar("_T")
 
-_TRIES, _PAUSE = 10, 0.1
-"""How often, and after how many seconds, a session of another process is attached to: at first it lets nobody in."""
-
 
 class OpenSession(Struct):
     """A session, and how its client wants it opened; `asked` says that the user was asked about its folder."""
@@ -109,18 +106,15 @@ class OpenSessions:
     async def _attached(self, session_id: str, folder: Path, client: EditorClient) -> EditorSession | None:
         """Attach to a session of another process; None where none has it open."""
         settings = load_settings(self._flags)
-        for _ in range(_TRIES):
-            if not await asyncio.to_thread(is_session_open, session_id):
-                return None
-            try:
-                remote = await attach_session(session_id, folder, settings, kind="acp", name="editor")
-            except SessionError as error:
-                if error.code not in ("session-not-live", "session-closed"):
-                    raise
-                await asyncio.sleep(_PAUSE)  # it was closed meanwhile, or lets nobody in yet
-            else:
-                return await _started(EditorSession(remote, client, Offers(remote, settings)))
-        return None
+        if not await asyncio.to_thread(is_session_open, session_id):
+            return None
+        try:
+            remote = await attach_session(session_id, folder, settings, kind="acp", name="editor")
+        except SessionError as error:
+            if error.code not in ("session-not-live", "session-closed"):
+                raise
+            return None  # it was closed meanwhile
+        return await _started(EditorSession(remote, client, Offers(remote, settings)))
 
     async def leave(self, session_id: str) -> None:
         """Close a session if it is open; it can be resumed. Taking the request back does not stop that half-way."""

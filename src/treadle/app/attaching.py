@@ -33,7 +33,7 @@ async def attach_session(
     try:
         session_id = store.find(prefix).id if prefix else _open_in(folder, store)
         line = SessionConnection(session_id, kind, name)
-        attached = await line.open()
+        attached = await line.reach(lambda: session_id in store.leased())
     except BaseException:
         store.close()
         raise

@@ -15,9 +15,6 @@ from treadle.protocol.errors import SessionError
 from treadle.store.leases import number_here, process_of
 from treadle.store.sqlite import SessionRow, Store
 
-_STARTS_WITHIN = 3.0
-"""Seconds that a session which was opened a moment ago may take until others can attach."""
-
 _STOPS_WITHIN = 20.0
 """Seconds."""
 
@@ -138,7 +135,11 @@ def _owner(store: Store, session_id: str) -> str | None:
 async def _stopped(store: Store, session_id: str) -> StopResult:
     line = SessionConnection(session_id, "headless", "stop")
     try:
-        if not await _attached(store, line, session_id):
+        try:
+            await line.reach(lambda: session_id in store.leased())
+        except SessionError:
+            if session_id in store.leased():
+                raise
             return StopResult.NOT_OPEN
         async with asyncio.timeout(_STOPS_WITHIN):
             await line.say(StopSession(number=1))
@@ -153,25 +154,6 @@ async def _stopped(store: Store, session_id: str) -> StopResult:
         raise _FailedError(f"The connection to session {session_id} was lost: {error}", "Try again.") from error
     finally:
         await line.close()
-
-
-async def _attached(store: Store, line: SessionConnection, session_id: str) -> bool:
-    """Reach the session, which may have been opened a moment ago; gives False where it is not open any more."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + _STARTS_WITHIN
-    while True:
-        try:
-            await line.open()
-        except SessionError as error:
-            if error.code not in ("session-not-live", "session-closed"):
-                raise
-            if session_id not in store.leased():
-                return False
-            if loop.time() > end:
-                raise
-            await asyncio.sleep(_PAUSE)
-        else:
-            return True
 
 
 async def _closes(line: SessionConnection) -> bool:

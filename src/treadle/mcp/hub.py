@@ -103,10 +103,6 @@ class McpHub:
             async with asyncio.timeout(seconds):
                 await self._there(self._settled)
 
-    def missing(self) -> tuple[ServerHealth, ...]:
-        """Say how the servers are doing that are not connected now, without those that are turned off."""
-        return tuple(one for one in self.health() if one.state not in (ServerState.CONNECTED, ServerState.DISABLED))
-
     def wait(self, seconds: float) -> None:
         """Wait as `settled` does. To be called in a thread."""
         if self.started and self._ready.wait(seconds):

@@ -142,7 +142,10 @@ class SessionServers:
             self._waited = True
             await self.hub.settled(FIRST_WAIT)
             self.hub.news.clear()  # before it is asked which are missing: one that connects now is news
-            if not (missing := self.hub.missing()):
+            missing = [
+                one for one in self.hub.health() if one.state not in (ServerState.CONNECTED, ServerState.DISABLED)
+            ]
+            if not missing:
                 return None
             lines = [f"{slug_of(one.name, {})} ({_reason(one)})" for one in missing]
             return _note(f"MCP servers that are not connected, so that their tools are missing: {', '.join(lines)}.")

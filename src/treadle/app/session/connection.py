@@ -1,6 +1,7 @@
 """The connection to a session of another process: attaching, and the messages that go to and fro."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -13,6 +14,11 @@ _decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
 
 _ANSWERS_WITHIN = 10.0
 """Seconds."""
+
+_LETS_IN_WITHIN = 3.0
+"""Seconds that a session which was opened a moment ago may take until others can attach."""
+
+_PAUSE = 0.05
 
 
 class SessionConnection:
@@ -56,6 +62,18 @@ class SessionConnection:
                 raise SessionError(code, what, why=why, fix=fix)
             case _:
                 raise SessionError("session-closed", f"Session {self._session_id} was closed.", fix="Resume it.")
+
+    async def reach(self, is_open: Callable[[], bool]) -> Attached:
+        """Attach as `open` does, and wait while a process has the session open but does not let anyone in yet."""
+        end = asyncio.get_running_loop().time() + _LETS_IN_WITHIN
+        while True:
+            try:
+                return await self.open()
+            except SessionError as error:
+                late = asyncio.get_running_loop().time() > end
+                if error.code not in ("session-not-live", "session-closed") or late or not is_open():
+                    raise
+            await asyncio.sleep(_PAUSE)
 
     async def hear(self) -> ToClient | None:
         """Give the next message; None when the connection is lost."""
