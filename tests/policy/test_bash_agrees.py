@@ -10,8 +10,8 @@ import pytest
 from tests.policy.views import ROOT, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
-from treadle.policy.shell.grammar.parse import parse
-from treadle.policy.shell.grammar.syntax import ShellSyntaxError
+from treadle.policy.shell.parse import parse
+from treadle.policy.shell.syntax import ShellSyntaxError
 
 _PIECES = (
     "ls", "cat a", "echo 'x'", 'echo "y"', ";", "&&", "||", "|", "&", "\n", " ", "$(pwd)", "`pwd`", "${HOME}", "(",

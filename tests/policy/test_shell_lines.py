@@ -10,10 +10,10 @@ from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
 from treadle.policy.rules import Rule, Ruleset
-from treadle.policy.shell.grammar.parse import script_until
-from treadle.policy.shell.grammar.syntax import MAX_READ, BudgetError, Cursor
-from treadle.policy.shell.judging.scene import MAX_EFFORT, Effort
-from treadle.policy.shell.tables.readers import readers
+from treadle.policy.shell.parse import script_until
+from treadle.policy.shell.readers import readers
+from treadle.policy.shell.shell_env import MAX_EFFORT, Effort
+from treadle.policy.shell.syntax import MAX_READ, BudgetError, Cursor
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
 

@@ -6,7 +6,7 @@ import subprocess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.policy.shell.grammar.expand import printed, trimmed
+from treadle.policy.shell.expand import printed, trimmed
 
 _TEXTS = st.text(alphabet="ab.e/X \\n%s0-x1", max_size=6)
 _FORMS = st.text(alphabet="a.%sbn\\x41-0 d", max_size=6)

@@ -16,11 +16,11 @@ from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
 from treadle.policy.findings import PathOp, is_plain
 from treadle.policy.marks import is_static, word_set
 from treadle.policy.rules import Rule, Ruleset, Scope, listed_prefix
-from treadle.policy.shell.judging.builtins import BUILTINS
-from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter
-from treadle.policy.shell.judging.walk import JudgedCommand
-from treadle.policy.shell.judging.wrappers import WRAPPERS
-from treadle.policy.shell.tables.dangers import SQL_CLIENTS
+from treadle.policy.shell.builtins import BUILTINS
+from treadle.policy.shell.dangers import SQL_CLIENTS
+from treadle.policy.shell.interpreters import SHELLS, is_interpreter
+from treadle.policy.shell.walk import JudgedCommand
+from treadle.policy.shell.wrappers import WRAPPERS
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath

@@ -13,14 +13,14 @@ from treadle.policy.context import PolicyContext, RememberedFiles
 from treadle.policy.findings import CommandClass, Finding, PathOp, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN, from_both_ends
 from treadle.policy.paths import Where, check_path, usable_roots
-from treadle.policy.shell.grammar.expand import Variables
-from treadle.policy.shell.grammar.parse import parse
-from treadle.policy.shell.grammar.syntax import BudgetError, ShellSyntaxError
-from treadle.policy.shell.judging.git import OF_THE_REPOSITORY
-from treadle.policy.shell.judging.interpreters import judge_inner_text, scan_code
-from treadle.policy.shell.judging.programs import MAX_NESTING, judge_command
-from treadle.policy.shell.judging.scene import EffortError, Scene, Trace
-from treadle.policy.shell.judging.walk import JudgedCommand, Walk
+from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.git import OF_THE_REPOSITORY
+from treadle.policy.shell.interpreters import judge_inner_text, scan_code
+from treadle.policy.shell.parse import parse
+from treadle.policy.shell.programs import MAX_NESTING, judge_command
+from treadle.policy.shell.shell_env import EffortError, ShellEnv, Trace
+from treadle.policy.shell.syntax import BudgetError, ShellSyntaxError
+from treadle.policy.shell.walk import JudgedCommand, Walk
 from treadle.protocol.tools import Risk
 
 MAX_LINE_BYTES = 64 * 1024
@@ -50,18 +50,18 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
 
 def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) -> CommandJudgement:
     """Ask about a line that could not be judged; rules that deny still see what it names."""
-    scene = _scene(cwd, context)
+    env = _env_of(cwd, context)
     with suppress(Exception):
-        _note_words(command, scene)
+        _note_words(command, env)
     failed = dangerous("error", f"the analysis of this line failed ({type(error).__name__}): it may do anything")
     return CommandJudgement(
-        command_class=CommandClass.DANGEROUS, parts=(), findings=(failed,), trace=scene.trace, outside=True
+        command_class=CommandClass.DANGEROUS, parts=(), findings=(failed,), trace=env.trace, outside=True
     )
 
 
-def _scene(cwd: str, context: PolicyContext) -> Scene:
+def _env_of(cwd: str, context: PolicyContext) -> ShellEnv:
     files = RememberedFiles(context.files)
-    return Scene(
+    return ShellEnv(
         context=replace(context, files=files, usable=usable_roots(context, files)),
         cwd=cwd,
         variables=Variables(context.home, {"PWD": cwd}),
@@ -72,21 +72,21 @@ def _scene(cwd: str, context: PolicyContext) -> Scene:
 
 
 def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
-    scene = _scene(cwd, context)
-    findings = _precheck(command, cwd, scene.context)
+    env = _env_of(cwd, context)
+    findings = _precheck(command, cwd, env.context)
     parts: list[JudgedCommand] = []
     if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
         findings.append(dangerous("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
-        _note_words(command, scene)
+        _note_words(command, env)
     else:
-        parts, more = _walk(command, scene)
+        parts, more = _walk(command, env)
         findings += more
     return CommandJudgement(
         command_class=class_of([*findings, *(found for part in parts for found in part.findings)]),
         parts=tuple(parts),
         findings=tuple(findings),
-        trace=scene.trace,
-        outside=_brings_text(parts, findings, scene),
+        trace=env.trace,
+        outside=_brings_text(parts, findings, env),
     )
 
 
@@ -116,9 +116,9 @@ def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in found)
 
 
-def _brings_text(parts: Sequence[JudgedCommand], findings: Sequence[Finding], scene: Scene) -> bool:
+def _brings_text(parts: Sequence[JudgedCommand], findings: Sequence[Finding], env: ShellEnv) -> bool:
     """Whether a command brings text from outside; what is not understood may."""
-    named = any(part.trace.outside for part in parts) or bool(scene.trace.outside)
+    named = any(part.trace.outside for part in parts) or bool(env.trace.outside)
     return named or any(found.rule in ("syntax", "budget") for found in findings)
 
 
@@ -137,33 +137,33 @@ def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
     return findings
 
 
-def _walk(command: str, scene: Scene) -> tuple[list[JudgedCommand], list[Finding]]:
+def _walk(command: str, env: ShellEnv) -> tuple[list[JudgedCommand], list[Finding]]:
     """Judge a script. What is not understood may do anything, unless it is only guessed to be one."""
     walk = Walk()
     try:
-        walk.script(parse(command), (structs.replace(scene, judge_tree=walk.script),))
-        return walk.parts, judge_sequence(walk.parts, scene)
+        walk.script(parse(command), (structs.replace(env, judge_tree=walk.script),))
+        return walk.parts, judge_sequence(walk.parts, env)
     except ShellSyntaxError as failure:
-        if scene.is_guess:
-            return walk.parts, judge_inner_text(command, structs.replace(scene, is_guess=False))
+        if env.is_guess:
+            return walk.parts, judge_inner_text(command, structs.replace(env, is_guess=False))
         found = dangerous("syntax", f"the line is not understood: {failure}")
     except (BudgetError, EffortError) as error:
-        if scene.depth and isinstance(error, EffortError):
+        if env.depth and isinstance(error, EffortError):
             raise
         found = dangerous("budget", "the line is too long to be judged: it has too many commands or words")
-    _note_words(command, scene)
+    _note_words(command, env)
     return walk.parts, [found]
 
 
-def _judge_script(text: str, scene: Scene) -> list[Finding]:
+def _judge_script(text: str, env: ShellEnv) -> list[Finding]:
     """Judge a string that a command of the line would run as a script."""
-    if scene.depth > MAX_NESTING:
+    if env.depth > MAX_NESTING:
         return [unfollowed("budget", "scripts are nested too deeply to follow")]
     if UNKNOWN in text:
         text = text.replace(UNKNOWN, "$unknown")
-    parts, findings = _walk(text, scene)
+    parts, findings = _walk(text, env)
     for part in parts:
-        scene.trace.add(part.trace)
+        env.trace.add(part.trace)
     return [*findings, *(found for part in parts for found in part.findings)]
 
 
@@ -172,12 +172,12 @@ _SEPARATORS = re.compile(r"[;&|\n(){}`<>]+|\$\(")
 _QUOTING = re.compile(r"[\"'\\]")
 
 
-def _note_words(text: str, scene: Scene) -> None:
+def _note_words(text: str, env: ShellEnv) -> None:
     """Note what a text that is not understood may run and touch, for the rules that deny or ask."""
     pieces = from_both_ends(_SEPARATORS.split(_QUOTING.sub("", _ends(text))))[:_MOST_NOTED]
     for words in filter(None, (tuple(piece.split())[:_MOST_NOTED] for piece in pieces)):
-        scene.trace.commands.extend(words[place:] for place in range(min(len(words), 4)))
-        scene.trace.paths.extend((PathOp.WRITE, posixpath.join(scene.cwd, word)) for word in words)
+        env.trace.commands.extend(words[place:] for place in range(min(len(words), 4)))
+        env.trace.paths.extend((PathOp.WRITE, posixpath.join(env.cwd, word)) for word in words)
 
 
 def _ends(command: str) -> str:
@@ -191,11 +191,11 @@ _RUNS_A_FILE = _RUNS_SHELL_TEXT | {"interpreter", "mode"}
 _PRINTERS = frozenset({"echo", "printf"})
 
 
-def judge_sequence(parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding]:
+def judge_sequence(parts: Sequence[JudgedCommand], env: ShellEnv) -> list[Finding]:
     """Judge the commands of a line in their order."""
     if len(parts) < 2:
         return []
-    scene = structs.replace(scene, is_guess=True)
+    env = structs.replace(env, is_guess=True)
     findings: list[Finding] = []
     written: list[str] = []
     fetched = False
@@ -204,9 +204,9 @@ def judge_sequence(parts: Sequence[JudgedCommand], scene: Scene) -> list[Finding
         if fetched and rules & _RUNS_A_FILE:
             findings.append(dangerous("download-and-run", "runs a file after a download"))
         if written and rules & _RUNS_SHELL_TEXT:
-            findings.extend(found for text in written for found in scene.script(text))
+            findings.extend(found for text in written for found in env.script(text))
         if written and "interpreter" in rules:
-            findings.extend(found for text in written for found in scan_code(text, scene))
+            findings.extend(found for text in written for found in scan_code(text, env))
         fetched |= "download" in rules
         if "write-inside" in rules:
             written.extend(_texts(part))

@@ -13,8 +13,8 @@ from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, worst
 from treadle.policy.modes import granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, apply_rules, reason_of
-from treadle.policy.shell.judging.network import PUBLISHES
-from treadle.policy.shell.judging.scene import Trace
+from treadle.policy.shell.network import PUBLISHES
+from treadle.policy.shell.shell_env import Trace
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict

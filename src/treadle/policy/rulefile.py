@@ -16,9 +16,9 @@ import msgspec
 from treadle.policy.findings import PathOp
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
-from treadle.policy.shell.grammar.expand import Variables, expand_words
-from treadle.policy.shell.grammar.parse import parse
-from treadle.policy.shell.grammar.syntax import BudgetError, Pipeline, ShellSyntaxError, Simple
+from treadle.policy.shell.expand import Variables, expand_words
+from treadle.policy.shell.parse import parse
+from treadle.policy.shell.syntax import BudgetError, Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Verdict
 

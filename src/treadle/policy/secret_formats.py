@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.policy.marks import split_words, word_set
-from treadle.policy.shell.tables.dangers import VARIABLES_SECRET
+from treadle.policy.shell.dangers import VARIABLES_SECRET
 
 LONGEST_TOKEN = 4096
 """Characters of a key without a blank, at most."""

@@ -22,7 +22,7 @@ from treadle.policy.secret_formats import (
     is_value,
     is_wordy,
 )
-from treadle.policy.shell.tables.dangers import VARIABLES_SECRET
+from treadle.policy.shell.dangers import VARIABLES_SECRET
 from treadle.protocol.base import SHORTEST_SECRET
 
 WINDOW = 16 * 1024

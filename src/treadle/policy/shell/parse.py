@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.syntax import (
     Assignment,
     Block,
     Calculation,
@@ -19,7 +19,7 @@ from treadle.policy.shell.grammar.syntax import (
     Simple,
     Word,
 )
-from treadle.policy.shell.grammar.tokens import (
+from treadle.policy.shell.tokens import (
     expect_reserved,
     peek_reserved,
     plain_text,
@@ -31,7 +31,7 @@ from treadle.policy.shell.grammar.tokens import (
     some_word,
     take_reserved,
 )
-from treadle.policy.shell.grammar.words import read_arithmetic, read_word
+from treadle.policy.shell.words import read_arithmetic, read_word
 
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")

@@ -6,29 +6,29 @@ from collections.abc import Sequence
 
 from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static
-from treadle.policy.shell.judging.builtins import BUILTINS
-from treadle.policy.shell.judging.files import FILE_PROGRAMS, named_in
-from treadle.policy.shell.judging.git import judge_git
-from treadle.policy.shell.judging.interpreters import (
-    LANGUAGES,
-    is_interpreter,
-    judge_inner_text,
-    judge_interpreter,
-    judge_reach,
-)
-from treadle.policy.shell.judging.lists import judge_whole
-from treadle.policy.shell.judging.network import NETWORK, brings_text, judge_publishing
-from treadle.policy.shell.judging.scene import EffortError, ProgramJudge, Scene
-from treadle.policy.shell.judging.wrappers import WRAPPERS, judge_find, suffixes
-from treadle.policy.shell.tables.danger_forms import dangerous_form
-from treadle.policy.shell.tables.dangers import (
+from treadle.policy.shell.builtins import BUILTINS
+from treadle.policy.shell.danger_forms import dangerous_form
+from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
     only_tells,
 )
-from treadle.policy.shell.tables.readers import SHOWS_VERSION
+from treadle.policy.shell.files import FILE_PROGRAMS, named_in
+from treadle.policy.shell.git import judge_git
+from treadle.policy.shell.interpreters import (
+    LANGUAGES,
+    is_interpreter,
+    judge_inner_text,
+    judge_interpreter,
+    judge_reach,
+)
+from treadle.policy.shell.lists import judge_whole
+from treadle.policy.shell.network import NETWORK, brings_text, judge_publishing
+from treadle.policy.shell.readers import SHOWS_VERSION
+from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
+from treadle.policy.shell.wrappers import WRAPPERS, judge_find, suffixes
 from treadle.protocol.tools import Risk
 
 MAX_NESTING = 12
@@ -47,55 +47,55 @@ _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
 
-def judge_command(argv: tuple[str, ...], scene: Scene) -> list[Finding]:
+def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     """Judge one command with its words already expanded."""
-    scene.effort.spend(1 + len(argv) // WORDS_A_STEP)
-    if scene.depth > MAX_NESTING:
+    env.effort.spend(1 + len(argv) // WORDS_A_STEP)
+    if env.depth > MAX_NESTING:
         return [unfollowed("budget", "the line holds too deeply nested commands to follow")]
     if not argv:
         return []
     if len(argv) > MAX_WORDS:
         raise EffortError
-    scene.trace.commands.append(argv)
+    env.trace.commands.append(argv)
     if not is_static(argv[0]):
-        return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], scene)]
+        return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], env)]
     if not argv[0].strip():
         return [unclear("unknown-program", "the program has no name")]
-    if brings_text(argv, scene.feed.text or ""):
-        scene.brings_text(argv[0])
-    name, findings = _program(argv[0], scene)
+    if brings_text(argv, env.feed.text or ""):
+        env.brings_text(argv[0])
+    name, findings = _program(argv[0], env)
     words = argv[1:]
     if name.startswith("git-"):
         name, words = "git", (name[4:], *words)
-    found = [*findings, *_by_name(name, words, scene)]
-    if not (scene.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
-        found.extend([*judge_whole(name, words, scene), *judge_publishing(name, words)])
+    found = [*findings, *_by_name(name, words, env)]
+    if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
+        found.extend([*judge_whole(name, words, env), *judge_publishing(name, words)])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
-        found.extend(finding for finding in _by_name(folded, words, scene) if finding.risk is Risk.CRITICAL)
+        found.extend(finding for finding in _by_name(folded, words, env) if finding.risk is Risk.CRITICAL)
     return found
 
 
-def _program(word: str, scene: Scene) -> tuple[str, list[Finding]]:
+def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
     if "/" not in word:
         return word, []
     directory, name = posixpath.split(posixpath.normpath(word))
-    if directory in _SYSTEM_DIRECTORIES and _is_of_the_system(word, scene):
+    if directory in _SYSTEM_DIRECTORIES and _is_of_the_system(word, env):
         return name, []
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc")]
     return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
 
 
-def _is_of_the_system(word: str, scene: Scene) -> bool:
+def _is_of_the_system(word: str, env: ShellEnv) -> bool:
     """Whether a program in a system directory belongs to root and only root can change it."""
-    facts = scene.context.files.facts(scene.context.files.resolve(word))
+    facts = env.context.files.facts(env.context.files.resolve(word))
     return facts is None or (facts.uid == 0 and not facts.mode & 0o022)
 
 
-def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
-    if len(words) == 1 and name in SHOWS_VERSION.get(words[0], ()) and (scene.is_trusted or name not in _TOOLCHAINS):
+def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
+    if len(words) == 1 and name in SHOWS_VERSION.get(words[0], ()) and (env.is_trusted or name not in _TOOLCHAINS):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     findings: list[Finding] = []
     why = always(name)
@@ -108,12 +108,12 @@ def _by_name(name: str, words: tuple[str, ...], scene: Scene) -> list[Finding]:
     if form is not None:
         findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
     if _LOADER.fullmatch(name):
-        return [*findings, dangerous("program", f"{name} starts the program that follows"), *suffixes(words, scene)]
+        return [*findings, dangerous("program", f"{name} starts the program that follows"), *suffixes(words, env)]
     judge = _JUDGES.get(name) or (judge_interpreter if is_interpreter(name) else _judge_unknown)
-    return findings + judge(name, words, scene)
+    return findings + judge(name, words, env)
 
 
-def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _printenv(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     if any(VARIABLES_SECRET.fullmatch(word) for word in words):
         return [dangerous("prints-environment", f"{name} prints a secret variable")]
     if words and all(word in VARIABLES_SAFE_TO_SHOW for word in words):
@@ -121,20 +121,20 @@ def _printenv(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
     return [Finding(Risk.EXECUTE, "prints-environment", "prints variables, perhaps secrets")]
 
 
-def _judge_unknown(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
     findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
-    findings.extend(named_in(words, scene))
-    if name in _SENDS_ITS_INPUT and (scene.feed.is_pipe or scene.feed.text is not None):
+    findings.extend(named_in(words, env))
+    if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
-    if name in ("make", "gmake", "bmake") and scene.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
+    if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
         findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
     if name not in _MESSAGE_PROGRAMS:
-        findings.extend(suffixes(words, scene))
-    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not scene.is_search:
-        findings.extend(judge_reach(name, words, scene))
-        for text in (*words, scene.feed.text or ""):
-            findings.extend(judge_inner_text(text, scene) if " " in text else [])
+        findings.extend(suffixes(words, env))
+    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not env.is_search:
+        findings.extend(judge_reach(name, words, env))
+        for text in (*words, env.feed.text or ""):
+            findings.extend(judge_inner_text(text, env) if " " in text else [])
     if name == "kill":
         findings.extend(_kill(words))
     return findings

@@ -9,12 +9,12 @@ from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, word_set
 from treadle.policy.names import picks_secret
-from treadle.policy.shell.grammar.expand import in_braces
-from treadle.policy.shell.judging.builtins import judge_evaluated
-from treadle.policy.shell.judging.interpreters import judge_outputs
-from treadle.policy.shell.judging.scene import FREE_TARGETS, ProgramJudge, Scene
-from treadle.policy.shell.tables.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
-from treadle.policy.shell.tables.readers import OBEY_NOTHING, read_arguments, readers
+from treadle.policy.shell.builtins import judge_evaluated
+from treadle.policy.shell.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
+from treadle.policy.shell.expand import in_braces
+from treadle.policy.shell.interpreters import judge_outputs
+from treadle.policy.shell.readers import OBEY_NOTHING, read_arguments, readers
+from treadle.policy.shell.shell_env import FREE_TARGETS, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
@@ -22,24 +22,24 @@ _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORE
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 
-def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a program that has a table: within it the program only reads."""
     table = readers()[name]
     if table.operands == ("RAW",):
-        return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, scene)]
+        return [Finding(Risk.READ, "reader", f"{name} prints its arguments"), *_raw(name, words, env)]
     arguments = read_arguments(table, words)
     operands, kinds = arguments.operands, table.operands
     findings = [Finding(Risk.READ, "reader", f"{name} only reads")]
     strange = [word for word in arguments.strange if not (is_glob(word) and name in OBEY_NOTHING)]
     if kinds[:1] == ("PATTERN",):
-        upstream = scene.feed.upstream
+        upstream = env.feed.upstream
         if upstream and upstream[0][0] in PRINTS_SECRETS and _TELLS_OF_SECRETS.search(" ".join(words)):
             findings.append(dangerous("prints-environment", f"{name} picks secret variables out of the environment"))
         # The first operand is the pattern, unless an option gave it.
         pattern = () if arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else operands[:1]
         operands, kinds = operands[len(pattern) :], kinds[1:]
         strange = [word for word in strange if not ("--" in words and word in pattern)]
-        if not operands and not scene.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
+        if not operands and not env.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
             operands = (".",)
     if name == "ps" and (operands or "env" in "".join(arguments.values("-o"))):
         return _processes(operands)
@@ -49,8 +49,8 @@ def _read(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     last = kinds[-1] if kinds and kinds[-1].endswith("*") else ""
     for place, operand in enumerate(operands):
         kind = (kinds[place] if place < len(kinds) else last).rstrip("*")
-        findings.extend(_judge_operand(name, kind, operand, scene))
-    return findings if is_plain(findings) else [*findings, *named_in(words, scene)]
+        findings.extend(_judge_operand(name, kind, operand, env))
+    return findings if is_plain(findings) else [*findings, *named_in(words, env)]
 
 
 def _processes(letters: Sequence[str]) -> list[Finding]:
@@ -62,25 +62,25 @@ def _processes(letters: Sequence[str]) -> list[Finding]:
     return [unclear("unknown-option", "ps: the letters are not known to be harmless")]
 
 
-def _raw(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
-    shown = [found for word in words if is_glob(word) for found in scene.path(word, PathOp.LIST)]
+def _raw(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    shown = [found for word in words if is_glob(word) for found in env.path(word, PathOp.LIST)]
     if name == "printf" and _NUMBER_FORMAT.search("".join(words[:1])):
         # Other shells than bash calculate what they print as a number, subscripts included.
-        shown.extend(found for word in words[1:] for found in judge_evaluated(word, scene))
+        shown.extend(found for word in words[1:] for found in judge_evaluated(word, env))
     if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
         text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
         if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
             shown.append(dangerous("variable", f"printf sets {words[1]}"))
-        return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, scene))]
+        return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, env))]
     if name == "printf" and len(words) > 1 and not is_static(words[0][:1]):
         shown.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
     return shown
 
 
-def named_in(words: Sequence[str], scene: Scene) -> list[Finding]:
+def named_in(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find what a command names or writes that is protected, whatever its words mean to it."""
-    named = [found for word in words for found in scene.mentions(word)] if not scene.is_search else []
-    return [*named, *judge_outputs(words, scene)]
+    named = [found for word in words for found in env.mentions(word)] if not env.is_search else []
+    return [*named, *judge_outputs(words, env)]
 
 
 def _strange(name: str, word: str) -> Finding:
@@ -106,12 +106,12 @@ def _judge_picked(text: str) -> list[Finding]:
     return []
 
 
-def _judge_operand(name: str, kind: str, operand: str, scene: Scene) -> list[Finding]:
+def _judge_operand(name: str, kind: str, operand: str, env: ShellEnv) -> list[Finding]:
     match kind:
         case "TEXT":
-            return scene.path(operand, PathOp.LIST) if is_glob(operand) else []
+            return env.path(operand, PathOp.LIST) if is_glob(operand) else []
         case "LIST" | "READ":
-            return scene.path(operand, PathOp(kind.lower()))
+            return env.path(operand, PathOp(kind.lower()))
         case "SETS":
             return [] if operand.startswith("+") else [dangerous("dangerous-operand", f"{name} changes the system")]
         case _:
@@ -148,35 +148,35 @@ _PLAIN_MODE = re.compile(rf"[01]?[0-7]?[0-7][0145]|{_CLAUSE}(,{_CLAUSE})*")
 _MODE = re.compile(r"[0-7]{3,}|[ugoa]*[-+=].*")
 
 
-def _write(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a program that changes files."""
     if name in _REMOVERS:
-        return _remove(name, words, scene)
+        return _remove(name, words, env)
     if name == "tee" and FREE_TARGETS.issuperset(words):
         return [Finding(Risk.READ, "reader", "tee passes its input on")]
     ends = words.index("--") if "--" in words else len(words)
     operands = [word for word in words[:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])
-    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_options(name, words, scene)]
+    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_options(name, words, env)]
     if name in _FURTHER:
         findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
     if name in _COPIES:
-        findings.extend(_copy(name, operands, scene))
+        findings.extend(_copy(name, operands, env))
     for operand in operands:
-        found = scene.path(operand, PathOp.WRITE) if name not in _COPIES else []
+        found = env.path(operand, PathOp.WRITE) if name not in _COPIES else []
         scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
         findings.extend([unclear("scratch", one.text) for one in found] if scratch else found)
     if name in ("chmod", "chown", "chgrp", "install"):
         findings.extend(_change_mode(name, words))
-    if name in ("ed", "ex") and (scene.feed.is_pipe or "!" in (scene.feed.text or "")):
+    if name in ("ed", "ex") and (env.feed.is_pipe or "!" in (env.feed.text or "")):
         findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
     return findings
 
 
-def _options(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _options(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge words that are no plain options and no names: which files they stand for is not known."""
     strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
     strange += [word for word in words if not is_static(word[:1])]
-    findings = [found for word in (words if strange else ()) for found in scene.mentions(word)]
+    findings = [found for word in (words if strange else ()) for found in env.mentions(word)]
     for word in strange:
         text = f"{name}: {shown(word)!r} is not an option known to be harmless, or could be one"
         findings.append(unclear("unknown-option", text))
@@ -185,46 +185,46 @@ def _options(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-def _copy(name: str, operands: Sequence[str], scene: Scene) -> list[Finding]:
+def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings: list[Finding] = []
     *sources, target = operands or [""]
     for source in sources or ([target] if name == "ln" else []):
-        findings.extend(scene.path(source, PathOp.READ))
+        findings.extend(env.path(source, PathOp.READ))
         if name in ("mv", "ln", "link"):
-            findings.extend(scene.path(source, PathOp.WRITE))
-        if name == "mv" and _may_be_folder(source, scene):
+            findings.extend(env.path(source, PathOp.WRITE))
+        if name == "mv" and _may_be_folder(source, env):
             findings.append(unclear("unknown-writes", f"{name} {shown(source)} takes along whatever it holds"))
         # Into a directory, a copy keeps its name: the name counts as a target too.
-        kept = scene.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
+        kept = env.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
         findings.extend(found for found in kept if found.rule == "control-write")
     if name in ("ln", "link") and any(found.rule == "read-outside" for found in findings):
         findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
     if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
-    return [*findings, *(scene.path(target, PathOp.WRITE) if target else [])]
+    return [*findings, *(env.path(target, PathOp.WRITE) if target else [])]
 
 
-def _may_be_folder(path: str, scene: Scene) -> bool:
-    if not is_static(path) or scene.cwd == UNKNOWN:
+def _may_be_folder(path: str, env: ShellEnv) -> bool:
+    if not is_static(path) or env.cwd == UNKNOWN:
         return True
-    facts = scene.context.files.facts(posixpath.normpath(posixpath.join(scene.cwd, path)))
+    facts = env.context.files.facts(posixpath.normpath(posixpath.join(env.cwd, path)))
     return facts is not None and facts.kind is FileKind.DIRECTORY
 
 
-def _remove(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _remove(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", f"{name} deletes files")]
     recursive = name != "rm" or any(re.match(r"-\w*[rR]|--r", word) for word in words)
     for operand in words:
         if operand.startswith("-") and "--" not in words:
             continue
-        findings.extend(scene.path(operand, PathOp.WRITE))
-        if recursive and not _is_regenerable(operand, scene):
+        findings.extend(env.path(operand, PathOp.WRITE))
+        if recursive and not _is_regenerable(operand, env):
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
     return findings
 
 
-def _is_regenerable(operand: str, scene: Scene) -> bool:
-    known = is_static(operand) and scene.cwd != UNKNOWN and ".." not in operand.split("/")
+def _is_regenerable(operand: str, env: ShellEnv) -> bool:
+    known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
     return known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
 
 

@@ -10,8 +10,11 @@ from msgspec.structs import replace
 from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
-from treadle.policy.shell.grammar.expand import expand_word, expand_words
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
+from treadle.policy.shell.expand import expand_word, expand_words
+from treadle.policy.shell.readers import CONTENT_FREE
+from treadle.policy.shell.shell_env import Breadth, PipedInput, ShellEnv, Trace
+from treadle.policy.shell.syntax import (
     Block,
     Command,
     Literal,
@@ -23,9 +26,6 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
     Word,
 )
-from treadle.policy.shell.judging.scene import Breadth, PipedInput, Scene, Trace
-from treadle.policy.shell.tables.danger_forms import DESTRUCTIVE_VERBS
-from treadle.policy.shell.tables.readers import CONTENT_FREE
 from treadle.protocol.tools import Risk
 
 _LETTERS = re.compile(r"[A-Za-z0-9]")
@@ -56,25 +56,25 @@ _OWN_STATE = frozenset({"git-settings", "untrusted"})
 """Rules that speak of the repository, not of what the command does."""
 
 
-def is_whole(operand: str, scene: Scene) -> bool:
+def is_whole(operand: str, env: ShellEnv) -> bool:
     """Whether an operand is the workspace itself or one above it, or a pattern that everything in a folder has."""
     if is_glob(operand):
         return not _LETTERS.search(posixpath.basename(operand.rstrip("/")))
     if not is_static(operand) or operand.startswith("-") or not operand or "://" in operand:
         return False
-    place = scene.context.home if operand == "~" else operand
-    found = scene.context.files.resolve(posixpath.join(scene.cwd, place))
-    return any(is_below(scene.context.files.resolve(root), (found,)) for root in scene.context.roots)
+    place = env.context.home if operand == "~" else operand
+    found = env.context.files.resolve(posixpath.join(env.cwd, place))
+    return any(is_below(env.context.files.resolve(root), (found,)) for root in env.context.roots)
 
 
-def judge_whole(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def judge_whole(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a program that by its name or a word of its arguments removes, empties or moves: all of the folder?"""
     verbs = [word.lstrip("-").partition("=")[0] for word in words[:4] if is_static(word)]
     undoes = name in _REPLACES or any(_is_verb(word) for word in (name, *verbs))
     if name == "chmod":
         undoes = any(_TAKES_READING.fullmatch(word) for word in words[:3])
     undoes |= any(map(_IN_PLACE.fullmatch, words)) and any(map(_DROPS_LINES.fullmatch, words))
-    whole = next((word for word in words if is_whole(word, scene)), None) if undoes else None
+    whole = next((word for word in words if is_whole(word, env)), None) if undoes else None
     if whole is None:
         return []
     return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
@@ -84,15 +84,15 @@ def _is_verb(word: str) -> bool:
     return DESTRUCTIVE_VERBS.fullmatch(word) is not None or _BIN.fullmatch(word) is not None
 
 
-def judge_each(inner: Sequence[str], breadth: Breadth, scene: Scene) -> list[Finding]:
+def judge_each(inner: Sequence[str], breadth: Breadth, env: ShellEnv) -> list[Finding]:
     """Judge a command that runs with what another one lists: of a whole list only a reader may make something."""
     if not inner or not is_static(inner[0]) or inner[0] in _TOUCHES_NO_FILE:
         return []
     name = posixpath.basename(inner[0])
     text = f"{name} gets a list of files that another command prints, and may empty, move or remove them all"
-    if _empties(name, inner[1:]) or (breadth is Breadth.WHOLE and not _only_reads(inner, scene)):
+    if _empties(name, inner[1:]) or (breadth is Breadth.WHOLE and not _only_reads(inner, env)):
         return [dangerous("delete-list", text)]
-    each = replace(scene, trace=Trace(), is_guess=True, each=tuple((name, breadth) for name in _POSITIONS))
+    each = replace(env, trace=Trace(), is_guess=True, each=tuple((name, breadth) for name in _POSITIONS))
     return [one for one in each.command(tuple(inner)) if one.rule == "delete-list"] if "-c" in inner else []
 
 
@@ -110,10 +110,10 @@ def _empties(name: str, words: Sequence[str]) -> bool:
     return name in _EMPTIES
 
 
-def _only_reads(inner: Sequence[str], scene: Scene) -> bool:
+def _only_reads(inner: Sequence[str], env: ShellEnv) -> bool:
     tried = tuple(word.replace(UNKNOWN, "./x") for word in inner)
     words = tried if tried != tuple(inner) else (*tried, "./x")
-    found = replace(scene, trace=Trace(), is_guess=True).command(words)
+    found = replace(env, trace=Trace(), is_guess=True).command(words)
     return all(one.risk in (Risk.NONE, Risk.READ) or one.rule in _OWN_STATE for one in found)
 
 
@@ -181,65 +181,63 @@ def is_narrow(tests: Sequence[str]) -> bool:
     return narrow
 
 
-def fed_by(script: ShellScript, scene: Scene) -> PipedInput:
+def fed_by(script: ShellScript, env: ShellEnv) -> PipedInput:
     """Give what a script prints as the input of something else."""
     match script.pipelines:
         case (Pipeline(commands=commands),):
-            return feed_of(commands, scene)
+            return feed_of(commands, env)
         case _:
             return PipedInput(upstream=((UNKNOWN,),))
 
 
-def feed_of(commands: Sequence[Command], scene: Scene) -> PipedInput:
+def feed_of(commands: Sequence[Command], env: ShellEnv) -> PipedInput:
     """Give the input of what stands behind these commands of a pipeline."""
-    known = (
-        expand_words(one.words, scene.variables, scene.cwd) if isinstance(one, Simple) else None for one in commands
-    )
+    known = (expand_words(one.words, env.variables, env.cwd) if isinstance(one, Simple) else None for one in commands)
     return PipedInput(upstream=tuple((UNKNOWN,) if words is None else words or ("",) for words in known))
 
 
 _ONLY_PRINTS = CONTENT_FREE | {"printf", "test", "[", ":", "true", "false", "readlink", "realpath", "cd", "export"}
 
 
-def names_secret(words: Sequence[Word], program: str, scene: Scene) -> list[Finding]:
+def names_secret(words: Sequence[Word], program: str, env: ShellEnv) -> list[Finding]:
     """Judge `cat $(find . -name .env)` by the names that the inner command is given."""
     if program in _ONLY_PRINTS:
         return []
     scripts = (segment.script for word in words for segment in word.segments if isinstance(segment, Substitution))
     inner = (one for script in scripts for pipeline in script.pipelines for one in pipeline.commands)
-    given = (expand_words(one.words, scene.variables, scene.cwd)[1:] for one in inner if isinstance(one, Simple))
-    found = (one for texts in given for text in filter(is_static, texts) for one in scene.mentions(text))
+    given = (expand_words(one.words, env.variables, env.cwd)[1:] for one in inner if isinstance(one, Simple))
+    found = (one for texts in given for text in filter(is_static, texts) for one in env.mentions(text))
     return [finding for finding in found if finding.rule == "secret-read"]
 
 
 _EMPTYING = frozenset({">", ">|", "&>"})
 
 
-def judge_lists(command: Simple, words: tuple[str, ...], scene: Scene) -> list[Finding]:
+def judge_lists(command: Simple, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     """Judge a command by the lists of files that its words and redirections hold."""
-    breadths = dict(scene.each)
-    findings = [found for redirect in command.redirects for found in _redirect(redirect, breadths, scene)]
+    breadths = dict(env.each)
+    findings = [found for redirect in command.redirects for found in _redirect(redirect, breadths, env)]
     if not words or not is_static(words[0]):
         return findings
-    for breadth in _breadths(command.words, scene):
-        findings.extend(judge_each(tuple(filter(is_static, words)), breadth, scene))
-    if any(_prints_top(word, scene) for word in command.words[1:]):
-        findings.extend(judge_whole(words[0], (*filter(is_static, words[1:]), "."), scene))
+    for breadth in _breadths(command.words, env):
+        findings.extend(judge_each(tuple(filter(is_static, words)), breadth, env))
+    if any(_prints_top(word, env) for word in command.words[1:]):
+        findings.extend(judge_whole(words[0], (*filter(is_static, words[1:]), "."), env))
     for breadth in {breadths[name] for word in command.words[1:] for name in _names(word) if name in breadths}:
         findings.extend(judge_in_loop(words, breadth))
     return findings
 
 
-def listed_in_loop(block: Block, feed: PipedInput, scene: Scene) -> tuple[tuple[str, Breadth], ...]:
+def listed_in_loop(block: Block, feed: PipedInput, env: ShellEnv) -> tuple[tuple[str, Breadth], ...]:
     """Give the variables that a loop sets to each file of a list, and how much the list names."""
     if block.kind == "for":
         whole = [
             Breadth.WHOLE
             for word in block.words
-            for value in expand_word(word, scene.variables, scene.cwd)
-            if not is_static(value) and is_whole(value, scene)
+            for value in expand_word(word, env.variables, env.cwd)
+            if not is_static(value) and is_whole(value, env)
         ]
-        breadths = [*_breadths(block.words, scene), *whole]
+        breadths = [*_breadths(block.words, env), *whole]
         return ((block.name, max(breadths)),) if breadths else ()
     breadth = breadth_of(feed.upstream)
     if breadth is None or not block.scripts:
@@ -249,25 +247,25 @@ def listed_in_loop(block: Block, feed: PipedInput, scene: Scene) -> tuple[tuple[
     return tuple((word.text, breadth) for one in reads for word in one.words[1:] if word.text.isidentifier())
 
 
-def _breadths(words: tuple[Word, ...], scene: Scene) -> Iterator[Breadth]:
+def _breadths(words: tuple[Word, ...], env: ShellEnv) -> Iterator[Breadth]:
     """Give the breadth of each `$(…)` outside quotes that prints a list."""
     for word in words:
         for segment in word.segments:
             if isinstance(segment, Substitution) and not segment.quoted:
-                breadth = breadth_of(fed_by(segment.script, scene).upstream)
+                breadth = breadth_of(fed_by(segment.script, env).upstream)
                 yield from () if breadth is None else (breadth,)
 
 
-def _prints_top(word: Word, scene: Scene) -> bool:
+def _prints_top(word: Word, env: ShellEnv) -> bool:
     """Whether a word is the folder of the whole repository."""
     match word.segments:
         case (Substitution(script=script),) | (Literal(text=""), Substitution(script=script)):
-            return fed_by(script, scene).upstream == (("git", "rev-parse", "--show-toplevel"),)
+            return fed_by(script, env).upstream == (("git", "rev-parse", "--show-toplevel"),)
         case _:
             return False
 
 
-def _redirect(redirect: Redirect, breadths: dict[str, Breadth], scene: Scene) -> Iterator[Finding]:
+def _redirect(redirect: Redirect, breadths: dict[str, Breadth], env: ShellEnv) -> Iterator[Finding]:
     """Judge what empties a file: each of a list, or whatever a pattern without a name stands for."""
     if redirect.operator not in _EMPTYING:
         return
@@ -275,8 +273,8 @@ def _redirect(redirect: Redirect, breadths: dict[str, Breadth], scene: Scene) ->
         part for part in redirect.target.segments if part not in (Literal("", quoted=True), Literal("", quoted=False))
     ]
     is_each = len(parts) == 1 and not breadths.keys().isdisjoint(_names(redirect.target))
-    targets = expand_word(redirect.target, scene.variables, scene.cwd)
-    if is_each or any(not is_static(target) and is_whole(target, scene) for target in targets):
+    targets = expand_word(redirect.target, env.variables, env.cwd)
+    if is_each or any(not is_static(target) and is_whole(target, env) for target in targets):
         yield dangerous("delete-list", f"empties each file that {redirect.target.text} stands for")
 
 

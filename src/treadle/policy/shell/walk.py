@@ -9,8 +9,31 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
-from treadle.policy.shell.grammar.expand import expand_text, expand_word, expand_words
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.builtins import (
+    FILE_TESTS,
+    judge_arithmetic,
+    judge_assignment,
+    judge_evaluated,
+    judge_redirects,
+    judge_segments,
+    judge_subscripts,
+)
+from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
+from treadle.policy.shell.expand import expand_text, expand_word, expand_words
+from treadle.policy.shell.lists import feed_of, judge_lists, listed_in_loop, names_secret
+from treadle.policy.shell.programs import judge_command
+from treadle.policy.shell.shell_env import (
+    PipedInput,
+    ShellEnv,
+    ShellEnvs,
+    Trace,
+    behind,
+    forgotten,
+    together,
+    widened,
+    with_values,
+)
+from treadle.policy.shell.syntax import (
     Block,
     BudgetError,
     Calculation,
@@ -24,29 +47,6 @@ from treadle.policy.shell.grammar.syntax import (
     Substitution,
     Word,
 )
-from treadle.policy.shell.judging.builtins import (
-    FILE_TESTS,
-    judge_arithmetic,
-    judge_assignment,
-    judge_evaluated,
-    judge_redirects,
-    judge_segments,
-    judge_subscripts,
-)
-from treadle.policy.shell.judging.lists import feed_of, judge_lists, listed_in_loop, names_secret
-from treadle.policy.shell.judging.programs import judge_command
-from treadle.policy.shell.judging.scene import (
-    PipedInput,
-    Scene,
-    Scenes,
-    Trace,
-    behind,
-    forgotten,
-    together,
-    widened,
-    with_values,
-)
-from treadle.policy.shell.tables.dangers import VARIABLES_DANGEROUS
 from treadle.protocol.tools import Risk
 
 MAX_PARTS = 500
@@ -96,12 +96,12 @@ class Walk:
         self.parts: list[JudgedCommand] = []
         self._functions: set[str] = set()
         self._defining: list[str] = []
-        self._jumped: Scenes = ()
+        self._jumped: ShellEnvs = ()
 
-    def script(self, script: ShellScript, scenes: Scenes) -> Scenes:
-        """Judge a script in each scene that it may run in; gives the scenes behind it."""
-        worked, failed, operator = scenes, scenes, ""
-        begun = scenes
+    def script(self, script: ShellScript, envs: ShellEnvs) -> ShellEnvs:
+        """Judge a script in each environment that it may run in; gives the environments behind it."""
+        worked, failed, operator = envs, envs, ""
+        begun = envs
         for pipeline in script.pipelines:
             if operator == "||":
                 also, failed = self._pipeline(pipeline, failed)
@@ -128,150 +128,150 @@ class Walk:
         if len(self.parts) > MAX_PARTS:
             raise BudgetError
 
-    def _pipeline(self, pipeline: Pipeline, scenes: Scenes) -> tuple[Scenes, Scenes]:
-        """Judge a pipeline; gives the scenes in which it worked, and failed."""
+    def _pipeline(self, pipeline: Pipeline, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
+        """Judge a pipeline; gives the environments in which it worked, and failed."""
         if len(pipeline.commands) == 1:
-            worked, failed = self._command(pipeline.commands[0], scenes)
+            worked, failed = self._command(pipeline.commands[0], envs)
             return (failed, worked) if pipeline.negated else (worked, failed)
         # Each command runs in a shell of its own.
-        fed = scenes
+        fed = envs
         for command in pipeline.commands:
             self._command(command, fed)
-            upstream = [() if command is pipeline.commands[0] else scene.feed.upstream for scene in fed]
+            upstream = [() if command is pipeline.commands[0] else env.feed.upstream for env in fed]
             fed = tuple(
-                replace(scene, feed=PipedInput(upstream=(*before, *feed_of((command,), scene).upstream)))
-                for scene, before in zip(fed, upstream, strict=True)
+                replace(env, feed=PipedInput(upstream=(*before, *feed_of((command,), env).upstream)))
+                for env, before in zip(fed, upstream, strict=True)
             )
-        return scenes, scenes
+        return envs, envs
 
-    def _command(self, command: Command, scenes: Scenes) -> tuple[Scenes, Scenes]:
+    def _command(self, command: Command, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
         match command:
             case Simple():
-                return self._simple(command, scenes)
+                return self._simple(command, envs)
             case Block():
-                after = self._block(command, scenes)
+                after = self._block(command, envs)
                 return after, after
             case Conditional():
-                self._note("[[", [found for scene in scenes for found in self._conditional(command, scene)])
+                self._note("[[", [found for env in envs for found in self._conditional(command, env)])
             case Calculation(expression=expression, redirects=redirects):
-                judged = [(judge_arithmetic(expression, scene), judge_redirects(redirects, scene)) for scene in scenes]
+                judged = [(judge_arithmetic(expression, env), judge_redirects(redirects, env)) for env in envs]
                 self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
             case _:
                 assert_never(command)
-        return scenes, scenes
+        return envs, envs
 
-    def _simple(self, command: Simple, scenes: Scenes) -> tuple[Scenes, Scenes]:
-        """Judge a command in each scene: one part for each way in which its words may turn out."""
+    def _simple(self, command: Simple, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
+        """Judge a command in each environment: one part for each way in which its words may turn out."""
         parts: dict[tuple[str, ...], JudgedCommand] = {}
-        after: list[tuple[Scenes, Scenes]] = []
-        for scene in scenes:
-            part = self._judged(command, scene)
+        after: list[tuple[ShellEnvs, ShellEnvs]] = []
+        for env in envs:
+            part = self._judged(command, env)
             known = parts.setdefault(part.argv, part)
             if known is not part:
                 known.trace.add(part.trace)
                 around, own = (*known.around, *part.around), (*known.own, *part.own)
                 parts[part.argv] = replace(known, around=_once(around), own=_once(own))
             if not _JUMPS.isdisjoint(part.argv):
-                self._jumped = together(self._jumped, (scene,))
+                self._jumped = together(self._jumped, (env,))
             called = bool(part.argv) and part.argv[0] in self._functions
-            after.append(behind(command, part.argv, forgotten(scene) if called else scene))
+            after.append(behind(command, part.argv, forgotten(env) if called else env))
         for part in parts.values():
             self._add(part)
         return together(*(worked for worked, _ in after)), together(*(failed for _, failed in after))
 
-    def _judged(self, command: Simple, scene: Scene) -> JudgedCommand:
-        scene = replace(scene, trace=Trace(places=[scene.cwd]))
-        redirected, feed = judge_redirects(command.redirects, scene)
-        findings = redirected + self._assignments(command, scene)
-        words = expand_words(command.words, scene.variables, scene.cwd)
+    def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
+        env = replace(env, trace=Trace(places=[env.cwd]))
+        redirected, feed = judge_redirects(command.redirects, env)
+        findings = redirected + self._assignments(command, env)
+        words = expand_words(command.words, env.variables, env.cwd)
         gentle = bool(words) and words[0] in _TESTS
         expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
         for word in expanded:
-            findings.extend(judge_segments(word.segments, scene, gentle=gentle))
-        if words and not _takes_any_words(words) and any(_may_split(word, scene) for word in expanded):
+            findings.extend(judge_segments(word.segments, env, gentle=gentle))
+        if words and not _takes_any_words(words) and any(_may_split(word, env) for word in expanded):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
         if words and words[0] in self._defining:
             findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
         if words and words[0] in self._functions:
             findings.append(unclear("function", f"{words[0]} is a function of this line"))
-            findings.extend(judge_subscripts(words[1:], scene))
-        findings.extend(judge_lists(command, words, scene))
-        findings.extend(names_secret(expanded, "".join(words[:1]), scene))
-        fed = feed or scene.feed
-        own = judge_command(words, scene if fed is scene.feed else replace(scene, feed=fed))
+            findings.extend(judge_subscripts(words[1:], env))
+        findings.extend(judge_lists(command, words, env))
+        findings.extend(names_secret(expanded, "".join(words[:1]), env))
+        fed = feed or env.feed
+        own = judge_command(words, env if fed is env.feed else replace(env, feed=fed))
         return JudgedCommand(
             text=command.text,
             around=_once(findings),
             own=_once(own),
             argv=words,
-            trace=scene.trace,
+            trace=env.trace,
             input=feed.text if feed else None,
             is_fed=fed.is_pipe or fed.text is not None,
         )
 
-    def _assignments(self, command: Simple, scene: Scene) -> list[Finding]:
+    def _assignments(self, command: Simple, env: ShellEnv) -> list[Finding]:
         findings: list[Finding] = []
         for assignment in command.assignments:
-            values = [expand_text(word.segments, scene.variables, scene.cwd, tilde=True) for word in assignment.values]
+            values = [expand_text(word.segments, env.variables, env.cwd, tilde=True) for word in assignment.values]
             if not (assignment.name == "IFS" and command.words and command.words[0].text == "read"):
                 findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
             for value in values:
                 if "$(" in value or "`" in value:
-                    findings.extend(judge_evaluated(value, scene))
+                    findings.extend(judge_evaluated(value, env))
             for word in assignment.values:
-                findings.extend(judge_segments(word.segments, scene))
-            findings.extend(judge_segments(assignment.subscript, scene))
+                findings.extend(judge_segments(word.segments, env))
+            findings.extend(judge_segments(assignment.subscript, env))
         return findings
 
-    def _block(self, block: Block, scenes: Scenes) -> Scenes:
+    def _block(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         findings: list[Finding] = []
         if block.kind not in _PLAIN_BLOCKS:
             findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
         if block.kind == "for" and VARIABLES_DANGEROUS.fullmatch(block.name):
             findings.extend(judge_assignment(block.name, UNKNOWN))
-        inner: list[Scene] = []
-        for scene in scenes:
+        inner: list[ShellEnv] = []
+        for env in envs:
             for word in block.words:
-                findings.extend(judge_segments(word.segments, scene))
-                findings.extend(judge_subscripts(expand_word(word, scene.variables, scene.cwd), scene))
-            redirected, feed = judge_redirects(block.redirects, scene)
+                findings.extend(judge_segments(word.segments, env))
+                findings.extend(judge_subscripts(expand_word(word, env.variables, env.cwd), env))
+            redirected, feed = judge_redirects(block.redirects, env)
             findings.extend(redirected)
-            feed = feed or scene.feed
-            inner.append(replace(scene, feed=feed, each=(*scene.each, *listed_in_loop(block, feed, scene))))
+            feed = feed or env.feed
+            inner.append(replace(env, feed=feed, each=(*env.each, *listed_in_loop(block, feed, env))))
         if findings:
             self._note(block.kind, findings)
         after = self._inside(block, tuple(inner))
         if block.kind == "subshell":
-            return scenes
-        return together(replace(scene, feed=scenes[0].feed, each=scenes[0].each) for scene in after)
+            return envs
+        return together(replace(env, feed=envs[0].feed, each=envs[0].each) for env in after)
 
-    def _inside(self, block: Block, scenes: Scenes) -> Scenes:
+    def _inside(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
             self._defining.append(block.name)
             self._functions.add(block.name)
-            self._scripts(block, with_values(scenes, "@", UNKNOWN))
+            self._scripts(block, with_values(envs, "@", UNKNOWN))
             self._defining.pop()
         elif block.kind == "for":
-            scenes = together(*(self._listed(block, scene) for scene in scenes))
+            envs = together(*(self._listed(block, env) for env in envs))
         elif block.kind in _LOOPS:
-            scenes = self._rounds(block, UNKNOWN, scenes)
+            envs = self._rounds(block, UNKNOWN, envs)
         else:
-            scenes = self._scripts(block, scenes)
-        return scenes
+            envs = self._scripts(block, envs)
+        return envs
 
-    def _listed(self, block: Block, scene: Scene) -> Scenes:
-        scenes: Scenes = (scene,)
-        for value in _values(block, scene):
-            scenes = self._rounds(block, value, scenes)
-        return scenes
+    def _listed(self, block: Block, env: ShellEnv) -> ShellEnvs:
+        envs: ShellEnvs = (env,)
+        for value in _values(block, env):
+            envs = self._rounds(block, value, envs)
+        return envs
 
-    def _rounds(self, block: Block, value: str, scenes: Scenes) -> Scenes:
+    def _rounds(self, block: Block, value: str, envs: ShellEnvs) -> ShellEnvs:
         """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
-        begun = with_values(scenes, block.name, value)
+        begun = with_values(envs, block.name, value)
         for _ in range(MAX_ROUNDS):
             # A jump may lead out of several loops, so it counts behind all that follow.
             after = together(self._scripts(block, begun), self._jumped)
@@ -279,32 +279,32 @@ class Walk:
                 return after
             again = together(begun, with_values(after, block.name, value))
             if len(again) == len(begun):
-                return together(scenes, again)
+                return together(envs, again)
             begun = again
         begun = (widened(begun),)
-        return together(scenes, begun, self._scripts(block, begun))
+        return together(envs, begun, self._scripts(block, begun))
 
-    def _scripts(self, block: Block, scenes: Scenes) -> Scenes:
+    def _scripts(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge scripts in order, each of which may run or not, but for those of a group."""
         for script in block.scripts:
-            after = self.script(script, scenes)
-            scenes = after if block.kind == "group" else together(scenes, after)
-        return scenes
+            after = self.script(script, envs)
+            envs = after if block.kind == "group" else together(envs, after)
+        return envs
 
-    def _conditional(self, command: Conditional, scene: Scene) -> list[Finding]:
+    def _conditional(self, command: Conditional, env: ShellEnv) -> list[Finding]:
         findings = [Finding(Risk.READ, "reader", "a test only reads")]
         for word in command.words:
-            findings.extend(judge_segments(word.segments, scene, gentle=True))
-            for text in expand_word(word, scene.variables, scene.cwd):
+            findings.extend(judge_segments(word.segments, env, gentle=True))
+            for text in expand_word(word, env.variables, env.cwd):
                 if "$(" in text or "`" in text:
-                    findings.extend(judge_evaluated(text, scene))
+                    findings.extend(judge_evaluated(text, env))
             if word.text in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"):
                 findings.append(unclear("evaluated-text", "the test evaluates arithmetic"))
         for operator, word in pairwise(command.words):
             if operator.text in FILE_TESTS:
-                for text in expand_word(word, scene.variables, scene.cwd):
-                    findings.extend(scene.path(text, PathOp.LIST))
-        return findings + judge_redirects(command.redirects, scene)[0]
+                for text in expand_word(word, env.variables, env.cwd):
+                    findings.extend(env.path(text, PathOp.LIST))
+        return findings + judge_redirects(command.redirects, env)[0]
 
 
 def _takes_any_words(words: tuple[str, ...]) -> bool:
@@ -312,20 +312,20 @@ def _takes_any_words(words: tuple[str, ...]) -> bool:
     return words[0] in _TAKES_ANY_WORDS or (words[0] == "printf" and is_static("".join(words[1:2])))
 
 
-def _may_split(word: Word, scene: Scene) -> bool:
+def _may_split(word: Word, env: ShellEnv) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
     for segment in word.segments:
         falls_apart = isinstance(segment, Parameter | Substitution) and not segment.quoted
         is_number = isinstance(segment, Parameter) and segment.name in _NUMBERS
-        if falls_apart and not is_number and UNKNOWN in expand_text((segment,), scene.variables, scene.cwd):
+        if falls_apart and not is_number and UNKNOWN in expand_text((segment,), env.variables, env.cwd):
             return True
     return False
 
 
-def _values(block: Block, scene: Scene) -> list[str]:
+def _values(block: Block, env: ShellEnv) -> list[str]:
     """Give what the variable of a loop is set to, as far as it is known."""
-    values = [value for word in block.words for value in expand_word(word, scene.variables, scene.cwd)]
+    values = [value for word in block.words for value in expand_word(word, env.variables, env.cwd)]
     if len(values) > MAX_LOOP_VALUES or not values:
         values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
     # A name with blanks in it falls apart where it is not quoted.
-    return [value if not is_glob(value) or scene.fits_plain_names(value) else UNKNOWN for value in values]
+    return [value if not is_glob(value) or env.fits_plain_names(value) else UNKNOWN for value in values]

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
-from treadle.policy.shell.judging.interpreters import judge_outputs
-from treadle.policy.shell.judging.lists import judge_whole
-from treadle.policy.shell.judging.network import PUBLISHES
-from treadle.policy.shell.judging.scene import Scene
-from treadle.policy.shell.tables.danger_forms import dangerous_form
-from treadle.policy.shell.tables.readers import Arguments, read_arguments, read_table
+from treadle.policy.shell.danger_forms import dangerous_form
+from treadle.policy.shell.interpreters import judge_outputs
+from treadle.policy.shell.lists import judge_whole
+from treadle.policy.shell.network import PUBLISHES
+from treadle.policy.shell.readers import Arguments, read_arguments, read_table
+from treadle.policy.shell.shell_env import ShellEnv
 from treadle.protocol.tools import Risk
 
 OF_THE_REPOSITORY = "git-settings"
@@ -83,13 +83,13 @@ _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
 _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 
 
-def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge one git command line."""
     outer = read_arguments(_GLOBAL, words, permute=False)
-    findings = _judge_global(outer, scene)
+    findings = _judge_global(outer, env)
     for place in outer.values("-C"):
-        scene = replace(scene, cwd=posixpath.join(scene.cwd, place))
-        scene.trace.places.append(scene.cwd)
+        env = replace(env, cwd=posixpath.join(env.cwd, place))
+        env.trace.places.append(env.cwd)
     if any(re.match(r"(ext|fd)::", word) for word in words):
         findings.append(dangerous("git-transport", "the address runs a command"))
     if list(words) in (["--version"], ["-v"], ["version"]):
@@ -97,25 +97,25 @@ def judge_git(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     command, *rest = outer.operands or ("help",)
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
-    return findings + _command(command, rest, scene)
+    return findings + _command(command, rest, env)
 
 
-def _judge_global(outer: Arguments, scene: Scene) -> list[Finding]:
+def _judge_global(outer: Arguments, env: ShellEnv) -> list[Finding]:
     findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
     for option in outer.given:
         if option.name in _ELSEWHERE:
             findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
         if option.name == "-C" and option.value is not None:
-            findings.extend(_judge_place(option.value, outer, scene))
+            findings.extend(_judge_place(option.value, outer, env))
         if option.name == "-c" and not _is_harmless(option.value or ""):
             findings.append(dangerous("git-option", f"git -c {option.value} can make git run something"))
     return findings
 
 
-def _judge_place(place: str, outer: Arguments, scene: Scene) -> list[Finding]:
-    found = scene.path(place, PathOp.LIST)
+def _judge_place(place: str, outer: Arguments, env: ShellEnv) -> list[Finding]:
+    found = env.path(place, PathOp.LIST)
     is_known = is_static(place) and len(outer.values("-C")) == 1
-    trusted = scene.is_trusted and scene.context.trusts(posixpath.join(scene.cwd, place))
+    trusted = env.is_trusted and env.context.trusts(posixpath.join(env.cwd, place))
     if trusted and is_known and all(one.risk is Risk.READ for one in found):
         return found
     elsewhere = "git -C works in another directory"
@@ -127,27 +127,27 @@ def _is_harmless(setting: str) -> bool:
     return is_static(setting) and (setting in _HARDENED or _HARMLESS_KEYS.fullmatch(key) is not None)
 
 
-def _command(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     # Other options name a directory to write to.
     spelled = [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
-    findings = judge_outputs(spelled, scene)
+    findings = judge_outputs(spelled, env)
     form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
     if form is not None:
         findings.append(dangerous("git", f"{form} destroys, leaks or runs something"))
     telling = [word for word in words if word.startswith("-") or command not in _NAMES_ONLY]
-    named = (found for word in telling for found in scene.mentions(word))
+    named = (found for word in telling for found in env.mentions(word))
     findings.extend(found for found in named if found.rule == "secret-read")
     if command in _MAKES:
-        findings.extend(_made(command, words, scene))
+        findings.extend(_made(command, words, env))
     special = _SPECIAL.get(command)
-    found = special(words, scene) if special is not None else _reading(command, words, scene)
+    found = special(words, env) if special is not None else _reading(command, words, env)
     if any(one.rule == "git-read" for one in found):
-        return [*findings, *found, *_repository(command, scene)]
+        return [*findings, *found, *_repository(command, env)]
     asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
-    return [asks, *findings, *found, *_untrusted(scene)]
+    return [asks, *findings, *found, *_untrusted(env)]
 
 
-def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a subcommand that reads; nothing when this use of it is none."""
     if command not in _READERS:
         return []
@@ -163,7 +163,7 @@ def _reading(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(_git_option(command, word))
     for operand in operands:
         if operand.startswith(("/", "../")) or operand == "..":
-            findings.extend(scene.path(operand, PathOp.READ))
+            findings.extend(env.path(operand, PathOp.READ))
         elif UNKNOWN in operand or not is_static(operand[:1]):
             findings.append(unclear("unknown-operand", "the revision or path is unknown until it runs"))
     return findings
@@ -178,72 +178,72 @@ def _git_option(command: str, word: str) -> list[Finding]:
     return []
 
 
-def _repository(command: str, scene: Scene) -> list[Finding]:
+def _repository(command: str, env: ShellEnv) -> list[Finding]:
     """Ask before git reads where the folder's own settings would make it run something.
 
     In a folder that is not trusted it is asked at any rate where nothing confines it; confined it runs hardened.
     """
-    if not scene.is_trusted:
-        hardened = [] if scene.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
-        return _untrusted(scene) or hardened
+    if not env.is_trusted:
+        hardened = [] if env.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
+        return _untrusted(env) or hardened
     looks = command not in _READS_COMMITS
-    settings = surprising_settings(scene.cwd, scene.context.files, looks_into_others=looks)
+    settings = surprising_settings(env.cwd, env.context.files, looks_into_others=looks)
     said = (f"{'has' if setting in UNKNOWN_SETTINGS else 'sets'} {setting}" for setting in settings)
     return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {text}") for text in said]
 
 
-def _untrusted(scene: Scene) -> list[Finding]:
+def _untrusted(env: ShellEnv) -> list[Finding]:
     """Ask in every mode before git runs where a folder that is not trusted names programs for it."""
-    if scene.is_trusted:
+    if env.is_trusted:
         return []
-    files = scene.context.files
-    settings = surprising_settings(scene.cwd, files)
+    files = env.context.files
+    settings = surprising_settings(env.cwd, files)
     named = [name if name in UNKNOWN_SETTINGS else f"the setting {name}" for name in settings]
-    named.extend(f"the hook {name}" for name in hooks(scene.cwd, files))
+    named.extend(f"the hook {name}" for name in hooks(env.cwd, files))
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
 
 
-def _made(command: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _made(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what a subcommand makes, moves or removes, and where."""
     plain = [word for word in words if not word.startswith("-")]
     if command in ("worktree", "bundle", "clone"):
         plain = plain[1:]
-    found = [one for word in plain for one in scene.path(word, PathOp.WRITE) if one.risk is Risk.CRITICAL]
+    found = [one for word in plain for one in env.path(word, PathOp.WRITE) if one.risk is Risk.CRITICAL]
     whole = command in ("mv", "rm") and "--cached" not in words
-    return found + (judge_whole("rm", words, scene) if whole else [])
+    return found + (judge_whole("rm", words, env) if whole else [])
 
 
-def _clean(words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _clean(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     if any(re.fullmatch(r"-\w*n\w*|--dry-run", word) for word in words):
         return []
     return [dangerous("git", "git clean deletes untracked files")]
 
 
-def _checkout(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _checkout(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     paths = "--" in words or any(word == "." or word.startswith(("./", ":", "--pathspec-from")) for word in words)
     plain = [word for word in words if not word.startswith("-")]
     makes = not {"-b", "--orphan", "-t"}.isdisjoint(words)
-    if paths or (not makes and (len(plain) > 1 or any(_is_there(word, scene) for word in plain))):
+    if paths or (not makes and (len(plain) > 1 or any(_is_there(word, env) for word in plain))):
         return [dangerous("git", "git checkout of paths discards uncommitted changes")]
     return []
 
 
-def _is_there(word: str, scene: Scene) -> bool:
+def _is_there(word: str, env: ShellEnv) -> bool:
     """Whether a word names files that are there; a pattern may always do."""
     if is_glob(word) or "*" in word:
         return True
-    is_known = is_static(word) and scene.cwd != UNKNOWN
-    return is_known and scene.context.files.facts(posixpath.join(scene.cwd, word)) is not None
+    is_known = is_static(word) and env.cwd != UNKNOWN
+    return is_known and env.context.files.facts(posixpath.join(env.cwd, word)) is not None
 
 
-def _restore(words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _restore(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     staged = any(word in ("--staged", "-S") for word in words)
     if staged and not any(word in ("--worktree", "-W", "-SW", "-WS") for word in words):
         return []
     return [dangerous("git", "git restore discards uncommitted changes")]
 
 
-def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _push(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
     if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
         findings.append(dangerous("git", "git push publishes to an address that is not a remote of the repository"))
@@ -252,13 +252,13 @@ def _push(words: Sequence[str], _scene: Scene) -> list[Finding]:
     return findings
 
 
-def _over_network(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _over_network(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
-    found = [one for word in local for one in scene.path(word, PathOp.READ)]
+    found = [one for word in local for one in env.path(word, PathOp.READ)]
     return [Finding(Risk.REMOTE, "download", "git connects to another repository"), *found]
 
 
-def _config(words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _config(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
     if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
@@ -279,15 +279,15 @@ def _config(words: Sequence[str], _scene: Scene) -> list[Finding]:
     return []
 
 
-def _submodule(words: Sequence[str], scene: Scene) -> list[Finding]:
+def _submodule(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
     if rest[:1] == ["foreach"]:
-        return scene.script(" ".join(rest[1:]))
-    reads = _reading("submodule", words, scene)
+        return env.script(" ".join(rest[1:]))
+    reads = _reading("submodule", words, env)
     return reads or [Finding(Risk.REMOTE, "network", "git connects to another repository")]
 
 
-def _symbolic_ref(words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _symbolic_ref(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     """Judge symbolic-ref: with one name it tells where that leads, with two or with an option it changes it."""
     plain = [word for word in words if word not in ("-q", "--quiet", "--short")]
     if len(plain) == 1 and is_static(plain[0]) and not plain[0].startswith("-"):
@@ -295,7 +295,7 @@ def _symbolic_ref(words: Sequence[str], _scene: Scene) -> list[Finding]:
     return [dangerous("git", "git symbolic-ref moves refs")]
 
 
-_SPECIAL: dict[str, Callable[[Sequence[str], Scene], list[Finding]]] = {
+_SPECIAL: dict[str, Callable[[Sequence[str], ShellEnv], list[Finding]]] = {
     "clean": _clean,
     "checkout": _checkout,
     "restore": _restore,

@@ -7,7 +7,7 @@ from typing import assert_never
 from msgspec import Struct, field
 
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, is_static
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.syntax import (
     Arithmetic,
     BudgetError,
     Literal,

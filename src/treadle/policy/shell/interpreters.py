@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, word_set
-from treadle.policy.shell.grammar.expand import Variables
-from treadle.policy.shell.judging.scene import PipedInput, ProgramJudge, Scene
-from treadle.policy.shell.tables.danger_forms import DESTRUCTIVE_VERBS
-from treadle.policy.shell.tables.dangers import CODE, SQL, SQL_CLIENTS
+from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
+from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
+from treadle.policy.shell.expand import Variables
+from treadle.policy.shell.shell_env import PipedInput, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 _LONG = re.compile(
@@ -22,9 +22,9 @@ _LONG = re.compile(
 _GLUED = re.compile(r"-[oO]([/~.].*)")
 
 
-def judge_outputs(words: Sequence[str], scene: Scene) -> list[Finding]:
+def judge_outputs(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
-    found = (finding for path in _outputs(words) for finding in scene.path(path, PathOp.WRITE))
+    found = (finding for path in _outputs(words) for finding in env.path(path, PathOp.WRITE))
     return [finding for finding in found if finding.risk is Risk.CRITICAL]
 
 
@@ -50,16 +50,16 @@ _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
 
 
-def judge_reach(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def judge_reach(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find an operand, or the value of an option, that is a place to be left alone."""
-    if scene.is_search:
+    if env.is_search:
         return []
     for text in dict.fromkeys(text for word in words for text in (word, *word.partition("=")[2:])):
-        what = _place(text, scene) if is_static(text) and text else None
+        what = _place(text, env) if is_static(text) and text else None
         if what is not None:
             return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it")]
     given = () if _CONTAINERS.isdisjoint((name, *words)) else words
-    mounted = [found for word in given for place in _mounted(word) for found in scene.path(place, PathOp.WRITE)]
+    mounted = [found for word in given for place in _mounted(word) for found in env.path(place, PathOp.WRITE)]
     return [found for found in mounted if found.risk is Risk.CRITICAL]
 
 
@@ -69,48 +69,48 @@ def _mounted(word: str) -> list[str]:
     return [found[1]] if found and (":/" in word or "," in word) and "://" not in word else []
 
 
-def judge_inner_text(text: str, scene: Scene) -> list[Finding]:
+def judge_inner_text(text: str, env: ShellEnv) -> list[Finding]:
     """Find in text of another language a command that destroys, wherever a shell's or that language's words end."""
-    if scene.is_guess or not is_static(text):
+    if env.is_guess or not is_static(text):
         return []
-    scene = replace(scene, feed=PipedInput(), is_guess=True)
+    env = replace(env, feed=PipedInput(), is_guess=True)
     pieces = from_both_ends(_CUTS.split(text))[:MAX_PIECES]
-    found = (one for piece in pieces for one in scene.command(tuple(_BLANKS.sub(" ", piece).split()[:20])))
+    found = (one for piece in pieces for one in env.command(tuple(_BLANKS.sub(" ", piece).split()[:20])))
     return [one for one in dict.fromkeys(found) if one.rule in _DESTROYS]
 
 
-def judge_named_places(text: str, scene: Scene) -> list[Finding]:
+def judge_named_places(text: str, env: ShellEnv) -> list[Finding]:
     """Find a place to be left alone that program text names; a lone slash or a folder of the system says nothing."""
     for token in filter(is_static, dict.fromkeys(_TOKENS.split(text))):
-        if token[:1] in ("/", "~") and not _TREES.fullmatch(token) and (what := _place(token, scene)) is not None:
+        if token[:1] in ("/", "~") and not _TREES.fullmatch(token) and (what := _place(token, env)) is not None:
             return [dangerous("reach", f"the program text names {token}, {what}")]
     return []
 
 
-def _place(word: str, scene: Scene) -> str | None:
+def _place(word: str, env: ShellEnv) -> str | None:
     """Say what a word leads to when that is no place for unknown programs."""
-    home = scene.context.home
-    if word == "~" or (home and word[0] in "~/." and is_below(home, (_resolved(word, scene),))):
+    home = env.context.home
+    if word == "~" or (home and word[0] in "~/." and is_below(home, (_resolved(word, env),))):
         return "the home directory"
     if _TREES.fullmatch(word):
         return "a directory of the system"
     if word.startswith("/dev/"):
         return None if _PLAIN_DEVICES.fullmatch(word) else "a device"
     if word.startswith(("/", "~/", "../")) or word == "..":
-        return "another repository" if _is_other_repository(word, scene) else None
+        return "another repository" if _is_other_repository(word, env) else None
     return None
 
 
-def _resolved(word: str, scene: Scene) -> str:
-    home = scene.context.home
+def _resolved(word: str, env: ShellEnv) -> str:
+    home = env.context.home
     spelled = posixpath.join(home, word[2:]) if word.startswith("~/") and home else word
-    return scene.context.files.resolve(posixpath.join(scene.cwd, spelled)).rstrip("/") or "/"
+    return env.context.files.resolve(posixpath.join(env.cwd, spelled)).rstrip("/") or "/"
 
 
-def _is_other_repository(word: str, scene: Scene) -> bool:
-    files, place = scene.context.files, _resolved(word, scene)
+def _is_other_repository(word: str, env: ShellEnv) -> bool:
+    files, place = env.context.files, _resolved(word, env)
     has_own = files.facts(posixpath.join(place, ".git")) is not None
-    return has_own and not is_below(place, map(files.resolve, scene.context.roots))
+    return has_own and not is_below(place, map(files.resolve, env.context.roots))
 
 
 SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash nu")
@@ -131,7 +131,7 @@ def is_interpreter(name: str) -> bool:
     return _INTERPRETERS.fullmatch(name) is not None
 
 
-def _shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     is_command = False
@@ -146,79 +146,79 @@ def _shell(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             del pending[:1]
         is_command |= re.fullmatch(r"[-+]\w*c\w*|--command", option) is not None
     if is_command:
-        script = _judge_script(pending[0], pending[1:], scene) if pending else [dangerous("shell", f"{name} -c alone")]
+        script = _judge_script(pending[0], pending[1:], env) if pending else [dangerous("shell", f"{name} -c alone")]
         return findings + script
     if pending and not any(re.fullmatch(r"-\w*s\w*", word) for word in words):
-        findings.extend(found for word in pending for found in scene.mentions(word))
+        findings.extend(found for word in pending for found in env.mentions(word))
         is_known = is_static(pending[0]) and not pending[0].startswith(("/dev/", "/proc/"))
         return findings if is_known else [*findings, _unknown(name)]
-    return findings + _judge_input(name, scene)
+    return findings + _judge_input(name, env)
 
 
 def _unknown(name: str) -> Finding:
     return dangerous("unknown-script", f"{name} runs text that is unknown until it runs")
 
 
-def _judge_script(script: str, operands: Sequence[str], scene: Scene) -> list[Finding]:
+def _judge_script(script: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
     if not is_static(script):
-        return [_unknown("the shell"), *scan_code(script, scene)]
+        return [_unknown("the shell"), *scan_code(script, env)]
     values = {str(place): value for place, value in enumerate(operands)}
     every = SPLIT.join(operands[1:])
-    variables = Variables(scene.variables.home, {**scene.variables.values, **values, "@": every, "*": every})
-    return replace(scene, variables=variables).script(script, feed=scene.feed)
+    variables = Variables(env.variables.home, {**env.variables.values, **values, "@": every, "*": every})
+    return replace(env, variables=variables).script(script, feed=env.feed)
 
 
-def _judge_input(name: str, scene: Scene) -> list[Finding]:
-    if scene.feed.is_pipe:
+def _judge_input(name: str, env: ShellEnv) -> list[Finding]:
+    if env.feed.is_pipe:
         return [dangerous("piped-script", f"{name} runs what comes through the pipe")]
-    text = scene.feed.text or ""
-    return scene.script(text) if is_static(text) else [_unknown(name)]
+    text = env.feed.text or ""
+    return env.script(text) if is_static(text) else [_unknown(name)]
 
 
-def judge_interpreter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge an interpreter: always a question, dangerous when the program text shows danger or comes from a pipe."""
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
     if re.fullmatch(r"(python|pypy)[0-9.]*", name) and "-m" in words:
         module = tuple(words[list(words).index("-m") + 1 :])
-        findings.extend(found for word in words for found in scene.mentions(word))
-        return findings + (scene.command(module) if module else [])
+        findings.extend(found for word in words for found in env.mentions(word))
+        return findings + (env.command(module) if module else [])
     tasks = {posixpath.basename(word) for word in words[:2]} & {*_TASK_RUNNERS, "setup.py"}
     told = [word for word in words[1:] if DESTRUCTIVE_VERBS.fullmatch(word) or word in ("upload", "register")]
     if tasks and told:
         findings.append(dangerous("dangerous-form", f"{told[0]} destroys or publishes something"))
-    findings.extend(judge_reach(name, words, scene))
+    findings.extend(judge_reach(name, words, env))
     has_program = False
     for place, word in enumerate(words):
-        findings.extend(scene.mentions(word))
+        findings.extend(env.mentions(word))
         is_code = _CODE_OPTIONS.fullmatch(word) is not None
-        findings.extend(scan_code(" ".join(words[place : place + 2]), scene) if is_code else [])
+        findings.extend(scan_code(" ".join(words[place : place + 2]), env) if is_code else [])
         has_program |= is_code or not word.startswith("-")
     if has_program:
         return findings
-    if scene.feed.is_pipe:
+    if env.feed.is_pipe:
         findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
-    return findings + (scan_code(scene.feed.text, scene) if scene.feed.text is not None else [])
+    return findings + (scan_code(env.feed.text, env) if env.feed.text is not None else [])
 
 
-def scan_code(text: str, scene: Scene) -> list[Finding]:
+def scan_code(text: str, env: ShellEnv) -> list[Finding]:
     """Look through program text of any language for words that mean harm, and for protected names."""
     findings: list[Finding] = []
     match = CODE.search(text)
     if match is not None:
         findings.append(dangerous("opaque-code", f"program text contains {match.group().strip()!r}"))
-    findings.extend([*judge_named_places(text, scene), *judge_inner_text(text, scene)])
+    findings.extend([*judge_named_places(text, env), *judge_inner_text(text, env)])
     if UNKNOWN in text:
         findings.append(_unknown("the program"))
     cleaned = text.translate({ord(mark): " " for mark in (UNKNOWN, STAR, ANY, SPLIT)})
     tokens = dict.fromkeys(re.split(r"[\s'\"`()\[\]{};,<>|&]+", cleaned))
-    return [*findings, *(found for token in tokens if token for found in scene.mentions(token))]
+    return [*findings, *(found for token in tokens if token for found in env.mentions(token))]
 
 
-def _database(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _database(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a database client: a question, and dangerous when a statement changes something."""
     findings = [Finding(Risk.REMOTE, "database", f"{name} sends statements to a database, which can change it")]
-    for text in [*words, scene.feed.text or "", *(" ".join(command) for command in scene.feed.upstream)]:
-        findings.extend(scene.mentions(text))
+    for text in [*words, env.feed.text or "", *(" ".join(command) for command in env.feed.upstream)]:
+        findings.extend(env.mentions(text))
         match = SQL.search(text)
         if match is not None:
             findings.append(dangerous("database", f"the statement contains {match.group().strip()!r}"))
@@ -254,7 +254,7 @@ _NO_NAME = re.compile(r"[*\\^\[]")
 _FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
 
 
-def _filter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _filter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge sed, awk, jq and their like."""
     language = _LANGUAGES[name]
     pending = list(words)
@@ -264,17 +264,17 @@ def _filter(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     program, *files = pending[in_place:] or [""]
     is_plain = name != "yq" and is_static(program) and _PLAIN[language].fullmatch(program) is not None
     if not is_plain or any(file.startswith("-") or "=" in file or not is_static(file[:1]) for file in files):
-        return _search(name, words, scene, language)
-    found = [one for file in files for one in scene.path(file, PathOp.READ)]
+        return _search(name, words, env, language)
+    found = [one for file in files for one in env.path(file, PathOp.READ)]
     if not in_place:
         return [Finding(Risk.READ, "reader", f"{name} only prints"), *found]
-    return [*found, *(one for file in files for one in scene.path(file, PathOp.WRITE))]
+    return [*found, *(one for file in files for one in env.path(file, PathOp.WRITE))]
 
 
-def _search(name: str, words: Sequence[str], scene: Scene, language: str) -> list[Finding]:
+def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> list[Finding]:
     """Look for danger in what is not followed: protected names, written files, and words that run something."""
     findings = [unclear("opaque-code", f"{name} runs a program in its own language, which may do more than print")]
-    fed = scene.feed.text or ""
+    fed = env.feed.text or ""
     program = next((word for word in words if not word.startswith("-")), "")
     changes = language == "sed" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
     op = PathOp.WRITE if changes or (name == "yq" and "-i" in words) else PathOp.READ
@@ -283,16 +283,16 @@ def _search(name: str, words: Sequence[str], scene: Scene, language: str) -> lis
         match = (_SECRETS if language == "jq" else _MAY_RUN).search(code)
         if match is not None:
             findings.append(dangerous("opaque-code", f"the {name} program contains {match.group().strip()!r}"))
-        written = [one for target in _TARGET.findall(code) for one in scene.path(target.strip(), PathOp.WRITE)]
+        written = [one for target in _TARGET.findall(code) for one in env.path(target.strip(), PathOp.WRITE)]
         findings.extend(one for one in written if one.risk is Risk.CRITICAL)
         tokens = [text, *re.split(r"[\s'\"(){};,]+", text.replace(UNKNOWN, " "))]
         if name != "jq" or text != program:
-            named = [one for token in tokens if not _NO_NAME.search(token) for one in scene.mentions(token)]
+            named = [one for token in tokens if not _NO_NAME.search(token) for one in env.mentions(token)]
             only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
             findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
         if text and not text.startswith("-"):
-            findings.extend(one for one in scene.path(text, op) if one.path or one.risk is Risk.CRITICAL)
-    if any(_FROM_FILE.fullmatch(word) for word in words) and (scene.feed.is_pipe or UNKNOWN in fed):
+            findings.extend(one for one in env.path(text, op) if one.path or one.risk is Risk.CRITICAL)
+    if any(_FROM_FILE.fullmatch(word) for word in words) and (env.feed.is_pipe or UNKNOWN in fed):
         findings.append(dangerous("piped-script", f"{name} may run its input"))
     return findings
 

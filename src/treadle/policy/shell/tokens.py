@@ -2,7 +2,7 @@
 
 import re
 
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.syntax import (
     Assignment,
     Cursor,
     HereDocument,
@@ -12,7 +12,7 @@ from treadle.policy.shell.grammar.syntax import (
     ShellSyntaxError,
     Word,
 )
-from treadle.policy.shell.grammar.words import read_here_documents, read_word
+from treadle.policy.shell.words import read_here_documents, read_word
 
 _BLANKS = " \t"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?(\+?)=")

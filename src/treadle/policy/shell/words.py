@@ -3,7 +3,7 @@
 import re
 from itertools import groupby
 
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.syntax import (
     Arithmetic,
     Cursor,
     Literal,

@@ -14,8 +14,8 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
-from treadle.policy.shell.grammar.expand import Variables, expand_text
-from treadle.policy.shell.grammar.syntax import ShellScript, Simple
+from treadle.policy.shell.expand import Variables, expand_text
+from treadle.policy.shell.syntax import ShellScript, Simple
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
@@ -89,7 +89,7 @@ class Effort(Struct):
             raise EffortError
 
 
-class Scene(Struct, frozen=True, kw_only=True):
+class ShellEnv(Struct, frozen=True, kw_only=True):
     """The surroundings of one command.
 
     `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
@@ -100,9 +100,9 @@ class Scene(Struct, frozen=True, kw_only=True):
     context: PolicyContext
     cwd: str
     variables: Variables
-    judge_script: "Callable[[str, Scene], list[Finding]]"
-    judge_tree: "Callable[[ShellScript, Scenes], Scenes]"
-    judge_argv: "Callable[[tuple[str, ...], Scene], list[Finding]]"
+    judge_script: "Callable[[str, ShellEnv], list[Finding]]"
+    judge_tree: "Callable[[ShellScript, ShellEnvs], ShellEnvs]"
+    judge_argv: "Callable[[tuple[str, ...], ShellEnv], list[Finding]]"
     feed: PipedInput = PipedInput()
     depth: int = 0
     is_search: bool = False
@@ -167,10 +167,10 @@ class Scene(Struct, frozen=True, kw_only=True):
         return found
 
 
-Scenes = tuple[Scene, ...]
+ShellEnvs = tuple[ShellEnv, ...]
 """All that may be the case where a command runs."""
 
-ProgramJudge = Callable[[str, Sequence[str], Scene], list[Finding]]
+ProgramJudge = Callable[[str, Sequence[str], ShellEnv], list[Finding]]
 """Judges a program by its name and its words."""
 
 
@@ -186,17 +186,17 @@ def _pieces(text: str) -> list[str]:
     return [piece for piece in dict.fromkeys(pieces) if piece]
 
 
-def _judge_path(text: str, op: PathOp, scene: Scene) -> list[Finding]:
-    if is_static(text) and scene.cwd != UNKNOWN:
-        return [_static_path(text, op, scene)]
-    joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(scene.cwd, text))
+def _judge_path(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
+    if is_static(text) and env.cwd != UNKNOWN:
+        return [_static_path(text, op, env)]
+    joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(env.cwd, text))
     writes = op is PathOp.WRITE
     name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
     if name := (control_name(joined) if writes else None) or name:
         return [_protected(f"{'changes' if writes else 'reads'} {name}, which is protected", op)]
-    if is_glob(text) and scene.cwd != UNKNOWN:
-        return _judge_glob(text, op, scene)
-    place = " (the directory is unknown)" if scene.cwd == UNKNOWN and is_static(text) else ""
+    if is_glob(text) and env.cwd != UNKNOWN:
+        return _judge_glob(text, op, env)
+    place = " (the directory is unknown)" if env.cwd == UNKNOWN and is_static(text) else ""
     does = "writes to" if writes else "reads"
     return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
@@ -205,15 +205,15 @@ def _protected(text: str, op: PathOp, path: str = "") -> Finding:
     return dangerous("control-write" if op is PathOp.WRITE else "secret-read", text, path=path)
 
 
-def _static_path(text: str, op: PathOp, scene: Scene) -> Finding:
+def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     if text in ("", "-") and op is not PathOp.WRITE:
         return Finding(Risk.READ, "stdin", "reads its input")
     if text == "/dev/null":
         return Finding(Risk.READ, "null", "the null device")
-    check = check_path(text, op, scene.cwd, scene.context)
-    scene.trace.paths.append((op, check.resolved))
+    check = check_path(text, op, env.cwd, env.context)
+    env.trace.paths.append((op, check.resolved))
     reason = check.reasons[0]
-    if op is PathOp.READ and _holds_secrets(check.resolved, scene.context):
+    if op is PathOp.READ and _holds_secrets(check.resolved, env.context):
         return dangerous("secret-read", f"{check.resolved} contains protected files")
     if check.where is Where.PROTECTED:
         return _protected(reason.text, op, "" if reason.rule == LISTED else check.resolved)
@@ -231,29 +231,29 @@ def _holds_secrets(path: str, context: PolicyContext) -> bool:
     return path in _TREES_WITH_SECRETS or (bool(context.home) and is_below(context.home, (path,)))
 
 
-def _judge_glob(text: str, op: PathOp, scene: Scene) -> list[Finding]:
+def _judge_glob(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
     """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
     parts = text.split("/")
     first = next(index for index, part in enumerate(parts) if not is_static(part))
     base = "/".join(parts[:first]) + ("/" if first else "")
-    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, scene)]
-    matches, whole = _matches(posixpath.join(scene.cwd, base), parts[first:], scene)
-    scene.effort.spend(STEPS_A_PATTERN + len(matches))
+    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
+    matches, whole = _matches(posixpath.join(env.cwd, base), parts[first:], env)
+    env.effort.spend(STEPS_A_PATTERN + len(matches))
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:
         findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
     if not whole or (".." in parts[first:]):
         findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
-    return [*findings, *(_static_path(path, op, scene) for path in matches)]
+    return [*findings, *(_static_path(path, op, env) for path in matches)]
 
 
-def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool]:
+def _matches(base: str, parts: list[str], env: ShellEnv) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
     found = [base]
     for part in filter(None, parts):
         hidden = part.startswith(".")
-        listed = {directory: scene.context.files.names(directory) for directory in found}
+        listed = {directory: env.context.files.names(directory) for directory in found}
         if any(len(names) >= MAX_NAMES for names in listed.values()):
             return [], False
         found = [
@@ -267,25 +267,25 @@ def _matches(base: str, parts: list[str], scene: Scene) -> tuple[list[str], bool
     return found, True
 
 
-MAX_SCENES = 16
+MAX_ENVS = 16
 
 _CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
 _DECLARES = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "wait"})
 
 
-def together(*groups: Iterable[Scene]) -> Scenes:
-    """Give each scene once; too many to follow become one, of which nothing is known that differs."""
-    listed = [scene for group in groups for scene in group]
-    if all(scene is listed[0] for scene in listed):
+def together(*groups: Iterable[ShellEnv]) -> ShellEnvs:
+    """Give each environment once; too many to follow become one, of which nothing is known that differs."""
+    listed = [env for group in groups for env in group]
+    if all(env is listed[0] for env in listed):
         return tuple(listed[:1])
-    scenes = {(scene.cwd, frozenset(scene.variables.values.items())): scene for scene in listed}
-    return tuple(scenes.values()) if len(scenes) <= MAX_SCENES else (widened(tuple(scenes.values())),)
+    envs = {(env.cwd, frozenset(env.variables.values.items())): env for env in listed}
+    return tuple(envs.values()) if len(envs) <= MAX_ENVS else (widened(tuple(envs.values())),)
 
 
-def widened(scenes: Scenes) -> Scene:
-    """Give a scene that may be any of these, of which nothing is known that differs."""
-    first, *others = scenes
+def widened(envs: ShellEnvs) -> ShellEnv:
+    """Give an environment that may be any of these, of which nothing is known that differs."""
+    first, *others = envs
     values = dict(first.variables.values)
     for other in others:
         known = other.variables.values
@@ -294,27 +294,27 @@ def widened(scenes: Scenes) -> Scene:
     return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))
 
 
-def forgotten(scene: Scene) -> Scene:
-    """Give a scene of which nothing is known but which variables are the line's own."""
-    values = dict.fromkeys(scene.variables.values, UNKNOWN)
-    return replace(scene, cwd=UNKNOWN, variables=Variables(scene.variables.home, values))
+def forgotten(env: ShellEnv) -> ShellEnv:
+    """Give an environment of which nothing is known but which variables are the line's own."""
+    values = dict.fromkeys(env.variables.values, UNKNOWN)
+    return replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home, values))
 
 
-def with_values(scenes: Scenes, name: str, value: str) -> Scenes:
-    """Set a variable in each scene, unless it has no name."""
+def with_values(envs: ShellEnvs, name: str, value: str) -> ShellEnvs:
+    """Set a variable in each environment, unless it has no name."""
     if not name:
-        return scenes
-    return tuple(replace(scene, variables=scene.variables.with_value(name, value)) for scene in scenes)
+        return envs
+    return tuple(replace(env, variables=env.variables.with_value(name, value)) for env in envs)
 
 
-def behind(command: Simple, words: tuple[str, ...], scene: Scene) -> tuple[Scenes, Scenes]:
-    """Give the scenes behind a simple command, `words` being what its words expand to: where it worked, and failed."""
+def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnvs, ShellEnvs]:
+    """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
     while words and (words[0] in ("command", "builtin") or words[0].startswith("-")):
         words = words[1:]
     name = words[0] if words else ""
-    variables = scene.variables
+    variables = env.variables
     if not command.words or name in _DECLARES:
-        variables = _assigned(command, scene)
+        variables = _assigned(command, env)
     if name in _DECLARES:
         for word in words[1:]:
             variable, is_set, value = word.partition("=")
@@ -324,31 +324,31 @@ def behind(command: Simple, words: tuple[str, ...], scene: Scene) -> tuple[Scene
     elif name in _SETS or (name == "printf" and "-v" in words):
         for word in (*words[1:], "REPLY"):
             variables = variables.with_value(word.partition("=")[0], UNKNOWN)
-    after = scene if variables is scene.variables else replace(scene, variables=variables)
+    after = env if variables is env.variables else replace(env, variables=variables)
     if name not in _CHANGES_DIRECTORY:
         return (after,), (after,)
-    cwd = _directory(words, scene)
+    cwd = _directory(words, env)
     return (replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)),), (after,)
 
 
-def _assigned(command: Simple, scene: Scene) -> Variables:
-    variables = scene.variables
+def _assigned(command: Simple, env: ShellEnv) -> Variables:
+    variables = env.variables
     for assignment in command.assignments:
         value = UNKNOWN
         if len(assignment.values) == 1 and not assignment.is_array and not assignment.subscript:
-            value = expand_text(assignment.values[0].segments, variables, scene.cwd, tilde=True)
+            value = expand_text(assignment.values[0].segments, variables, env.cwd, tilde=True)
         if assignment.appends:
             value = variables.get(assignment.name) + value
         variables = variables.with_value(assignment.name, value)
     return variables
 
 
-def _directory(words: tuple[str, ...], scene: Scene) -> str:
+def _directory(words: tuple[str, ...], env: ShellEnv) -> str:
     operands = [word for word in words[1:] if not (word.startswith("-") and len(word) > 1)]
-    target = operands[0] if operands else scene.variables.get("HOME")
+    target = operands[0] if operands else env.variables.get("HOME")
     unknown = words[0] == "popd" or target == "-" or len(operands) > 1 or not is_static(target)
-    if unknown or (scene.cwd == UNKNOWN and not target.startswith("/")):
+    if unknown or (env.cwd == UNKNOWN and not target.startswith("/")):
         return UNKNOWN
     # Like the shell, go by names: `cd link; cd ..` comes back. Only -P goes by where links lead.
-    place = posixpath.normpath(posixpath.join(scene.cwd, target))
-    return scene.context.files.resolve(place) if "-P" in words else place
+    place = posixpath.normpath(posixpath.join(env.cwd, target))
+    return env.context.files.resolve(place) if "-P" in words else place

@@ -9,8 +9,17 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, word_set
-from treadle.policy.shell.grammar.expand import SPELLED_OUT, expand_text, expand_word
-from treadle.policy.shell.grammar.syntax import (
+from treadle.policy.shell.dangers import (
+    PRINTS_SECRETS,
+    VARIABLES_DANGEROUS,
+    VARIABLES_HARMLESS,
+    VARIABLES_SAFE_TO_SHOW,
+    VARIABLES_SECRET,
+)
+from treadle.policy.shell.expand import SPELLED_OUT, expand_text, expand_word
+from treadle.policy.shell.lists import fed_by
+from treadle.policy.shell.shell_env import FREE_TARGETS, PipedInput, ProgramJudge, ShellEnv
+from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
     Parameter,
@@ -20,15 +29,6 @@ from treadle.policy.shell.grammar.syntax import (
     Segment,
     Simple,
     Substitution,
-)
-from treadle.policy.shell.judging.lists import fed_by
-from treadle.policy.shell.judging.scene import FREE_TARGETS, PipedInput, ProgramJudge, Scene
-from treadle.policy.shell.tables.dangers import (
-    PRINTS_SECRETS,
-    VARIABLES_DANGEROUS,
-    VARIABLES_HARMLESS,
-    VARIABLES_SAFE_TO_SHOW,
-    VARIABLES_SECRET,
 )
 from treadle.protocol.tools import Risk
 
@@ -76,7 +76,7 @@ _OFFSETS = re.compile(r"[\d\s:-]*")
 _NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
 
 
-def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = False) -> list[Finding]:
+def judge_segments(segments: Iterable[Segment], env: ShellEnv, *, gentle: bool = False) -> list[Finding]:
     """Judge what the expansions of a word run and show."""
     findings: list[Finding] = []
     for segment in segments:
@@ -84,16 +84,16 @@ def judge_segments(segments: Iterable[Segment], scene: Scene, *, gentle: bool = 
             case Literal():
                 continue
             case Parameter():
-                findings.extend(_parameter(segment, scene, gentle=gentle))
+                findings.extend(_parameter(segment, env, gentle=gentle))
             case Substitution() | ProcessSubstitution():
                 is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
-                replace(scene, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
+                replace(env, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
                 if any(map(_spells_out, segment.script.pipelines)):
                     findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
             case Arithmetic():
-                findings.extend(judge_arithmetic(segment, scene))
+                findings.extend(judge_arithmetic(segment, env))
             case _:
                 assert_never(segment)
     return findings
@@ -105,12 +105,12 @@ def _spells_out(pipeline: Pipeline) -> bool:
     return any(one.words[0].text in ("echo", "printf") and SPELLED_OUT.search(one.text) for one in simple)
 
 
-def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Finding]:
-    findings = judge_segments(parameter.operand, scene, gentle=gentle)
+def _parameter(parameter: Parameter, env: ShellEnv, *, gentle: bool) -> list[Finding]:
+    findings = judge_segments(parameter.operand, env, gentle=gentle)
     name = parameter.name
     shows = parameter.operator in _PLAIN_OPERATORS
     if parameter.operator == ":":
-        shows = _OFFSETS.fullmatch(expand_text(parameter.operand, scene.variables)) is not None
+        shows = _OFFSETS.fullmatch(expand_text(parameter.operand, env.variables)) is not None
     if not shows and not (name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator)):
         text = f"${{{name}{parameter.operator}…}} may evaluate a value, and does more than show it"
         findings.append(unclear("evaluated-text", text))
@@ -119,49 +119,49 @@ def _parameter(parameter: Parameter, scene: Scene, *, gentle: bool) -> list[Find
     if VARIABLES_SECRET.fullmatch(name):
         risk = Risk.EXECUTE if gentle else Risk.CRITICAL
         findings.append(Finding(risk, "secret-variable", f"uses the variable {name}, which looks like a secret"))
-    elif name not in VARIABLES_SAFE_TO_SHOW and name not in scene.variables.values:
+    elif name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values:
         findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
     return findings
 
 
-def judge_arithmetic(expression: Arithmetic, scene: Scene) -> list[Finding]:
+def judge_arithmetic(expression: Arithmetic, env: ShellEnv) -> list[Finding]:
     """Judge what a calculation runs; the values that it holds are evaluated in turn, and it may set variables."""
     text = f"{expression.text.strip()!r}: arithmetic evaluates values and may set variables"
-    return [*judge_segments(expression.inner, scene), unclear("evaluated-text", text)]
+    return [*judge_segments(expression.inner, env), unclear("evaluated-text", text)]
 
 
-def judge_redirects(redirects: Iterable[Redirect], scene: Scene) -> tuple[list[Finding], PipedInput | None]:
+def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[Finding], PipedInput | None]:
     """Judge redirections; gives the new input, if any."""
     findings: list[Finding] = []
     feed: PipedInput | None = None
     for redirect in redirects:
-        scene.effort.spend()
+        env.effort.spend()
         match redirect.target.segments:
             case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
-                replace(scene, feed=PipedInput()).follow(script)
-                feed = fed_by(script, scene)
+                replace(env, feed=PipedInput()).follow(script)
+                feed = fed_by(script, env)
                 findings.append(unclear("redirect", "the input is another command"))
                 continue
             case _:
                 pass
-        findings.extend(judge_segments(redirect.target.segments, scene) if redirect.here is None else [])
+        findings.extend(judge_segments(redirect.target.segments, env) if redirect.here is None else [])
         if redirect.here is not None:
-            findings.extend(judge_segments(redirect.here.body, scene))
-            feed = PipedInput(text=expand_text(redirect.here.body, scene.variables))
+            findings.extend(judge_segments(redirect.here.body, env))
+            feed = PipedInput(text=expand_text(redirect.here.body, env.variables))
         elif redirect.operator == "<<<":
-            feed = PipedInput(text=expand_text(redirect.target.segments, scene.variables, scene.cwd, tilde=True))
+            feed = PipedInput(text=expand_text(redirect.target.segments, env.variables, env.cwd, tilde=True))
         else:
-            findings.extend(_redirect(redirect, scene))
+            findings.extend(_redirect(redirect, env))
             feed = PipedInput() if redirect.operator == "<" else feed
         if redirect.fd.startswith("{"):
             findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed
 
 
-def _redirect(redirect: Redirect, scene: Scene) -> list[Finding]:
+def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
     if any(isinstance(segment, ProcessSubstitution) for segment in redirect.target.segments):
         return [unclear("redirect", "the input or output is another command")]
-    targets = expand_word(redirect.target, scene.variables, scene.cwd)
+    targets = expand_word(redirect.target, env.variables, env.cwd)
     findings: list[Finding] = []
     for target in targets:
         if target.startswith(("/dev/tcp", "/dev/udp")):
@@ -170,7 +170,7 @@ def _redirect(redirect: Redirect, scene: Scene) -> list[Finding]:
             continue
         elif target not in FREE_TARGETS:
             op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
-            findings.extend(scene.path(target, op))
+            findings.extend(env.path(target, op))
     is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
     if not is_known:
         findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
@@ -188,48 +188,48 @@ _CALCULATES = re.compile(r"-\w*[in]")
 _SUBSCRIPT = re.compile(r"\[[^\]\n]*(\$\(|`)")
 
 
-def judge_evaluated(text: str, scene: Scene) -> list[Finding]:
+def judge_evaluated(text: str, env: ShellEnv) -> list[Finding]:
     """Judge text that the shell may evaluate a second time, as it does with subscripts and arithmetic."""
     if _EVALUATED.search(text):
-        return [dangerous("evaluated-text", "text in quotes is evaluated a second time"), *scene.script(f": {text}")]
+        return [dangerous("evaluated-text", "text in quotes is evaluated a second time"), *env.script(f": {text}")]
     if "[" in text or not is_static(text):
         return [unclear("evaluated-text", "the text may be evaluated a second time")]
     return []
 
 
-def judge_subscripts(texts: Iterable[str], scene: Scene) -> list[Finding]:
+def judge_subscripts(texts: Iterable[str], env: ShellEnv) -> list[Finding]:
     """Judge values that a calculation would evaluate wherever the line uses them as a number."""
-    return [found for text in texts if _SUBSCRIPT.search(text) for found in judge_evaluated(text, scene)]
+    return [found for text in texts if _SUBSCRIPT.search(text) for found in judge_evaluated(text, env)]
 
 
-def _eval(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     given = [word for word in words if word != "--"]
     text = " ".join(given[:1] if name == "trap" else given)
     if not is_static(text):
         return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs")]
-    return [unclear("shell", f"{name} runs text"), *scene.script(text)]
+    return [unclear("shell", f"{name} runs text"), *env.script(text)]
 
 
-def _source(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
     if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
         findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
-    return findings + [found for word in words for found in scene.mentions(word)]
+    return findings + [found for word in words for found in env.mentions(word)]
 
 
-def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what sets or shows variables, or changes how the shell works."""
     given = [word.partition("=") for word in words]
     if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
         return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
     findings = [unclear("shell-state", f"{name} changes the state of the shell")]
     if name in _ASSIGNING:
-        fed = (word for command in scene.feed.upstream for word in command[1:])
-        findings.extend(judge_subscripts((scene.feed.text or "", *fed), scene))
+        fed = (word for command in env.feed.upstream for word in command[1:])
+        findings.extend(judge_subscripts((env.feed.text or "", *fed), env))
     shows = name in PRINTS_SECRETS and "-n" not in words
     for word, (variable, is_set, value) in zip(words, given, strict=True):
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.
-        findings.extend(judge_evaluated(word, scene))
+        findings.extend(judge_evaluated(word, env))
         if is_set or not (shows or name == "unset"):
             findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
         elif VARIABLES_SECRET.fullmatch(word):
@@ -239,31 +239,31 @@ def _state(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     return findings
 
 
-def _alias(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _alias(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     values = [word.partition("=")[2] for word in words if "=" in word]
-    runs = [found for value in values for found in _eval("alias", [value], scene)]
+    runs = [found for value in values for found in _eval("alias", [value], env)]
     return [unclear("shell-state", "alias changes what later words mean"), *runs]
 
 
-def _change_directory(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _change_directory(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     operands = [word for word in words if word not in ("--", "-P", "-L")]
     if name != "cd" or len(operands) > 1 or any(word.startswith("-") for word in operands):
         return [unclear("unknown-directory", "the directory is unknown until it runs")]
-    return scene.path(operands[0] if operands else scene.context.home or "/", PathOp.LIST)
+    return env.path(operands[0] if operands else env.context.home or "/", PathOp.LIST)
 
 
-def _flow(name: str, words: Sequence[str], _scene: Scene) -> list[Finding]:
+def _flow(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     if all(re.fullmatch(r"\d{1,2}(\.\d+)?s?" if name == "sleep" else r"\d{1,3}", word) for word in words):
         return [Finding(Risk.READ, "reader", f"{name} controls the flow of the line")]
     return [unclear("shell-state", f"{name} with something unknown, or for a long time")]
 
 
-def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if name == "[" and (not words or words[-1] != "]"):
         return [unclear("syntax", "[ is not closed")]
     # -v evaluates a subscript, and -eq does in some shells.
     if any(word == "-v" or ("[" in word and word != "[") for word in words):
-        found = [found for word in words for found in judge_evaluated(word, scene)]
+        found = [found for word in words for found in judge_evaluated(word, env)]
         return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
     if not all(map(is_static, words)) and not _is_plain_test(words[:-1] if name == "[" else words):
         text = "a word of the test is unknown and could be -v, which evaluates the next one"
@@ -271,7 +271,7 @@ def _test(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     findings = [Finding(Risk.READ, "reader", "a test only reads")]
     for operator, word in pairwise(words):
         if operator in FILE_TESTS and is_static(word):
-            findings.extend(scene.path(word, PathOp.LIST))
+            findings.extend(env.path(word, PathOp.LIST))
     return findings
 
 

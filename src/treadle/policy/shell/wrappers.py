@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
-from treadle.policy.shell.judging.builtins import judge_assignment
-from treadle.policy.shell.judging.lists import RUNS_FOR_EACH, breadth_of, is_narrow, judge_each
-from treadle.policy.shell.judging.scene import Breadth, PipedInput, ProgramJudge, Scene
-from treadle.policy.shell.tables.readers import CONTENT_FREE, Arguments, read_arguments, read_table
+from treadle.policy.shell.builtins import judge_assignment
+from treadle.policy.shell.lists import RUNS_FOR_EACH, breadth_of, is_narrow, judge_each
+from treadle.policy.shell.readers import CONTENT_FREE, Arguments, read_arguments, read_table
+from treadle.policy.shell.shell_env import Breadth, PipedInput, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 MAX_FED_WORDS = 64
@@ -46,10 +46,10 @@ _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
-def _unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _unwrap(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a wrapper and what it runs."""
     arguments = read_arguments(_TABLES[name], words, permute=False)
-    findings = _options(name, arguments, scene)
+    findings = _options(name, arguments, env)
     inner = arguments.operands[1:] if name == "timeout" else arguments.operands
     while name not in _NO_RISK and inner and inner[0].isdigit():
         inner = inner[1:]
@@ -60,24 +60,24 @@ def _unwrap(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
     if name == "timeout" and not _DURATION.fullmatch(arguments.operands[0]):
         findings.append(unclear("wrapper", "timeout without a plain duration"))
     if arguments.strange:
-        findings.extend(suffixes(words, scene))
-    return findings + scene.command(inner)
+        findings.extend(suffixes(words, env))
+    return findings + env.command(inner)
 
 
-def suffixes(words: Sequence[str], scene: Scene) -> list[Finding]:
+def suffixes(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find danger in whatever part of the arguments may be a command; nothing found here is no proof of anything."""
     found: list[Finding] = []
-    if scene.is_search:
+    if env.is_search:
         return found
-    scene = replace(scene, is_search=True, is_guess=True)
+    env = replace(env, is_search=True, is_guess=True)
     for place, word in enumerate(words[:MAX_GUESSES]):
         if not is_static(word):
             continue
         if _LIKE_A_SCRIPT.search(word):
-            found.extend(scene.script(word))
-            found.extend(scene.script(word.partition("=")[2]) if word.startswith("-") and "=" in word else [])
+            found.extend(env.script(word))
+            found.extend(env.script(word.partition("=")[2]) if word.startswith("-") and "=" in word else [])
         elif word and not word.startswith("-"):
-            found.extend(scene.command(tuple(words[place : place + MAX_GUESSED_WORDS])))
+            found.extend(env.command(tuple(words[place : place + MAX_GUESSED_WORDS])))
     return list(dict.fromkeys(_critical(found)))
 
 
@@ -85,23 +85,23 @@ def _critical(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.risk is Risk.CRITICAL]
 
 
-def _options(name: str, arguments: Arguments, scene: Scene) -> list[Finding]:
+def _options(name: str, arguments: Arguments, env: ShellEnv) -> list[Finding]:
     strange = [
         unclear("unknown-option", f"{name}: {shown(word)!r} is not a known option") for word in arguments.strange
     ]
     files = arguments.values("-o", "--output") if name == "time" else arguments.values("-a", "--arg-file")
     for file in files:
         strange.append(Finding(Risk.EXECUTE, "wrapper", f"{name} uses the file {file}"))
-        strange.extend(scene.mentions(file))
+        strange.extend(env.mentions(file))
     return strange
 
 
-def _env(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _env(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     arguments = read_arguments(_TABLES[name], words, permute=False)
-    findings = _options(name, arguments, scene)
+    findings = _options(name, arguments, env)
     for text in arguments.values("-S", "--split-string"):
         findings.append(Finding(Risk.EXECUTE, "wrapper", "env -S runs a string"))
-        findings.extend(scene.script(" ".join((text, *arguments.operands))))
+        findings.extend(env.script(" ".join((text, *arguments.operands))))
     if arguments.has("-C", "--chdir", "-u", "--unset", "-a"):
         findings.append(unclear("wrapper", "env changes where or how the command runs"))
     inner = list(arguments.operands)
@@ -110,32 +110,32 @@ def _env(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         findings.extend(judge_assignment(variable, value))
     if not inner:
         return [*findings, Finding(Risk.EXECUTE, "prints-environment", "prints every variable, secrets included")]
-    return findings + scene.command(tuple(inner))
+    return findings + env.command(tuple(inner))
 
 
-def _command(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _command(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     arguments = read_arguments(_TABLES[name], words, permute=False)
     if arguments.has("-v", "-V") and not arguments.strange:
         return [Finding(Risk.READ, "look-up", "looks up a program")]
-    findings = _options(name, arguments, scene)
-    return findings + (scene.command(arguments.operands) if arguments.operands else [])
+    findings = _options(name, arguments, env)
+    return findings + (env.command(arguments.operands) if arguments.operands else [])
 
 
-def _xargs(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _xargs(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge xargs by each word that it is known to read, and by any word."""
     arguments = read_arguments(_TABLES["xargs"], words, permute=False)
-    findings = _options("xargs", arguments, scene)
+    findings = _options("xargs", arguments, env)
     inner = arguments.operands or ("echo",)
     marks = arguments.values("-I", "-J") or [word for word in ("{}",) if any(word in text for text in inner)]
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
-    fed = [*(word for command in scene.feed.upstream for word in command[1:]), *(scene.feed.text or "").split()]
-    breadth = breadth_of(scene.feed.upstream)
-    without_input = replace(scene, feed=PipedInput())
+    fed = [*(word for command in env.feed.upstream for word in command[1:]), *(env.feed.text or "").split()]
+    breadth = breadth_of(env.feed.upstream)
+    without_input = replace(env, feed=PipedInput())
     if breadth is not None:
         findings.extend(judge_each(_filled(inner, marks, UNKNOWN), breadth, without_input))
     for word in fed[:MAX_FED_WORDS]:
-        findings.extend(scene.mentions(word))
-        named = _critical(scene.command(_filled(inner, marks, word)))
+        findings.extend(env.mentions(word))
+        named = _critical(env.command(_filled(inner, marks, word)))
         findings.extend(one for one in named if breadth is None or one.rule != "delete-all")
     if inner[0] in _DELETERS and breadth is not Breadth.NARROW:
         findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
@@ -149,10 +149,10 @@ def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str,
     return tuple(one.replace(marks[0], word) for one in inner) if marks else (*inner, word)
 
 
-def _parallel(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _parallel(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge parallel by its name, where it is more than a word of another command."""
-    runs = unclear if scene.is_search else dangerous
-    return [runs("wrapper", f"{name} runs what its input says"), *suffixes(words, scene)]
+    runs = unclear if env.is_search else dangerous
+    return [runs("wrapper", f"{name} runs what its input says"), *suffixes(words, env)]
 
 
 WRAPPERS: dict[str, ProgramJudge] = {
@@ -177,13 +177,13 @@ _VALUES = word_set("""
 _PATTERN = re.compile(r"-i?(name|path|wholename|regex)|-iwholename")
 
 
-def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge one find command line."""
     findings = [Finding(Risk.READ, "reader", "find only lists")]
     pending = [word for word in words if word != "-P"]
     first = next((place for place, word in enumerate(pending) if word[:1] in ("-", "(", "!")), len(pending))
     starts, pending = pending[:first], pending[first:]
-    places = [found for start in starts for found in scene.path(start, PathOp.LIST)]
+    places = [found for start in starts for found in env.path(start, PathOp.LIST)]
     breadth = Breadth.NARROW if is_narrow(pending) else Breadth.WHOLE
     texts = (text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if _PATTERN.fullmatch(test))
     names = [UNKNOWN, *map(as_glob, texts)]
@@ -194,10 +194,10 @@ def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
             del pending[:1]
         elif word in RUNS_FOR_EACH:
             inner = _taken(pending)
-            ran = _run(inner, names, breadth, scene)
+            ran = _run(inner, names, breadth, env)
             findings.extend([Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds"), *ran])
             if inner[:1] and inner[0] not in CONTENT_FREE:
-                named = (one for start in starts for one in scene.mentions(start))
+                named = (one for start in starts for one in env.mentions(start))
                 findings.extend(one for one in named if one.rule == "secret-read")
             changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
         elif word == "-delete":
@@ -207,9 +207,9 @@ def judge_find(_name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
                 findings.append(dangerous("delete-tree", "deletes everything below the directory"))
         elif word not in _FLAGS:
             text = f"find: {word!r} is not a test or action known to be harmless"
-            findings.extend([unclear("unknown-option", text), *scene.mentions(word)])
+            findings.extend([unclear("unknown-option", text), *env.mentions(word)])
             if word.startswith(("-fprint", "-fls")) and pending:
-                findings.extend(scene.path(pending[0], PathOp.WRITE))
+                findings.extend(env.path(pending[0], PathOp.WRITE))
     if changes and any(found.risk is not Risk.READ for found in places):
         findings.append(dangerous("write-outside", "changes files outside the workspace"))
     return findings + places
@@ -226,11 +226,11 @@ def _taken(pending: list[str]) -> list[str]:
     return inner
 
 
-def _run(inner: Sequence[str], names: Sequence[str], breadth: Breadth, scene: Scene) -> list[Finding]:
+def _run(inner: Sequence[str], names: Sequence[str], breadth: Breadth, env: ShellEnv) -> list[Finding]:
     """Judge a command that is run with each name that may be found; the first one stands for any."""
     if not inner:
         return []
     filled = [tuple(part.replace("{}", name) for part in inner) for name in names]
-    found = [*scene.command(filled[0]), *judge_each(filled[0], breadth, scene)]
-    named = (one for command in filled[1:] for one in scene.command(command))
+    found = [*env.command(filled[0]), *judge_each(filled[0], breadth, env)]
+    named = (one for command in filled[1:] for one in env.command(command))
     return [*found, *(one for one in named if one.risk is Risk.CRITICAL)]

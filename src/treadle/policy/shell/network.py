@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from treadle.policy.findings import Finding, PathOp, dangerous
 from treadle.policy.marks import is_static, word_set
-from treadle.policy.shell.judging.interpreters import SHELLS, is_interpreter, judge_outputs
-from treadle.policy.shell.judging.scene import ProgramJudge, Scene
-from treadle.policy.shell.tables.readers import read_arguments, read_table
+from treadle.policy.shell.interpreters import SHELLS, is_interpreter, judge_outputs
+from treadle.policy.shell.readers import read_arguments, read_table
+from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.tools import Risk
 
@@ -80,18 +80,18 @@ _FIELD = re.compile(r"[\w.-]+:?=(?!=)|.*@")
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 
 
-def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge curl and wget: to get what an address names is one thing, everything else is more than that."""
     arguments = read_arguments(_TABLES[name], words)
     addresses = [*arguments.operands, *arguments.values("--url")]
     findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
-    findings.extend([*_secrets(words, scene), *judge_outputs(words, scene)])
+    findings.extend([*_secrets(words, env), *judge_outputs(words, env)])
     for option in arguments.given:
         if option.name in _WRITES and option.value not in (None, "-"):
-            findings.extend(scene.path(option.value or "", PathOp.WRITE))
+            findings.extend(env.path(option.value or "", PathOp.WRITE))
         elif option.value is not None and not is_static(option.value):
             findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))
-    findings.extend(found for address in addresses for found in _judge_url(address, scene))
+    findings.extend(found for address in addresses for found in _judge_url(address, env))
     kinds = {check_url(_with_scheme(address)).kind if is_static(address) else None for address in addresses}
     is_local = kinds == {HostKind.LOOPBACK}
     methods = {value.upper() for value in arguments.values("-X", "--request", "--method")}
@@ -103,11 +103,11 @@ def _fetch(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
         )
     if any("%output{" in value for value in arguments.values("-w", "--write-out")):
         findings.append(dangerous("dangerous-option", f"{name} -w writes a file"))
-    return findings if is_local else [*findings, _downloads(name, scene)]
+    return findings if is_local else [*findings, _downloads(name, env)]
 
 
-def _downloads(name: str, scene: Scene) -> Finding:
-    scene.brings_text(name)
+def _downloads(name: str, env: ShellEnv) -> Finding:
+    env.brings_text(name)
     return Finding(Risk.REMOTE, "download", f"{name} fetches from the network")
 
 
@@ -120,33 +120,33 @@ def _harm(name: str, word: str) -> str | None:
     return next((each for each in _SHORT_HARM[name] if cluster and each in cluster.group()[:4]), None)
 
 
-def _download(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _download(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a client whose options are not known: its addresses, and what it may send."""
-    findings = [_downloads(name, scene)]
-    findings.extend(judge_outputs(["-o" if word in ("-d", "-P", "--dir") else word for word in words], scene))
+    findings = [_downloads(name, env)]
+    findings.extend(judge_outputs(["-o" if word in ("-d", "-P", "--dir") else word for word in words], env))
     for word in (name, *words):
-        findings.extend(scene.mentions(word))
+        findings.extend(env.mentions(word))
         if "://" in word or not is_static(word):
-            findings.extend(_judge_url(word, scene))
+            findings.extend(_judge_url(word, env))
         elif word.upper() in _SENDING_METHODS or _FIELD.match(word) or word.startswith("--on-"):
             findings.append(dangerous("upload", f"{name} sends data to the network"))
     return findings
 
 
-def _secrets(words: Sequence[str], scene: Scene) -> Iterator[Finding]:
-    yield from (finding for word in words for finding in scene.mentions(word) if finding.rule == "secret-read")
+def _secrets(words: Sequence[str], env: ShellEnv) -> Iterator[Finding]:
+    yield from (finding for word in words for finding in env.mentions(word) if finding.rule == "secret-read")
 
 
 def _with_scheme(url: str) -> str:
     return url if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url) else f"http://{url}"
 
 
-def _judge_url(url: str, scene: Scene) -> list[Finding]:
+def _judge_url(url: str, env: ShellEnv) -> list[Finding]:
     if not is_static(url):
         return [dangerous("unknown-url", "sends something unknown to the network")]
-    scene.effort.spend(2)
+    env.effort.spend(2)
     check = check_url(_with_scheme(url))
-    scene.trace.hosts.append(check.host)
+    env.trace.hosts.append(check.host)
     if check.kind in (HostKind.PRIVATE, HostKind.METADATA):
         return [dangerous("private-host", f"{check.host} is a private or metadata address")]
     if check.kind is HostKind.INVALID:
@@ -154,25 +154,25 @@ def _judge_url(url: str, scene: Scene) -> list[Finding]:
     return []
 
 
-def _remote_copy(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _remote_copy(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge rsync and scp: from or to another machine, or a local copy."""
     operands = [word for word in words if not word.startswith("-")]
     findings = [Finding(Risk.EXECUTE, "writer", f"{name} copies files")]
-    findings.extend([*_secrets(words, scene), *judge_outputs(words, scene)])
+    findings.extend([*_secrets(words, env), *judge_outputs(words, env)])
     if any(_REMOTE.fullmatch(operand) for operand in operands):
-        scene.brings_text(name)
+        env.brings_text(name)
         return [*findings, dangerous("upload", f"{name} copies from or to another machine")]
     for operand in operands:
-        findings.extend(scene.path(operand, PathOp.WRITE if operand is operands[-1] else PathOp.READ))
+        findings.extend(env.path(operand, PathOp.WRITE if operand is operands[-1] else PathOp.READ))
     return findings
 
 
 _NOT_PUBLIC = (HostKind.PRIVATE, HostKind.METADATA, HostKind.INVALID)
 
 
-def _look_up(name: str, words: Sequence[str], scene: Scene) -> list[Finding]:
+def _look_up(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "network", f"{name} asks the network, and the name itself can carry data")]
-    findings.extend(_secrets(words, scene))
+    findings.extend(_secrets(words, env))
     for word in words:
         if not is_static(word):
             findings.append(dangerous("unknown-url", "sends something unknown to the network"))

@@ -1,1 +1,0 @@
-"""The text of a line as a tree, and what its words stand for."""

@@ -1,1 +1,0 @@
-"""What a line does: walks its tree and judges every command by its shape."""

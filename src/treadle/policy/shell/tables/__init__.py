@@ -1,1 +1,0 @@
-"""What is known of single programs, and how their options are read."""
