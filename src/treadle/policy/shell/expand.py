@@ -28,14 +28,14 @@ MAX_BARE = 8192
 
 _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 _RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
-# Marks of what means something because it is not quoted; no expanded word holds them.
-_QUOTED, _SET, _LEFT, _RIGHT, _COMMA, _TILDE = "\5\6\x0e\x0f\x10\x11"
+# Marks of where quotes and values begin, and of what means something because it is not quoted; no field holds them.
+_QUOTED, _EXPANDED, _SET, _LEFT, _RIGHT, _COMMA, _TILDE = "\5\7\6\x0e\x0f\x10\x11"
 _IN_BRACES = str.maketrans({"{": _LEFT, "}": _RIGHT, ",": _COMMA})
 _GLOBS = str.maketrans({"*": STAR, "?": ANY, "[": _SET})
 _BARE = _IN_BRACES | _GLOBS | str.maketrans({"~": _TILDE})
-_PLAIN = str.maketrans({_QUOTED: "", _LEFT: "{", _RIGHT: "}", _COMMA: ",", _TILDE: "~"})
+_PLAIN = str.maketrans({_QUOTED: "", _EXPANDED: "", _LEFT: "{", _RIGHT: "}", _COMMA: ",", _TILDE: "~"})
 _WITHOUT_GLOBS = _PLAIN | str.maketrans({STAR: "*", ANY: "?", _SET: "[", SPLIT: " "})
-_HOME = re.compile(rf"{_TILDE}([^/{UNKNOWN}{SPLIT}{_QUOTED}]*)(?=/|\Z)")
+_HOME = re.compile(rf"{_TILDE}([^/{_QUOTED}{_EXPANDED}]*)(?=/|\Z)")
 
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
@@ -48,11 +48,8 @@ class Variables(Struct, frozen=True):
 
     def get(self, name: str) -> str:
         """Give the value, or `UNKNOWN`."""
-        if name in self.values:
-            return self.values[name]
-        if name == "HOME" and self.home:
-            return self.home
-        return " \t\n" if name == "IFS" else UNKNOWN
+        given = {"HOME": self.home or UNKNOWN, "IFS": " \t\n"}
+        return self.values.get(name, given.get(name, UNKNOWN))
 
     def with_value(self, name: str, value: str) -> "Variables":
         """Set one variable; a value that grew very long, as `x=$x$x` makes it, is not followed further."""
@@ -150,11 +147,11 @@ def _value(segment: Segment, variables: Variables) -> str:
                 raise BudgetError
             return text.translate(_BARE)
         case Parameter():
-            return _parameter(segment, variables)
+            return _EXPANDED + _parameter(segment, variables)
         case Substitution():
-            return _printed(segment, variables)
+            return _EXPANDED + _printed(segment, variables)
         case Arithmetic():
-            return UNKNOWN
+            return _EXPANDED + UNKNOWN
         case _:
             assert_never(segment)
 
@@ -222,12 +219,9 @@ _PLACES = re.compile(r"\s*(\d{1,6})\s*(?::\s*(\d{1,6})\s*)?")
 def trimmed(operator: str, value: str, operand: str) -> str | None:
     """Apply an operator of `${…}` to a value."""
     match operator:
-        case "^^" | ",," | "^" | "," if not value.isascii():
-            return None
-        case "^^" | ",," if not operand:
-            return value.upper() if operator == "^^" else value.lower()
-        case "^" | "," if not operand:
-            return (value[:1].upper() if operator == "^" else value[:1].lower()) + value[1:]
+        case "^^" | ",," | "^" | "," if value.isascii() and not operand:
+            head = value[: len(value) if len(operator) == 2 else 1]
+            return (head.upper() if "^" in operator else head.lower()) + value[len(head) :]
         case ":" if places := _PLACES.fullmatch(operand):
             start = int(places[1])
             return value[start : start + int(places[2] or len(value))]

@@ -27,8 +27,9 @@ _PIPE = re.compile(r"\|(?!\|)&?")
 _SEPARATOR = re.compile(r"&&|\|\||&|;(?![;&])|(?=(\n))")
 _LIST_END = re.compile(rf"\Z|\)|;[;&]|(?:then|else|elif|fi|do|done|esac|\}}){_END}")
 _RESERVED = re.compile(rf"\)|(?:[a-z]+|\}}){_END}")
-_OPENING = re.compile(rf"\(\(?|(?:\{{|\[\[|if|while|until|for|case|select|coproc){_END}")
-_FUNCTION = re.compile(r"function[ \t]+([\w.:+-]++)(?:[ \t]*\([ \t]*\))?(?=[ \t\n(])|([\w.:+-]++)[ \t]*\([ \t]*\)")
+_OPENING = re.compile(rf"\(\(?|(?:\{{|\[\[|if|while|until|for|case|function|select|coproc){_END}")
+_FUNCTION = re.compile(r"([\w.:+-]++)[ \t]*\([ \t]*\)")
+_NAMED_FUNCTION = re.compile(r"[ \t]+([\w.:+-]++)(?:[ \t]*\([ \t]*\))?(?=[ \t\n(])")
 _ASSIGNED = re.compile(rf"{_NAME.pattern}(?=\[|\+?=)")
 _SETS = re.compile(r"\]?(\+?)=")
 _SUBSCRIPT_END = re.compile(r"(?=\])")
@@ -49,7 +50,7 @@ def script_until(cursor: Cursor, close: str) -> ShellScript:
     outer, cursor.bodies = cursor.bodies, {}
     script = _read_list(cursor)
     if not cursor.take(close) or (not close and cursor.peek()):
-        raise ShellSyntaxError(f"{cursor.peek() or 'the end'} is not expected at character {cursor.pos}")
+        raise cursor.unexpected()
     if cursor.bodies:
         raise ShellSyntaxError("a here-document does not begin behind the end of its line")
     cursor.bodies = outer
@@ -144,12 +145,10 @@ def _read_block(cursor: Cursor) -> Block | None:
     match opening and opening[0]:
         case "(":
             block = Block("subshell", (_script_before(cursor, ")"),))
-        case "((":
-            block = Block("((", words=(_read_calculation(cursor),))
         case "{":
             block = Block("group", (_script_before(cursor, "}"),))
-        case "[[":
-            block = Block("[[", words=_read_test(cursor))
+        case "((" | "[[" as kind:
+            block = Block(kind, words=(_read_calculation(cursor),) if kind == "((" else _read_test(cursor))
         case "if":
             block = Block("if", _read_branches(cursor))
         case "while" | "until" as kind:
@@ -158,22 +157,22 @@ def _read_block(cursor: Cursor) -> Block | None:
             block = _read_for(cursor)
         case "case":
             block = _read_case(cursor)
+        case "function":
+            return _read_function(cursor, cursor.read(_NAMED_FUNCTION)[1])
         case None:
-            return _read_function(cursor)
+            head = cursor.find(_FUNCTION)
+            return _read_function(cursor, head[1]) if head else None
         case word:
             raise ShellSyntaxError(f"{word} is not followed")
     return replace(block, redirects=_read_redirects(cursor))
 
 
-def _read_function(cursor: Cursor) -> Block | None:
-    head = cursor.find(_FUNCTION)
-    if head is None:
-        return None
+def _read_function(cursor: Cursor, name: str) -> Block:
     _skip_newlines(cursor)
     body = _read_command(cursor)
     if not isinstance(body, Block):
-        raise ShellSyntaxError(f"the function {head[0]!r} has no body")
-    return Block("function", (ShellScript((Pipeline((body,)),)),), name=head[1] or head[2])
+        raise ShellSyntaxError(f"the function {name} has no body")
+    return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
 
 
 def _read_calculation(cursor: Cursor) -> Word:

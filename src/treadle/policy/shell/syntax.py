@@ -143,6 +143,11 @@ class Cursor(Struct):
         """Give the character ahead, or an empty string at the end."""
         return self.text[self.pos : self.pos + 1]
 
+    def unexpected(self) -> ShellSyntaxError:
+        """Say that what stands here does not belong here."""
+        what = repr(self.peek()) if self.peek() else "the end"
+        return ShellSyntaxError(f"{what} is not expected at character {self.pos}")
+
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Step over what the pattern matches here, if it does."""
         found = pattern.match(self.text, self.pos)
@@ -154,7 +159,7 @@ class Cursor(Struct):
         """Step over what the pattern matches; raises `ShellSyntaxError` when something else stands here."""
         found = self.find(pattern)
         if not found:
-            raise ShellSyntaxError(f"{self.peek() or 'the end'} is not expected at character {self.pos}")
+            raise self.unexpected()
         return found
 
     def take(self, text: str) -> bool:
