@@ -30,7 +30,7 @@ _RESERVED = re.compile(rf"\)|(?:[a-z]+|\}}){_END}")
 _OPENING = re.compile(rf"\(\(?|(?:\{{|\[\[|if|while|until|for|case|function|select|coproc){_END}")
 _FUNCTION = re.compile(r"([\w.:+-]++)[ \t]*\([ \t]*\)")
 _NAMED_FUNCTION = re.compile(r"[ \t]+([\w.:+-]++)(?:[ \t]*\([ \t]*\))?(?=[ \t\n(])")
-_ASSIGNED = re.compile(rf"{_NAME.pattern}(?=\[|\+?=)")
+_ASSIGNED = re.compile(rf"{_NAME.pattern}(?=(?:\[[^\]]*\])?\+?=)")
 _SETS = re.compile(r"\]?(\+?)=")
 _SUBSCRIPT_END = re.compile(r"(?=\])")
 _REDIRECT = re.compile(rf"(?>(\{{{_NAME.pattern}\}})?[0-9]*(<<<|<<-?|<>|<&|>>|>\||>&|<|>)|(&>>?))(?!\()")
@@ -287,8 +287,6 @@ def _read_assignment(cursor: Cursor) -> Assignment | None:
     is_array = cursor.take("[")
     # A subscript is evaluated as arithmetic: it is read as a word so that what it runs is seen.
     values = [read_word(cursor, _SUBSCRIPT_END)] if is_array else []
-    if is_array and "]" in values[0].text:
-        raise ShellSyntaxError("a subscript within a subscript is not followed")
     appends = cursor.read(_SETS)[1] != ""
     if not cursor.take("("):
         return Assignment(name[0], (*values, read_word(cursor)), is_array, appends)
