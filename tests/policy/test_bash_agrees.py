@@ -86,6 +86,8 @@ def test_the_own_parser_accepts_nothing_in_the_labelled_lines_that_bash_refuses(
         "echo ${x^^$(rm -rf ~)}",
         "r\\\nm -rf ~",
         "[[ 'a[$(rm -rf ~)]' -eq 0 ]]",
+        "[[ -n <(rm -rf ~) ]]",
+        "echo ${x:-<(rm -rf ~)}",
     ],
 )
 def test_what_bash_runs_behind_odd_quoting_is_found(line: str) -> None:

@@ -24,7 +24,6 @@ from treadle.policy.shell.syntax import (
     Literal,
     Parameter,
     Pipeline,
-    ProcessSubstitution,
     Redirect,
     Segment,
     Simple,
@@ -85,10 +84,9 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv, *, gentle: bool =
                 continue
             case Parameter():
                 findings.extend(_parameter(segment, env, gentle=gentle))
-            case Substitution() | ProcessSubstitution():
-                is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
-                replace(env, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
-                if isinstance(segment, ProcessSubstitution):
+            case Substitution(direction=direction):
+                replace(env, feed=PipedInput(upstream=((UNKNOWN,),) if direction == ">" else ())).follow(segment.script)
+                if direction:
                     findings.append(unclear("syntax", "a process substitution"))
                 if any(map(_spells_out, segment.script.pipelines)):
                     findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
@@ -137,29 +135,24 @@ def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[
     for redirect in redirects:
         env.effort.spend()
         match redirect.target.segments:
-            case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
+            case (Substitution(script=script, direction="<"),) if redirect.operator == "<":
                 replace(env, feed=PipedInput()).follow(script)
                 feed = fed_by(script, env)
                 findings.append(unclear("redirect", "the input is another command"))
                 continue
             case _:
                 pass
-        findings.extend(judge_segments(redirect.target.segments, env) if redirect.here is None else [])
-        if redirect.here is not None:
-            findings.extend(judge_segments(redirect.here.body, env))
-            feed = PipedInput(text=expand_text(redirect.here.body, env.variables))
-        elif redirect.operator == "<<<":
-            feed = PipedInput(text=expand_text(redirect.target.segments, env.variables, env.cwd, tilde=True))
+        findings.extend(judge_segments(redirect.target.segments, env))
+        if redirect.operator in ("<<", "<<<"):
+            feed = PipedInput(text=expand_text(redirect.target.segments, env.variables, env.cwd))
         else:
             findings.extend(_redirect(redirect, env))
             feed = PipedInput() if redirect.operator == "<" else feed
-        if redirect.fd.startswith("{"):
-            findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed
 
 
 def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
-    if any(isinstance(segment, ProcessSubstitution) for segment in redirect.target.segments):
+    if any(isinstance(segment, Substitution) and segment.direction for segment in redirect.target.segments):
         return [unclear("redirect", "the input or output is another command")]
     targets = expand_word(redirect.target, env.variables, env.cwd)
     findings: list[Finding] = []

@@ -203,7 +203,8 @@ def names_secret(words: Sequence[Word], program: str, env: ShellEnv) -> list[Fin
     """Judge `cat $(find . -name .env)` by the names that the inner command is given."""
     if program in _ONLY_PRINTS:
         return []
-    scripts = (segment.script for word in words for segment in word.segments if isinstance(segment, Substitution))
+    segments = (segment for word in words for segment in word.segments if isinstance(segment, Substitution))
+    scripts = (segment.script for segment in segments if not segment.direction)
     inner = (one for script in scripts for pipeline in script.pipelines for one in pipeline.commands)
     given = (expand_words(one.words, env.variables, env.cwd)[1:] for one in inner if isinstance(one, Simple))
     found = (one for texts in given for text in filter(is_static, texts) for one in env.mentions(text))

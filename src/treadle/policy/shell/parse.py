@@ -1,15 +1,13 @@
 """Parses a shell line into its tree; whatever is not understood is a `ShellSyntaxError`."""
 
-from collections.abc import Callable
+import re
 
 from msgspec.structs import replace
 
 from treadle.policy.shell.syntax import (
     Assignment,
     Block,
-    Calculation,
     Command,
-    Conditional,
     Cursor,
     Literal,
     Pipeline,
@@ -19,298 +17,88 @@ from treadle.policy.shell.syntax import (
     Simple,
     Word,
 )
-from treadle.policy.shell.tokens import (
-    expect_reserved,
-    peek_reserved,
-    plain_text,
-    read_assignment,
-    read_redirect,
-    read_redirects,
-    skip_blanks,
-    skip_newlines,
-    some_word,
-    take_reserved,
-)
-from treadle.policy.shell.words import read_arithmetic, read_word
+from treadle.policy.shell.words import WORD_END, here_body, read_arithmetic, read_word
 
-_CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
-_ERRORS_TOO = Redirect(">&", Word("1", (Literal("1", quoted=False),)), "2")
-_TEST_OPERATORS = ("&&", "||", "(", ")", "<", ">")
+_END = r"(?=[ \t\n;&|()<>]|\Z)"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BLANKS = re.compile(r"(?:[ \t]|\\\n|#[^\n]*)*")
+_PREFIX = re.compile(rf"(?:!|time(?:[ \t]+-p)?){_END}")
+_PIPE = re.compile(r"\|(?!\|)&?")
+_SEPARATOR = re.compile(r"&&|\|\||&|;(?![;&])|(?=(\n))")
+_LIST_END = re.compile(rf"\Z|\)|;[;&]|(?:then|else|elif|fi|do|done|esac|\}}){_END}")
+_RESERVED = re.compile(rf"\)|(?:[a-z]+|\}}){_END}")
+_OPENING = re.compile(rf"\(\(?|(?:\{{|\[\[|if|while|until|for|case|function|select|coproc){_END}")
+_FUNCTION = re.compile(r"([\w.:+-]++)[ \t]*\([ \t]*\)")
+_NAMED_FUNCTION = re.compile(r"[ \t]+([\w.:+-]++)(?:[ \t]*\([ \t]*\))?(?=[ \t\n(])")
+_ASSIGNED = re.compile(rf"{_NAME.pattern}(?=(?:\[[^\]]*\])?\+?=)")
+_SETS = re.compile(r"\]?(\+?)=")
+_SUBSCRIPT_END = re.compile(r"(?=\])")
+_REDIRECT = re.compile(rf"(?>(\{{{_NAME.pattern}\}})?[0-9]*(<<<|<<-?|<>|<&|>>|>\||>&|<|>)|(&>>?))(?!\()")
+_TEST_OPERATOR = re.compile(r"&&|\|\||[()]|[<>](?!\()")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
+_AFTER_PATTERN = re.compile(r"[ \t]*([|)])")
+_PATTERN_END = re.compile(r"(?=[ \t\n;&]|\Z)")
 
 
 def parse(text: str) -> ShellScript:
     """Parse a whole line. Raises `ShellSyntaxError` and `BudgetError`."""
-    cursor = Cursor(text, script_until)
-    script = script_until(cursor, "")
-    if cursor.pending:
-        raise ShellSyntaxError("a here-document has no body")
-    return script
+    return script_until(Cursor(text, script_until), "")
 
 
 def script_until(cursor: Cursor, close: str) -> ShellScript:
-    """Parse up to `close` (left standing), or to the end of the text when `close` is empty."""
+    """Parse up to `close`, or to the end of the text when it is empty, and step over it."""
+    outer, cursor.bodies = cursor.bodies, {}
     script = _read_list(cursor)
-    if cursor.pos < len(cursor.text) and not (close and cursor.looking_at(close)):
-        raise ShellSyntaxError(f"{cursor.peek()!r} is not expected at character {cursor.pos}")
+    if not cursor.take(close) or (not close and cursor.peek()):
+        raise cursor.unexpected()
+    if cursor.bodies:
+        raise ShellSyntaxError("a here-document does not begin behind the end of its line")
+    cursor.bodies = outer
     return script
+
+
+def _skip_newlines(cursor: Cursor) -> None:
+    """Step over blanks, comments, the ends of lines, and the here-documents behind them."""
+    cursor.find(_BLANKS)
+    while cursor.peek() == "\n":
+        cursor.pos = cursor.bodies.pop(cursor.pos, cursor.pos + 1)
+        cursor.find(_BLANKS)
+
+
+def _take(cursor: Cursor, reserved: str) -> bool:
+    """Step over a reserved word or a closing bracket if it stands here."""
+    found = _RESERVED.match(cursor.text, cursor.pos)
+    return found is not None and found[0] == reserved and cursor.take(reserved)
+
+
+def _expect(cursor: Cursor, reserved: str) -> None:
+    """Step over a reserved word, which may stand in a later line; raises `ShellSyntaxError` for anything else."""
+    _skip_newlines(cursor)
+    if not _take(cursor, reserved):
+        raise ShellSyntaxError(f"{reserved!r} is missing at character {cursor.pos}")
+
+
+def _some_word(cursor: Cursor, end: re.Pattern[str] = WORD_END) -> Word:
+    """Read the word behind blanks; raises `ShellSyntaxError` where there is none."""
+    cursor.find(_BLANKS)
+    word = read_word(cursor, end)
+    if not word.text:
+        raise ShellSyntaxError(f"a word is missing at character {cursor.pos}")
+    return word
 
 
 def _read_list(cursor: Cursor) -> ShellScript:
     """Read pipelines until something that is no command: a closing word or character, or the end."""
     pipelines: list[Pipeline] = []
-    cursor.enter()
-    skip_newlines(cursor)
-    while not _at_list_end(cursor):
-        commands, negated = _read_pipeline(cursor)
-        after = _read_separator(cursor)
-        pipelines.append(Pipeline(commands, after, negated))
-        if after in ("&&", "||"):
-            skip_newlines(cursor)
-            if _at_list_end(cursor):
-                raise ShellSyntaxError(f"nothing follows {after!r}")
-        elif not after:
+    _skip_newlines(cursor)
+    while not _LIST_END.match(cursor.text, cursor.pos):
+        pipelines.append(_read_pipeline(cursor))
+        if not pipelines[-1].after:
             break
-    cursor.leave()
+        _skip_newlines(cursor)
+    if pipelines and pipelines[-1].after in ("&&", "||"):
+        raise ShellSyntaxError(f"nothing follows {pipelines[-1].after!r}")
     return ShellScript(tuple(pipelines))
-
-
-def _at_list_end(cursor: Cursor) -> bool:
-    if cursor.pos >= len(cursor.text) or cursor.peek() == ")" or cursor.looking_at(";;") or cursor.looking_at(";&"):
-        return True
-    return peek_reserved(cursor) in _CLOSERS
-
-
-def _read_separator(cursor: Cursor) -> str:
-    skip_blanks(cursor)
-    for separator in ("&&", "||"):
-        if cursor.take(separator):
-            return separator
-    if cursor.looking_at(";;") or cursor.looking_at(";&"):
-        return ""
-    for separator in ("&", ";"):
-        if cursor.take(separator):
-            skip_newlines(cursor)
-            return separator
-    if cursor.peek() == "\n":
-        skip_newlines(cursor)
-        return "\n"
-    return ""
-
-
-def _read_pipeline(cursor: Cursor) -> tuple[tuple[Command, ...], bool]:
-    negated = False
-    while (is_not := take_reserved(cursor, "!")) or _take_time(cursor):
-        negated |= is_not
-        skip_blanks(cursor)
-    commands = [_read_command(cursor)]
-    while True:
-        skip_blanks(cursor)
-        if cursor.looking_at("||") or not cursor.looking_at("|"):
-            return tuple(commands), negated
-        if cursor.take("|&"):
-            commands[-1] = replace(commands[-1], redirects=(*commands[-1].redirects, _ERRORS_TOO))
-        else:
-            cursor.take("|")
-        skip_newlines(cursor)
-        commands.append(_read_command(cursor))
-
-
-def _take_time(cursor: Cursor) -> bool:
-    if not take_reserved(cursor, "time"):
-        return False
-    skip_blanks(cursor)
-    take_reserved(cursor, "-p")
-    return True
-
-
-def _read_command(cursor: Cursor) -> Command:
-    cursor.count(3)
-    skip_blanks(cursor)
-    start = cursor.pos
-    cursor.enter()
-    command = _read_compound(cursor) or _read_simple(cursor, start)
-    cursor.leave()
-    return command
-
-
-def _read_compound(cursor: Cursor) -> Block | Conditional | Calculation | None:
-    if cursor.take("(("):
-        return Calculation(read_arithmetic(cursor), read_redirects(cursor))
-    if cursor.take("("):
-        return _read_subshell(cursor)
-    word = peek_reserved(cursor)
-    if word in ("coproc", "select"):
-        raise ShellSyntaxError(f"{word} is not followed")
-    reader = _COMPOUND.get(word)
-    if reader is None:
-        return None
-    cursor.pos += len(word)
-    command = reader(cursor, word)
-    has_redirects = not (isinstance(command, Block) and command.kind == "function")
-    return replace(command, redirects=read_redirects(cursor)) if has_redirects else command
-
-
-def _read_subshell(cursor: Cursor) -> Block:
-    script = _some_script(cursor)
-    cursor.expect(")")
-    return Block("subshell", (script,), redirects=read_redirects(cursor))
-
-
-def _script_before(cursor: Cursor, word: str) -> ShellScript:
-    """Read a script and the reserved word that ends it."""
-    script = _some_script(cursor)
-    expect_reserved(cursor, word)
-    return script
-
-
-def _read_group(cursor: Cursor, _word: str) -> Block:
-    return Block("group", (_script_before(cursor, "}"),))
-
-
-def _read_if(cursor: Cursor, _word: str) -> Block:
-    scripts = [_script_before(cursor, "then"), _some_script(cursor)]
-    while take_reserved(cursor, "elif"):
-        scripts += [_script_before(cursor, "then"), _some_script(cursor)]
-    if take_reserved(cursor, "else"):
-        scripts.append(_some_script(cursor))
-    expect_reserved(cursor, "fi")
-    return Block("if", tuple(scripts))
-
-
-def _read_while(cursor: Cursor, word: str) -> Block:
-    return Block(word, (_script_before(cursor, "do"), _script_before(cursor, "done")))
-
-
-def _read_do(cursor: Cursor) -> ShellScript:
-    skip_blanks(cursor)
-    cursor.take(";")
-    expect_reserved(cursor, "do")
-    return _script_before(cursor, "done")
-
-
-def _read_for(cursor: Cursor, word: str) -> Block:
-    skip_blanks(cursor)
-    if word == "for" and cursor.take("(("):
-        head = ShellScript((Pipeline((Calculation(read_arithmetic(cursor)),), ";"),))
-        return Block("calculated for", (head, _read_do(cursor)))
-    name = plain_text(read_word(cursor))
-    skip_newlines(cursor)
-    words: list[Word] = []
-    if take_reserved(cursor, "in"):
-        skip_blanks(cursor)
-        while cursor.peek() and cursor.peek() not in ";\n":
-            words.append(some_word(cursor))
-            skip_blanks(cursor)
-    else:
-        words.append(Word('"$@"', ()))
-    return Block(word, (_read_do(cursor),), tuple(words), name)
-
-
-def _read_case(cursor: Cursor, _word: str) -> Block:
-    skip_blanks(cursor)
-    words = [some_word(cursor)]
-    scripts: list[ShellScript] = []
-    skip_newlines(cursor)
-    expect_reserved(cursor, "in")
-    skip_newlines(cursor)
-    while not take_reserved(cursor, "esac"):
-        cursor.take("(")
-        words.extend(_read_patterns(cursor))
-        scripts.append(_read_list(cursor))
-        skip_newlines(cursor)
-        if not any(cursor.take(end) for end in (";;&", ";;", ";&")):
-            expect_reserved(cursor, "esac")
-            break
-        skip_newlines(cursor)
-    return Block("case", tuple(scripts), tuple(words))
-
-
-def _read_patterns(cursor: Cursor) -> list[Word]:
-    patterns: list[Word] = []
-    while True:
-        skip_blanks(cursor)
-        patterns.append(some_word(cursor))
-        skip_blanks(cursor)
-        if cursor.take(")"):
-            return patterns
-        cursor.expect("|")
-
-
-def _read_function(cursor: Cursor, _word: str) -> Block:
-    skip_blanks(cursor)
-    name = plain_text(some_word(cursor))
-    skip_blanks(cursor)
-    if cursor.take("("):
-        skip_blanks(cursor)
-        cursor.expect(")")
-    return _read_function_body(cursor, name)
-
-
-def _read_function_body(cursor: Cursor, name: str) -> Block:
-    skip_newlines(cursor)
-    body = _read_compound(cursor)
-    if body is None:
-        raise ShellSyntaxError(f"the function {name} has no body")
-    return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
-
-
-def _read_test(cursor: Cursor, _word: str) -> Conditional:
-    words: list[Word] = []
-    while True:
-        skip_newlines(cursor)
-        pattern_follows = bool(words) and words[-1].text in _PATTERN_OPERATORS
-        if not pattern_follows:
-            operator = next((text for text in _TEST_OPERATORS if cursor.take(text)), "")
-            if operator:
-                words.append(Word(operator, (Literal(operator, quoted=False),)))
-                continue
-        word = read_word(cursor, "()|<>" if pattern_follows else "")
-        if not word.text:
-            raise ShellSyntaxError("[[ is not closed")
-        if word.text == "]]":
-            return Conditional(tuple(words))
-        words.append(word)
-
-
-_COMPOUND: dict[str, Callable[[Cursor, str], Block | Conditional]] = {
-    "{": _read_group,
-    "if": _read_if,
-    "while": _read_while,
-    "until": _read_while,
-    "for": _read_for,
-    "case": _read_case,
-    "function": _read_function,
-    "[[": _read_test,
-}
-
-
-def _read_simple(cursor: Cursor, start: int) -> Command:
-    assignments: list[Assignment] = []
-    words: list[Word] = []
-    redirects: list[Redirect] = []
-    end = start
-    while True:
-        skip_blanks(cursor)
-        redirect = read_redirect(cursor)
-        if redirect is not None:
-            redirects.append(redirect)
-        elif not words and (assignment := read_assignment(cursor)) is not None:
-            assignments.append(assignment)
-        elif cursor.peek() == "(" and len(words) == 1 and not assignments and not redirects:
-            cursor.pos += 1
-            skip_blanks(cursor)
-            cursor.expect(")")
-            return _read_function_body(cursor, words[0].text)
-        else:
-            word = read_word(cursor)
-            if not word.text:
-                break
-            words.append(word)
-        end = cursor.pos
-    if not (assignments or words or redirects):
-        raise ShellSyntaxError(f"a command is missing at character {cursor.pos}")
-    return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))
 
 
 def _some_script(cursor: Cursor) -> ShellScript:
@@ -318,3 +106,213 @@ def _some_script(cursor: Cursor) -> ShellScript:
     if not script.pipelines:
         raise ShellSyntaxError("a block is empty")
     return script
+
+
+def _script_before(cursor: Cursor, reserved: str) -> ShellScript:
+    """Read a script and the reserved word or bracket that ends it."""
+    script = _some_script(cursor)
+    _expect(cursor, reserved)
+    return script
+
+
+def _read_pipeline(cursor: Cursor) -> Pipeline:
+    """Read commands and what separates them from the next; `|&` is read as `|`, since errors tell nothing."""
+    negated = False
+    while prefix := cursor.find(_PREFIX):
+        negated ^= prefix[0] == "!"
+        cursor.find(_BLANKS)
+    commands = [_read_command(cursor)]
+    while cursor.find(_PIPE):
+        _skip_newlines(cursor)
+        commands.append(_read_command(cursor))
+    separator = cursor.find(_SEPARATOR)
+    after = separator[1] or separator[0] if separator else ""
+    return Pipeline(tuple(commands), after, negated)
+
+
+def _read_command(cursor: Cursor) -> Command:
+    """Read a command and the blanks behind it."""
+    cursor.count(3)
+    cursor.enter()
+    command = _read_block(cursor) or _read_simple(cursor)
+    cursor.leave()
+    return command
+
+
+def _read_block(cursor: Cursor) -> Block | None:
+    """Read a block with its redirections; None, with the cursor left alone, where there is none."""
+    opening = cursor.find(_OPENING)
+    match opening and opening[0]:
+        case "(":
+            block = Block("subshell", (_script_before(cursor, ")"),))
+        case "{":
+            block = Block("group", (_script_before(cursor, "}"),))
+        case "((" | "[[" as kind:
+            block = Block(kind, words=(_read_calculation(cursor),) if kind == "((" else _read_test(cursor))
+        case "if":
+            block = Block("if", _read_branches(cursor))
+        case "while" | "until" as kind:
+            block = Block(kind, (_script_before(cursor, "do"), _script_before(cursor, "done")))
+        case "for":
+            block = _read_for(cursor)
+        case "case":
+            block = _read_case(cursor)
+        case "function":
+            return _read_function(cursor, cursor.read(_NAMED_FUNCTION)[1])
+        case None:
+            head = cursor.find(_FUNCTION)
+            return _read_function(cursor, head[1]) if head else None
+        case word:
+            raise ShellSyntaxError(f"{word} is not followed")
+    return replace(block, redirects=_read_redirects(cursor))
+
+
+def _read_function(cursor: Cursor, name: str) -> Block:
+    _skip_newlines(cursor)
+    body = _read_command(cursor)
+    if not isinstance(body, Block):
+        raise ShellSyntaxError(f"the function {name} has no body")
+    return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
+
+
+def _read_calculation(cursor: Cursor) -> Word:
+    expression = read_arithmetic(cursor)
+    return Word(f"(({expression.text}))", (expression,))
+
+
+def _read_branches(cursor: Cursor) -> tuple[ShellScript, ...]:
+    scripts: list[ShellScript] = []
+    while not scripts or _take(cursor, "elif"):
+        scripts += [_script_before(cursor, "then"), _some_script(cursor)]
+    if _take(cursor, "else"):
+        scripts.append(_some_script(cursor))
+    _expect(cursor, "fi")
+    return tuple(scripts)
+
+
+def _read_for(cursor: Cursor) -> Block:
+    cursor.find(_BLANKS)
+    words: list[Word] = []
+    if cursor.take("(("):
+        name = ""
+        words.append(_read_calculation(cursor))
+        cursor.find(_BLANKS)
+    else:
+        name = cursor.read(_NAME)[0]
+        _expect(cursor, "in")
+        cursor.find(_BLANKS)
+        while (word := read_word(cursor)).text:
+            words.append(word)
+            cursor.find(_BLANKS)
+    cursor.take(";")
+    _expect(cursor, "do")
+    return Block("for" if name else "calculated for", (_script_before(cursor, "done"),), tuple(words), name)
+
+
+def _read_case(cursor: Cursor) -> Block:
+    words = [_some_word(cursor)]
+    scripts: list[ShellScript] = []
+    _expect(cursor, "in")
+    _skip_newlines(cursor)
+    while not _take(cursor, "esac"):
+        cursor.take("(")
+        words.append(_some_word(cursor))
+        while cursor.read(_AFTER_PATTERN)[1] == "|":
+            words.append(_some_word(cursor))
+        scripts.append(_read_list(cursor))
+        if not cursor.take(";;"):
+            _expect(cursor, "esac")
+            break
+        _skip_newlines(cursor)
+    return Block("case", tuple(scripts), tuple(words))
+
+
+def _read_test(cursor: Cursor) -> tuple[Word, ...]:
+    """Read the words of `[[ … ]]`; behind some operators brackets belong to a pattern."""
+    words: list[Word] = []
+    while True:
+        _skip_newlines(cursor)
+        is_pattern = bool(words) and words[-1].text in _PATTERN_OPERATORS
+        operator = None if is_pattern else cursor.find(_TEST_OPERATOR)
+        if operator:
+            words.append(Word(operator[0], (Literal(operator[0], quoted=False),)))
+            continue
+        words.append(_some_word(cursor, _PATTERN_END if is_pattern else WORD_END))
+        if words[-1].text == "]]":
+            return tuple(words[:-1])
+
+
+def _read_redirects(cursor: Cursor) -> tuple[Redirect, ...]:
+    redirects: list[Redirect] = []
+    while redirect := _read_redirect(cursor):
+        redirects.append(redirect)
+    return tuple(redirects)
+
+
+def _read_redirect(cursor: Cursor) -> Redirect | None:
+    """Read the redirection behind blanks; None where there is none."""
+    cursor.find(_BLANKS)
+    found = cursor.find(_REDIRECT)
+    if found is None:
+        return None
+    if found[1]:
+        raise ShellSyntaxError("a redirection that sets a variable is not followed")
+    operator, target = found[2] or found[3], _some_word(cursor)
+    if operator not in ("<<", "<<-"):
+        return Redirect(operator, target)
+    return Redirect("<<", _read_here_document(cursor, target, strips_tabs=operator == "<<-"))
+
+
+def _read_here_document(cursor: Cursor, word: Word, *, strips_tabs: bool) -> Word:
+    """Read the body, which stands behind this line and the bodies before, up to the delimiter that the word holds."""
+    delimiter = "".join(segment.text for segment in word.segments if isinstance(segment, Literal))
+    if not delimiter or any(not isinstance(segment, Literal) for segment in word.segments):
+        raise ShellSyntaxError("the delimiter of a here-document is not plain")
+    newline = cursor.text.find("\n", cursor.pos)
+    start = cursor.bodies.get(newline, newline + 1)
+    tabs = r"\t*" if strips_tabs else ""
+    end = re.compile(f"^{tabs}{re.escape(delimiter)}$", re.MULTILINE).search(cursor.text, start)
+    if newline < 0 or end is None:
+        raise ShellSyntaxError(f"the here-document {delimiter!r} is not closed")
+    cursor.bodies[newline] = min(end.end() + 1, len(cursor.text))
+    body = re.sub(f"^{tabs}", "", cursor.text[start : end.start()], flags=re.MULTILINE)
+    is_quoted = any(char in word.text for char in "'\"\\")
+    return Word(word.text, (Literal(body, quoted=True),) if is_quoted else here_body(cursor, body))
+
+
+def _read_assignment(cursor: Cursor) -> Assignment | None:
+    name = cursor.find(_ASSIGNED)
+    if name is None:
+        return None
+    is_array = cursor.take("[")
+    # A subscript is evaluated as arithmetic: it is read as a word so that what it runs is seen.
+    values = [read_word(cursor, _SUBSCRIPT_END)] if is_array else []
+    appends = cursor.read(_SETS)[1] != ""
+    if not cursor.take("("):
+        return Assignment(name[0], (*values, read_word(cursor)), is_array, appends)
+    _skip_newlines(cursor)
+    while not cursor.take(")"):
+        values.append(_some_word(cursor))
+        _skip_newlines(cursor)
+    return Assignment(name[0], tuple(values), is_array=True, appends=appends)
+
+
+def _read_simple(cursor: Cursor) -> Simple:
+    start = end = cursor.pos
+    assignments: list[Assignment] = []
+    words: list[Word] = []
+    redirects: list[Redirect] = []
+    while True:
+        if redirect := _read_redirect(cursor):
+            redirects.append(redirect)
+        elif not words and (assignment := _read_assignment(cursor)):
+            assignments.append(assignment)
+        elif (word := read_word(cursor)).text:
+            words.append(word)
+        else:
+            break
+        end = cursor.pos
+        cursor.find(_BLANKS)
+    if start == end:
+        raise ShellSyntaxError(f"a command is missing at character {cursor.pos}")
+    return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))

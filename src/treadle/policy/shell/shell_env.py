@@ -335,8 +335,8 @@ def _assigned(command: Simple, env: ShellEnv) -> Variables:
     variables = env.variables
     for assignment in command.assignments:
         value = UNKNOWN
-        if len(assignment.values) == 1 and not assignment.is_array and not assignment.subscript:
-            value = expand_text(assignment.values[0].segments, variables, env.cwd, tilde=True)
+        if not assignment.is_array:
+            value = expand_text(assignment.values[0].segments, variables, env.cwd)
         if assignment.appends:
             value = variables.get(assignment.name) + value
         variables = variables.with_value(assignment.name, value)

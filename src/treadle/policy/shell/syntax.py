@@ -1,5 +1,6 @@
 """The tree of a shell line: words made of segments, commands made of words; and the place up to which it is read."""
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -31,27 +32,21 @@ class Parameter(Struct, frozen=True):
 
 
 class Substitution(Struct, frozen=True):
-    """`$(…)` or backticks."""
+    """`$(…)` or backticks; `direction` is the sign of `<(…)`, or of `>(…)` whose script reads what is written."""
 
     script: "ShellScript"
     quoted: bool
-
-
-class ProcessSubstitution(Struct, frozen=True):
-    """`<(…)`, or `>(…)` whose script reads what is written."""
-
-    script: "ShellScript"
-    is_output: bool = False
+    direction: str = ""
 
 
 class Arithmetic(Struct, frozen=True):
-    """`$((…))`, `((…))` or `$[…]`; `inner` are the expansions within."""
+    """`$((…))` or `((…))`; `inner` are the expansions within."""
 
     text: str
     inner: "tuple[Segment, ...]" = ()
 
 
-Segment: TypeAlias = Literal | Parameter | Substitution | ProcessSubstitution | Arithmetic
+Segment: TypeAlias = Literal | Parameter | Substitution | Arithmetic
 
 
 class Word(Struct, frozen=True):
@@ -62,31 +57,19 @@ class Word(Struct, frozen=True):
 
 
 class Assignment(Struct, frozen=True):
-    """`name=value`, `name+=value`, `name[…]=value` or `name=(…)`; an array has several values."""
+    """`name=value`, `name+=value`, or what sets an array: `name=(…)`, or `name[…]=value` with the subscript first."""
 
     name: str
     values: tuple[Word, ...]
     is_array: bool = False
-    subscript: tuple[Segment, ...] = ()
     appends: bool = False
 
 
-class HereDocument(Struct):
-    """A here-document; its body is filled in when the line it starts on has ended."""
-
-    delimiter: str
-    expands: bool
-    strips_tabs: bool
-    body: tuple[Segment, ...] = ()
-
-
 class Redirect(Struct, frozen=True):
-    """One redirection; `fd` is the text before the operator."""
+    """One redirection; the target of `<<` is the body of the here-document."""
 
     operator: str
     target: Word
-    fd: str = ""
-    here: HereDocument | None = None
 
 
 class Simple(Struct, frozen=True):
@@ -99,30 +82,19 @@ class Simple(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """A subshell, group, conditional, loop or function: scripts that run in order, perhaps repeatedly."""
+    """A subshell, group, conditional, loop, function: scripts that run in order, perhaps repeatedly; or a test.
+
+    Of `[[ … ]]` and `((…))` there are only words, in which operators are words too.
+    """
 
     kind: str
-    scripts: "tuple[ShellScript, ...]"
+    scripts: "tuple[ShellScript, ...]" = ()
     words: tuple[Word, ...] = ()
     name: str = ""
     redirects: tuple[Redirect, ...] = ()
 
 
-class Conditional(Struct, frozen=True):
-    """`[[ … ]]`; operators are words too."""
-
-    words: tuple[Word, ...]
-    redirects: tuple[Redirect, ...] = ()
-
-
-class Calculation(Struct, frozen=True):
-    """`(( … ))`."""
-
-    expression: Arithmetic
-    redirects: tuple[Redirect, ...] = ()
-
-
-Command: TypeAlias = Simple | Block | Conditional | Calculation
+Command: TypeAlias = Simple | Block
 
 
 class Pipeline(Struct, frozen=True):
@@ -139,7 +111,7 @@ class ShellScript(Struct, frozen=True):
     pipelines: tuple[Pipeline, ...]
 
 
-MAX_DEPTH = 40
+MAX_DEPTH = 20
 MAX_READ = 6000
 """Words that are read of one line, a command counting as three; of more than that not all would be judged."""
 
@@ -151,35 +123,50 @@ class _Spent(Struct):
 
 
 class Cursor(Struct):
-    """A place in the text. `nested` parses a script up to a closing character; `pending` are open here-documents."""
+    """A place in the text. `nested` parses a script up to a closing character.
+
+    `bodies` says of a newline behind which here-documents stand where they end.
+    """
 
     text: str
     nested: "Callable[[Cursor, str], ShellScript]"
     pos: int = 0
     depth: int = 0
-    pending: list[HereDocument] = []
+    bodies: dict[int, int] = {}
     spent: _Spent = field(default_factory=_Spent)
 
-    def peek(self, offset: int = 0) -> str:
-        """Give the character ahead, or an empty string at the end."""
-        index = self.pos + offset
-        return self.text[index] if index < len(self.text) else ""
+    def inside(self, text: str) -> "Cursor":
+        """Begin with a text that stands within this one."""
+        return Cursor(text, self.nested, depth=self.depth, spent=self.spent)
 
-    def looking_at(self, text: str) -> bool:
-        """Whether `text` stands at the cursor."""
-        return self.text.startswith(text, self.pos)
+    def peek(self) -> str:
+        """Give the character ahead, or an empty string at the end."""
+        return self.text[self.pos : self.pos + 1]
+
+    def unexpected(self) -> ShellSyntaxError:
+        """Say that what stands here does not belong here."""
+        what = repr(self.peek()) if self.peek() else "the end"
+        return ShellSyntaxError(f"{what} is not expected at character {self.pos}")
+
+    def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Step over what the pattern matches here, if it does."""
+        found = pattern.match(self.text, self.pos)
+        if found:
+            self.pos = found.end()
+        return found
+
+    def read(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        """Step over what the pattern matches; raises `ShellSyntaxError` when something else stands here."""
+        found = self.find(pattern)
+        if not found:
+            raise self.unexpected()
+        return found
 
     def take(self, text: str) -> bool:
         """Step over `text` if it stands here."""
-        if not self.looking_at(text):
-            return False
-        self.pos += len(text)
-        return True
-
-    def expect(self, text: str) -> None:
-        """Step over `text`; raises `ShellSyntaxError` when something else stands here."""
-        if not self.take(text):
-            raise ShellSyntaxError(f"{text!r} is missing at character {self.pos}")
+        found = self.text.startswith(text, self.pos)
+        self.pos += len(text) if found else 0
+        return found
 
     def count(self, words: int) -> None:
         """Count what is read; raises `BudgetError` beyond the budget."""

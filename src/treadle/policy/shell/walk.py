@@ -11,7 +11,6 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.builtins import (
     FILE_TESTS,
-    judge_arithmetic,
     judge_assignment,
     judge_evaluated,
     judge_redirects,
@@ -36,9 +35,7 @@ from treadle.policy.shell.shell_env import (
 from treadle.policy.shell.syntax import (
     Block,
     BudgetError,
-    Calculation,
     Command,
-    Conditional,
     Literal,
     Parameter,
     Pipeline,
@@ -52,7 +49,7 @@ from treadle.protocol.tools import Risk
 MAX_PARTS = 500
 
 _TESTS = frozenset({"[", "test"})
-_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
+_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case", "(("})
 _LOOPS = frozenset({"while", "until", "calculated for"})
 _JUMPS = frozenset({"break", "continue"})
 MAX_ROUNDS = 3
@@ -148,17 +145,14 @@ class Walk:
         match command:
             case Simple():
                 return self._simple(command, envs)
+            case Block(kind="[["):
+                self._note("[[", [found for env in envs for found in self._conditional(command, env)])
+                return envs, envs
             case Block():
                 after = self._block(command, envs)
                 return after, after
-            case Conditional():
-                self._note("[[", [found for env in envs for found in self._conditional(command, env)])
-            case Calculation(expression=expression, redirects=redirects):
-                judged = [(judge_arithmetic(expression, env), judge_redirects(redirects, env)) for env in envs]
-                self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
             case _:
                 assert_never(command)
-        return envs, envs
 
     def _simple(self, command: Simple, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
         """Judge a command in each environment: one part for each way in which its words may turn out."""
@@ -213,17 +207,16 @@ class Walk:
     def _assignments(self, command: Simple, env: ShellEnv) -> list[Finding]:
         findings: list[Finding] = []
         for assignment in command.assignments:
-            values = [expand_text(word.segments, env.variables, env.cwd, tilde=True) for word in assignment.values]
+            values = [expand_text(word.segments, env.variables, env.cwd) for word in assignment.values]
             if not (assignment.name == "IFS" and command.words and command.words[0].text == "read"):
                 findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
-            if assignment.is_array or assignment.subscript:
+            if assignment.is_array:
                 findings.append(unclear("shell-state", "sets an array"))
             for value in values:
                 if "$(" in value or "`" in value:
                     findings.extend(judge_evaluated(value, env))
             for word in assignment.values:
                 findings.extend(judge_segments(word.segments, env))
-            findings.extend(judge_segments(assignment.subscript, env))
         return findings
 
     def _block(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
@@ -291,7 +284,7 @@ class Walk:
             envs = after if block.kind == "group" else together(envs, after)
         return envs
 
-    def _conditional(self, command: Conditional, env: ShellEnv) -> list[Finding]:
+    def _conditional(self, command: Block, env: ShellEnv) -> list[Finding]:
         findings = [Finding(Risk.READ, "reader", "a test only reads")]
         for word in command.words:
             findings.extend(judge_segments(word.segments, env, gentle=True))
