@@ -4,7 +4,6 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from msgspec import Struct, structs
@@ -27,41 +26,39 @@ MAX_LINE_BYTES = 64 * 1024
 
 
 class CommandJudgement(Struct, frozen=True, kw_only=True):
-    """A shell line's class, its commands with what was found about each, and what was found about the whole.
+    """The commands of a shell line with what was found about each, and what was found about the whole.
 
-    `trace` is what may be run and touched by text that could only be searched. `outside` says that the line brings text
-    that nobody on this machine wrote.
+    `trace` is what may be run and touched by text that could only be searched.
     """
 
-    command_class: CommandClass
     parts: tuple[JudgedCommand, ...]
     findings: tuple[Finding, ...]
     trace: Trace
-    outside: bool = False
+
+    @property
+    def every(self) -> list[Finding]:
+        """All that was found."""
+        return [*self.findings, *(found for part in self.parts for found in part.findings)]
+
+    @property
+    def command_class(self) -> CommandClass:
+        """The class of the line."""
+        return class_of(self.every)
+
+    @property
+    def outside(self) -> bool:
+        """Whether the line brings text that nobody on this machine wrote; what is not understood may."""
+        named = any(trace.outside for trace in (self.trace, *(part.trace for part in self.parts)))
+        return named or any(found.rule in _NOT_UNDERSTOOD for found in self.findings)
+
+
+_NOT_UNDERSTOOD = frozenset({"syntax", "budget", "error"})
 
 
 def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
-    """Judge a line for bash in `cwd`. Never raises; what cannot be followed is searched for danger and asked."""
-    try:
-        return _classified(command, cwd, context)
-    except Exception as error:  # noqa: BLE001 - a line that trips the analysis may be made to do so
-        return _unjudged(command, cwd, context, error)
-
-
-def _unjudged(command: str, cwd: str, context: PolicyContext, error: Exception) -> CommandJudgement:
-    """Ask about a line that could not be judged; rules that deny still see what it names."""
-    env = _env_of(cwd, context)
-    with suppress(Exception):
-        _note_words(command, env)
-    failed = dangerous("error", f"the analysis of this line failed ({type(error).__name__}): it may do anything")
-    return CommandJudgement(
-        command_class=CommandClass.DANGEROUS, parts=(), findings=(failed,), trace=env.trace, outside=True
-    )
-
-
-def _env_of(cwd: str, context: PolicyContext) -> ShellEnv:
+    """Judge a line for bash in `cwd`. Never raises; what cannot be followed is dangerous."""
     files = RememberedFiles(context.files)
-    return ShellEnv(
+    env = ShellEnv(
         context=replace(context, files=files, usable=usable_roots(context, files)),
         cwd=cwd,
         variables=Variables(context.home, {"PWD": cwd}),
@@ -69,25 +66,21 @@ def _env_of(cwd: str, context: PolicyContext) -> ShellEnv:
         judge_tree=Walk().script,
         judge_argv=judge_command,
     )
-
-
-def _classified(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
-    env = _env_of(cwd, context)
-    findings = _precheck(command, cwd, env.context)
     parts: list[JudgedCommand] = []
-    if len(command.encode(errors="replace")) > MAX_LINE_BYTES:
-        findings.append(dangerous("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
+    findings: list[Finding] = []
+    try:
+        findings = _precheck(command, cwd, env.context)
+        if len(command.encode(errors="replace")) <= MAX_LINE_BYTES:
+            parts, more = _walk(command, env)
+            findings += more
+        else:
+            findings.append(dangerous("budget", f"the line is longer than {MAX_LINE_BYTES} bytes"))
+            _note_words(command, env)
+    except Exception as error:  # noqa: BLE001 - a line that trips the analysis may be made to do so
+        failed = f"the analysis of this line failed ({type(error).__name__}): it may do anything"
+        findings.append(dangerous("error", failed))
         _note_words(command, env)
-    else:
-        parts, more = _walk(command, env)
-        findings += more
-    return CommandJudgement(
-        command_class=class_of([*findings, *(found for part in parts for found in part.findings)]),
-        parts=tuple(parts),
-        findings=tuple(findings),
-        trace=env.trace,
-        outside=_brings_text(parts, findings, env),
-    )
+    return CommandJudgement(parts=tuple(parts), findings=tuple(findings), trace=env.trace)
 
 
 _BESIDE_GIT = frozenset({"echo", "printf", "test", "[", "true", "cd"})
@@ -112,14 +105,7 @@ def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     It tells what git can be kept from, never a verdict.
     """
     judged = classify_command(command, cwd, replace(context, trusted=True, untrusted=()))
-    found = [*judged.findings, *(one for part in judged.parts for one in part.findings)]
-    return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in found)
-
-
-def _brings_text(parts: Sequence[JudgedCommand], findings: Sequence[Finding], env: ShellEnv) -> bool:
-    """Whether a command brings text from outside; what is not understood may."""
-    named = any(part.trace.outside for part in parts) or bool(env.trace.outside)
-    return named or any(found.rule in ("syntax", "budget") for found in findings)
+    return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in judged.every)
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
@@ -173,17 +159,13 @@ _QUOTING = re.compile(r"[\"'\\]")
 
 
 def _note_words(text: str, env: ShellEnv) -> None:
-    """Note what a text that is not understood may run and touch, for the rules that deny or ask."""
-    pieces = from_both_ends(_SEPARATORS.split(_QUOTING.sub("", _ends(text))))[:_MOST_NOTED]
+    """Note what a text that is not understood may run and touch, for the rules that deny; of a long one both ends."""
+    half = MAX_LINE_BYTES // 2
+    looked_at = text if len(text) <= MAX_LINE_BYTES else f"{text[:half]}\n{text[-half:]}"
+    pieces = from_both_ends(_SEPARATORS.split(_QUOTING.sub("", looked_at)))[:_MOST_NOTED]
     for words in filter(None, (tuple(piece.split())[:_MOST_NOTED] for piece in pieces)):
         env.trace.commands.extend(words[place:] for place in range(min(len(words), 4)))
         env.trace.paths.extend((PathOp.WRITE, posixpath.join(env.cwd, word)) for word in words)
-
-
-def _ends(command: str) -> str:
-    """Give a line, or the beginning and the end of one that is too long to look through."""
-    half = MAX_LINE_BYTES // 2
-    return command if len(command) <= MAX_LINE_BYTES else f"{command[:half]}\n{command[-half:]}"
 
 
 _RUNS_SHELL_TEXT = frozenset({"own-program", "shell"})

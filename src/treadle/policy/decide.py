@@ -63,17 +63,21 @@ def decide(
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
     telling.sort(key=lambda part: (STRICTEST_FIRST.index(part.verdict), -_RISKS.index(part.risk)))
-    asked_for = rights if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ()
+    reasons = dict.fromkeys(reason for part in telling for reason in part.reasons)
     return Decision(
         verdict=verdict,
-        risk=max((part.risk for part in parts), key=_RISKS.index),
-        reasons=(*dict.fromkeys(reason for part in telling for reason in part.reasons), *granting(asked_for)),
+        risk=_riskiest(parts),
+        reasons=(*reasons, *(granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ())),
         parts=tuple(parts),
         digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
         confinement=confinement,
         grants=rights,
-        outside=any(one.outside for one in judged),
+        outside=any(one.command is not None and one.command.outside for one in judged),
     )
+
+
+def _riskiest(parts: Iterable[Part]) -> Risk:
+    return max((part.risk for part in parts), key=_RISKS.index)
 
 
 def tool_digest(spec: ToolSpec) -> str:
@@ -90,20 +94,19 @@ def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
         finding = Finding(spec.risk, rule, text, always_asks=new)
     else:
         finding = Finding(spec.risk, "tool-risk", f"a tool of risk class {spec.risk}")
-    return _part(spec.name, (finding,), subject, context)
+    return _answer(spec.name, (finding,), subject, context)[0]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """One access: its parts, the rights beyond its confinement that it needs, and whether it brings text from outside.
+    """One access: its parts, what was found out about a command, and the rights beyond its confinement that it needs.
 
-    `command` is what was found out about a command; `ruled` says that a rule allows what it is more than reading.
+    `ruled` says that a rule allows what it is more than reading.
     """
 
     parts: Sequence[Part]
-    rights: tuple[SandboxDenial, ...] = ()
-    outside: bool = False
     command: CommandJudgement | None = None
+    rights: tuple[SandboxDenial, ...] = ()
     ruled: bool = False
 
 
@@ -111,20 +114,18 @@ def _confinement(
     judged: Sequence[_Judged], verdict: Verdict, rights: Sequence[SandboxDenial], context: PolicyContext
 ) -> Confinement | None:
     """Say what the commands of a call run in, now or after a yes; None where it runs none."""
-    commands = [one for one in judged if one.command is not None]
+    commands = [one.command.parts for one in judged if one.command is not None]
     if not commands:
         return None
     if not context.confined:
         return Confinement.OPEN
-    risk = max((part.risk for one in commands for part in one.parts), key=_RISKS.index)
-    ruled = risk in context.approved or any(one.ruled for one in commands)
+    risk = _riskiest(part for one in judged if one.command is not None for part in one.parts)
+    ruled = risk in context.approved or any(one.ruled for one in judged)
     by_mode = verdict is Verdict.ALLOW and not rights and not ruled
-    looks = risk in _LOOKS or (by_mode and context.mode is Mode.ASK)
-    looks = looks or (by_mode and context.mode is Mode.EDITS and risk is not Risk.WRITE)
-    if context.mode is Mode.PLAN or (looks and not rights):
+    tries = context.mode is Mode.ASK or (context.mode is Mode.EDITS and risk is not Risk.WRITE)
+    if context.mode is Mode.PLAN or (not rights and (risk in _LOOKS or (by_mode and tries))):
         return Confinement.LOOK
-    plain = all(one.command is not None and is_plain_git(one.command.parts) for one in commands)
-    return Confinement.GIT if plain else Confinement.WORK
+    return Confinement.GIT if all(map(is_plain_git, commands)) else Confinement.WORK
 
 
 def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
@@ -134,18 +135,8 @@ def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
             return _Judged(parts=[_judge_path(path, PathOp.LIST if listing else PathOp.READ, spec, context)])
         case WritePath(path=path):
             return _Judged(parts=[_judge_path(path, PathOp.WRITE, spec, context)])
-        case RunCommand(command=command, cwd=cwd):
-            judgement = classify_command(command, cwd, context)
-            every = [*judgement.findings, *(found for part in judgement.parts for found in part.findings)]
-            hosts = [*judgement.trace.hosts, *(host for part in judgement.parts for host in part.trace.hosts)]
-            answered = _judge_command(judgement, access, spec, context)
-            return _Judged(
-                parts=[part for part, _ in answered],
-                rights=rights_beyond(every, hosts, context),
-                outside=judgement.outside,
-                command=judgement,
-                ruled=any(ruled for _, ruled in answered),
-            )
+        case RunCommand():
+            return _judge_command(access, spec, context)
         case FetchUrl(url=url, method=method):
             return _Judged(parts=[_judge_url(url, method, spec, context)])
         case _:
@@ -168,7 +159,7 @@ def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -
         case _:
             assert_never(check.where)
     subject = Subject(tool=spec.name, paths=((op, check.resolved),))
-    return _part(path, (Finding(risk, reason.rule, reason.text),), subject, context)
+    return _answer(path, (Finding(risk, reason.rule, reason.text),), subject, context)[0]
 
 
 def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) -> Part:
@@ -184,7 +175,7 @@ def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) ->
         finding = Finding(Risk.READ_OUTSIDE, "fetch-url", f"reads from {check.host}")
     else:
         finding = Finding(Risk.REMOTE, "fetch-url", f"sends data to {check.host}")
-    return _part(url, (finding, *_new_hosts(subject, context)), subject, context)
+    return _answer(url, (finding, *_new_hosts(subject, context)), subject, context)[0]
 
 
 def _new_hosts(subject: Subject, context: PolicyContext) -> tuple[Finding, ...]:
@@ -200,22 +191,26 @@ def _refused(text: str, rule: str, why: str) -> Part:
     return Part(text=text, verdict=Verdict.DENY, risk=Risk.CRITICAL, reasons=(Reason(rule=rule, text=why),))
 
 
-def _judge_command(
-    judgement: CommandJudgement, access: RunCommand, spec: ToolSpec, context: PolicyContext
-) -> list[tuple[Part, bool]]:
-    """Judge every command of a line, and whether a rule is what lets it run."""
+def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -> _Judged:
+    """Judge every command of a line, and what was found about the whole."""
+    line = classify_command(access.command, access.cwd, context)
     # Servers and watchers would see old files in a copy, and are asked about where the mode lets them change nothing.
     confined = context.confined and (not access.background or context.mode is Mode.AUTO)
-    parts: list[tuple[Part, bool]] = []
-    for part in judgement.parts:
+    answers: list[tuple[Part, bool]] = []
+    for part in line.parts:
         subject = _subject(spec, part.trace)
         around = (*part.around, *_new_hosts(subject, context))
-        parts.append(_answer(part.text, part.own, subject, context, around=around, confined=confined))
-    if judgement.findings or not parts:
-        findings = judgement.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
-        subject = _subject(spec, judgement.trace)
-        parts.append(_answer(access.command, findings, subject, context, confined=confined))
-    return parts
+        answers.append(_answer(part.text, part.own, subject, context, around=around, confined=confined))
+    if line.findings or not answers:
+        findings = line.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
+        answers.append(_answer(access.command, findings, _subject(spec, line.trace), context, confined=confined))
+    hosts = [host for trace in (line.trace, *(part.trace for part in line.parts)) for host in trace.hosts]
+    return _Judged(
+        parts=[part for part, _ in answers],
+        command=line,
+        rights=rights_beyond(line.every, hosts, context),
+        ruled=any(ruled for _, ruled in answers),
+    )
 
 
 def _subject(spec: ToolSpec, trace: Trace) -> Subject:
@@ -226,10 +221,6 @@ def _subject(spec: ToolSpec, trace: Trace) -> Subject:
         hosts=tuple(trace.hosts),
         places=tuple(trace.places),
     )
-
-
-def _part(text: str, findings: tuple[Finding, ...], subject: Subject, context: PolicyContext) -> Part:
-    return _answer(text, findings, subject, context)[0]
 
 
 def _answer(
