@@ -12,12 +12,13 @@ from fnmatch import fnmatchcase
 from treadle.policy.marks import word_set
 
 _FORMS_TEXT = """
-git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature --force*
+git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature
     --open-files-in-pager --unsafe-paths
-git-push git-tag git-gc = -f -d --delete --mirror --prune --all --aggressive
-git-clone git-init git-fetch git-pull git-ls-remote = -u -c --config --template
+git-push git-tag git-gc = -f --force* -d --delete --mirror --prune --all --aggressive
+git-clone git-init git-fetch git-pull git-ls-remote = -u -c --config --template --force*
 git-reset git-read-tree git-checkout-index = --hard --merge --keep --reset -u -f -a
-git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f -B -C -D -M --ours --theirs --discard-changes
+git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --ours --theirs
+    --discard-changes
 git-commit git-merge = -n
 git-bisect git-rebase git-am git-difftool git-mergetool = -x --tool run
 git-stash git-reflog git-notes git-lfs git-remote git-bundle git-svn = drop clear expire delete write prune migrate
@@ -30,11 +31,13 @@ git-filter-branch git-filter-repo git-replace git-fast-import git-update-ref git
     git-credential-cache git-credential-osxkeychain git-prune git-daemon git-instaweb git-http-backend git-upload-pack
     git-receive-pack git-send-email git-imap-send git-shell git-maintenance =
 npm pnpm yarn bun cargo gem twine poetry uv hatch flit pdm rye mvn gradle sbt lein mix dart flutter elm jsr deno lerna
-    changeset nx vsce ovsx expo eas code-push fastlane = *publish deprecate owner token login logout yank
-npm pnpm yarn bun = adduser access dist-tag set hook star team profile --script-shell --location config&delete
-    config&edit config&*uth* config&*oken* config&-l global&add -g&add -g&i* -g&r*m* -g&u* -g&link --global&add
-    --global&i*
-git-lfs git-subtree gem dotnet nuget docker podman nerdctl docker-compose prisma stack cabal twine = push upload
+    changeset nx vsce ovsx expo eas code-push fastlane = *publish
+cargo gem = owner login yank
+npm pnpm yarn bun = deprecate owner token login logout adduser access dist-tag set hook star team profile --script-shell
+    --location config&delete config&edit config&*uth* config&*oken* config&-l global&add -g&add -g&i* -g&r*m* -g&u*
+    -g&link --global&add --global&i*
+git-lfs git-subtree gem dotnet nuget docker podman nerdctl docker-compose prisma = push
+stack cabal twine = upload
 cargo gem pipx pre-commit husky lefthook luarocks opam = install uninstall
 gem pipx = inject upgrade signin sources
 uv dotnet nuget rustup = tool&*install tool&upgrade self toolchain&uninstall
@@ -45,13 +48,13 @@ mvn gradle sbt lein mix dart flutter elm jsr deno prisma = *deploy
 expo eas code-push fastlane fab = release submit build deploy delete sync
 mvn gradle mvnw gradlew = -s --settings -I --init-script release:perform exec:exec
 pip pip3 = config --user --root -i --break-system-packages --index-url --extra-index-url --trusted-host --find-links
-docker podman nerdctl docker-compose = -H --host --*=host host --privileged --cap-add --device --security-opt
-    --volumes-from compose&--rmi down&-v rm&-f rm&--force rmi&-f prune system&reset volume&r*m* stack&rm login swarm
-    secret context plugin&install kill trust
-gh glab hub = auth secret token gist ssh-key gpg-key workflow codespace variable ruleset extension merge graphql
+docker podman nerdctl docker-compose = -H --host --*=host --net*&host --[piu]*&host --privileged --cap-add --device
+    --security-opt --volumes-from compose&--rmi down&-v rm&-f rm&--force rmi&-f prune system&reset volume&r*m* stack&rm
+    login swarm secret context plugin&install kill trust
+gh glab hub = auth secret gist ssh-key gpg-key workflow codespace variable ruleset extension pr&merge api&graphql
     config&set config&*token* alias&import alias&set repo&archive repo&rename repo&edit repo&create repo&sync pr&close
     release&create release&upload run&cancel -X --method --raw-field api&-f api&-F api&--field api&--input
-glab hub = api delete release
+glab hub = api delete release token merge
 terraform tofu terragrunt = show
 journalctl dmesg = --vacuum-time --rotate -c -C
 ip = add del* d down fl* set via netns tuntap rule -b* -n
