@@ -19,6 +19,7 @@ from treadle.policy.rules import Rule, Ruleset, Scope, listed_prefix
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.dangers import SQL_CLIENTS
 from treadle.policy.shell.interpreters import SHELLS, is_interpreter
+from treadle.policy.shell.network import NETWORK
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.shell.wrappers import WRAPPERS
 from treadle.policy.urls import HostKind, check_url
@@ -26,10 +27,8 @@ from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
 
 _NEVER = word_set("""
-    su curl wget aria2c http https xh ssh scp sftp rsync nc ncat socat telnet ftp npx bunx pnpx uvx pipx dlx pkgx
-    nix-shell rm dd shred eval sed awk gawk mawk nawk find expect ed ex vi vim nvim view nano
-    flock watch script pipenv emacs emacsclient less more man gdb lldb at batch crontab make-shell osascript just
-    task tox nox direnv
+    ssh sftp npx bunx pnpx uvx pipx dlx pkgx nix-shell rm dd find ed ex vi vim nvim view nano flock watch script pipenv
+    emacs emacsclient less more man gdb lldb sed awk gawk mawk nawk crontab just task tox nox direnv
 """)
 """Programs that run, fetch or destroy whatever their words say, so that even the same words mean other things later."""
 
@@ -57,51 +56,42 @@ def suggest_rules(
     """
     if decision.verdict is not Verdict.REQUIRE_USER_CONFIRMATION or decision.risk is Risk.CRITICAL:
         return ()
-    rules: list[Rule] = []
+    rules = [rule for access in accesses for rule in _for_access(access, spec, context)]
     if not accesses and spec.name.startswith(SERVER_TOOLS):
         rules.append(_rule(spec, tool_digest=tool_digest(spec)))
-    for access in accesses:
-        offered = _for_access(access, spec, context)
-        if offered is None:
-            return ()
-        rules.extend(offered)
-    unique = tuple({rule.id: rule for rule in rules}.values())
+    unique = tuple({rule.id: rule for rule in rules if rule is not None}.values())
+    if not unique or None in rules:
+        return ()
     with_them = replace(context, rules=replace(context.rules, rules=(*context.rules.rules, *unique)))
-    return unique if unique and decide(spec, {}, accesses, with_them).verdict is Verdict.ALLOW else ()
+    return unique if decide(spec, {}, accesses, with_them).verdict is Verdict.ALLOW else ()
 
 
-def _for_access(access: Access, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
+def _for_access(access: Access, spec: ToolSpec, context: PolicyContext) -> Iterator[Rule | None]:
+    """Give the rules for an access, and None where there is none to offer."""
     if decide(spec, {}, (access,), context).verdict is Verdict.ALLOW:
-        return []
+        return
     match access:
         case RunCommand(command=command, cwd=cwd):
-            return _for_command(command, cwd, spec, context)
+            judgement = classify_command(command, cwd, context)
+            yield from (_for_part(part, spec) for part in judgement.parts if not is_plain(part.findings))
+            yield from (None for _ in judgement.findings)
         case ReadPath(path=path) | WritePath(path=path):
             op = PathOp.WRITE if isinstance(access, WritePath) else PathOp.READ
             resolved = context.files.resolve(path)
-            return None if "*" in resolved or "?" in resolved else [_rule(spec, path=resolved, op=op)]
+            yield None if "*" in resolved or "?" in resolved else _rule(spec, path=resolved, op=op)
         case FetchUrl(url=url):
             check = check_url(url)
-            return [_rule(spec, host=check.host)] if check.kind is HostKind.PUBLIC else None
+            yield _rule(spec, host=check.host) if check.kind is HostKind.PUBLIC else None
         case _:
             assert_never(access)
 
 
-def _for_command(command: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> list[Rule] | None:
-    judgement = classify_command(command, cwd, context)
-    if judgement.findings:
-        return None
-    rules = [_for_part(part, spec) for part in judgement.parts if not is_plain(part.findings)]
-    return None if None in rules else [rule for rule in rules if rule is not None]
-
-
 def _for_part(part: JudgedCommand, spec: ToolSpec) -> Rule | None:
-    if not is_plain(part.around) or part.is_fed or not part.argv or not all(is_static(word) for word in part.argv):
-        return None
-    if _runs_anything(part.argv):
+    is_known = bool(part.argv) and all(map(is_static, part.argv)) and is_plain(part.around) and not part.is_fed
+    if not is_known or _runs_anything(part.argv):
         return None
     prefix = listed_prefix(part.argv)
-    return _rule(spec, argv=prefix) if prefix else _rule(spec, argv=part.argv, exact=True)
+    return _rule(spec, argv=prefix or part.argv, exact=not prefix)
 
 
 def _runs_anything(argv: Sequence[str]) -> bool:
@@ -110,7 +100,7 @@ def _runs_anything(argv: Sequence[str]) -> bool:
     if "/" in program and posixpath.dirname(program) not in ("/bin", "/usr/bin"):
         return True
     name = posixpath.basename(program)
-    if any(name in never for never in (_NEVER, BUILTINS, SHELLS, WRAPPERS, SQL_CLIENTS)):
+    if any(name in never for never in (_NEVER, BUILTINS, NETWORK, SHELLS, SQL_CLIENTS, WRAPPERS)):
         return True
     if is_interpreter(name):
         # To run the tests of the project is as much as `pytest` or `make test`, and offered like those.
@@ -143,9 +133,7 @@ def rule_id(rule: Rule) -> str:
 _MOST = 3
 _TRIED = 8
 _LONGEST = 200
-_SAYS_NOTHING = frozenset(
-    {"cd", "echo", "printf", "true", "false", ":", "test", "[", "[[", "export", "set", "pwd", "&"}
-)
+_SAYS_NOTHING = word_set("cd echo printf true false : test [ [[ export set pwd &")
 """Commands that nobody calls for themselves."""
 
 
@@ -157,7 +145,8 @@ def run_by_themselves(
     if not isinstance(access, RunCommand) or len(decision.parts) < 2:
         return ()
     lines = islice(dict.fromkeys(_candidates(decision.parts, access.command)), _TRIED)
-    allowed = (line for line in lines if _runs(line, access.cwd, spec, context))
+    tried = ((line, RunCommand(command=line, cwd=access.cwd)) for line in lines)
+    allowed = (line for line, run in tried if decide(spec, {"command": line}, (run,), context).verdict is Verdict.ALLOW)
     return tuple(islice(allowed, _MOST))
 
 
@@ -172,14 +161,9 @@ def _candidates(parts: Sequence[Part], command: str) -> Iterator[str]:
         before = command.partition(part.text)[0].rstrip()
         is_fed = before.endswith("|") and not before.endswith("||")
         says_something = bool(words) and words[0] not in _SAYS_NOTHING and "$" not in part.text
-        if part.verdict is Verdict.ALLOW and says_something and not is_fed:
-            yield f"{lead}{part.text}"
-
-
-def _runs(line: str, cwd: str, spec: ToolSpec, context: PolicyContext) -> bool:
-    if len(line) > _LONGEST:
-        return False
-    return decide(spec, {"command": line}, (RunCommand(command=line, cwd=cwd),), context).verdict is Verdict.ALLOW
+        alone = f"{lead}{part.text}"
+        if part.verdict is Verdict.ALLOW and says_something and not is_fed and len(alone) <= _LONGEST:
+            yield alone
 
 
 def allowance_of(rule: Rule) -> Allowance:

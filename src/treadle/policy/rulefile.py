@@ -27,6 +27,7 @@ FORMAT_VERSION = 1
 _VERDICTS = {"allow": Verdict.ALLOW, "ask": Verdict.REQUIRE_USER_CONFIRMATION, "deny": Verdict.DENY}
 _OPERATIONS = {"": None, "read": PathOp.READ, "write": PathOp.WRITE}
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
+_HEADING = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 _EXAMPLE_PLACES = Places(roots=("/workspace",), home="/home/user")
 
 
@@ -96,13 +97,10 @@ def read_rules(file: RuleFile) -> list[Rule]:
     except tomllib.TOMLDecodeError as error:
         raise RuleFileError(f"{file.name}: {error}") from error
     if document.get("version") != FORMAT_VERSION or set(document) - {"version", "rule"}:
-        raise RuleFileError(
-            f"{file.name}: it must contain 'version = {FORMAT_VERSION}' and [[rule]] tables, nothing else"
-        )
+        wanted = f"it must contain 'version = {FORMAT_VERSION}' and [[rule]] tables, nothing else"
+        raise RuleFileError(f"{file.name}: {wanted}")
     tables = document.get("rule", [])
-    lines = [
-        number for number, line in enumerate(file.text.splitlines(), 1) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)
-    ]
+    lines = [number for number, line in enumerate(file.text.splitlines(), 1) if _HEADING.match(line)]
     if not isinstance(tables, list) or len(tables) != len(lines):
         raise RuleFileError(f"{file.name}: each rule needs its own [[rule]] line")
     return [_read_rule(table, file, f"{file.name}:{line}") for table, line in zip(tables, lines, strict=True)]
@@ -126,25 +124,25 @@ def _read_rule(table: object, file: RuleFile, source: str) -> Rule:
 def _test_examples(rule: Rule) -> None:
     if not rule.match and (rule.argv or rule.path or rule.host):
         raise RuleFileError(f"{rule.source}: the rule {rule.id} needs an example in match")
-    for example in rule.match:
-        if not matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
+    for example in (*rule.match, *rule.not_match):
+        fits = matches(rule, _example_subject(rule, example), _EXAMPLE_PLACES)
+        if example in rule.match and not fits:
             raise RuleFileError(f"{rule.source}: the rule {rule.id} does not match its example {example!r}")
-    for example in rule.not_match:
-        if matches(rule, example_subject(rule, example), _EXAMPLE_PLACES):
+        if example in rule.not_match and fits:
             raise RuleFileError(f"{rule.source}: the rule {rule.id} matches {example!r}, which is listed in not_match")
 
 
-def example_subject(rule: Rule, example: str) -> Subject:
+def _example_subject(rule: Rule, example: str) -> Subject:
     """Read an example as what the rule speaks of: a command, a URL or host, a path, or a tool's name."""
+    spoken_of = Subject(tool=rule.tool.replace("*", "x"))
     if rule.argv:
-        return Subject(tool=rule.tool.replace("*", "x"), commands=(_words(example),))
+        return replace(spoken_of, commands=(_words(example),))
     if rule.host:
-        host = check_url(example).host if "://" in example else example
-        return Subject(tool=rule.tool.replace("*", "x"), hosts=(host,))
+        return replace(spoken_of, hosts=(check_url(example).host if "://" in example else example,))
     if rule.path:
         home = example.replace("~", _EXAMPLE_PLACES.home, 1) if example.startswith("~/") else example
         path = posixpath.normpath(posixpath.join(_EXAMPLE_PLACES.roots[0], home))
-        return Subject(tool=rule.tool.replace("*", "x"), paths=((rule.op or PathOp.READ, path),))
+        return replace(spoken_of, paths=((rule.op or PathOp.READ, path),))
     return Subject(tool=example, tool_digest=rule.tool_digest)
 
 

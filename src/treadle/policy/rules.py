@@ -2,11 +2,10 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from types import MappingProxyType
 
 from treadle.policy.findings import PathOp
 from treadle.policy.urls import matches_host
@@ -89,19 +88,19 @@ STRICTEST_FIRST = (Verdict.DENY, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.ALLO
 
 def apply_rules(rules: Iterable[Rule], subject: Subject, places: Places, *, trusted: bool) -> Rule | None:
     """Give the rule that decides about a part: deny before ask before allow, whatever its order, scope or detail."""
-    matching = [rule for rule in rules if _counts(rule, places, trusted=trusted) and matches(rule, subject, places)]
+    matching = (
+        rule
+        for rule in rules
+        if (not rule.workspace or rule.workspace in places.roots[:1])
+        and (trusted or rule.scope is not Scope.PROJECT or rule.verdict is not Verdict.ALLOW)
+        and matches(rule, subject, places)
+    )
     return min(matching, key=lambda rule: STRICTEST_FIRST.index(rule.verdict), default=None)
 
 
 def reason_of(rule: Rule) -> Reason:
     """Say which rule spoke, and where it stands."""
     return Reason(rule=rule.id, text=rule.reason or f"the rule {rule.id} says {rule.verdict}", source=rule.source)
-
-
-def _counts(rule: Rule, places: Places, *, trusted: bool) -> bool:
-    if rule.workspace and rule.workspace not in places.roots[:1]:
-        return False
-    return trusted or rule.scope is not Scope.PROJECT or rule.verdict is not Verdict.ALLOW
 
 
 def matches(rule: Rule, subject: Subject, places: Places) -> bool:
@@ -115,14 +114,11 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
     covers_all = rule.verdict is Verdict.ALLOW
     if rule.argv and not (_allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.commands)):
         return False
-    if rule.path:
-        hits = [_path_matches(rule, op, path, places) for op, path in subject.paths]
-        if not hits or not (all(hits) if covers_all else any(hits)):
-            return False
-    if rule.host:
-        hosts = [matches_host(host, (rule.host,)) for host in subject.hosts]
-        return bool(hosts) and (all(hosts) if covers_all else any(hosts))
-    return bool(rule.tool or rule.argv or rule.path)
+    paths = [_path_matches(rule, op, path, places) for op, path in subject.paths] if rule.path else [True]
+    hosts = [matches_host(host, (rule.host,)) for host in subject.hosts] if rule.host else [True]
+    if any(not hits or not (all(hits) if covers_all else any(hits)) for hits in (paths, hosts)):
+        return False
+    return bool(rule.tool or rule.argv or rule.path or rule.host)
 
 
 def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:
@@ -174,7 +170,7 @@ def fits_glob(pattern: str, text: str) -> bool:
             case "**":
                 places = set(range(min(places), len(text) + 1))
             case "*":
-                places = {after for place in places for after in range(place, _end_of_name(text, place) + 1)}
+                places = {after for place in places for after in range(place, (text + "/").index("/", place) + 1)}
             case "?":
                 places = {place + 1 for place in places if text[place : place + 1] not in ("", "/")}
             case _:
@@ -184,42 +180,25 @@ def fits_glob(pattern: str, text: str) -> bool:
     return len(text) in places
 
 
-def _end_of_name(text: str, place: int) -> int:
-    end = text.find("/", place)
-    return len(text) if end < 0 else end
-
-
 _CARGO = """
-    --release -r --lib --bins --bin= --test= --tests --example= --examples --benches --all --workspace --all-targets
-    --all-features --no-default-features --features= -F= -p= --package= --exclude= -v --verbose -q --quiet --no-run
-    --no-fail-fast --locked --offline --frozen -j= --jobs= --keep-going
-"""
-_GO = """
-    -v -race -short -cover -failfast -json -x -n -run= -bench= -count= -timeout= -parallel= -cpu= -benchtime= -skip=
-    -shuffle=
+    --release -r --lib --bins --bin= --test= --tests --example= --all --workspace --all-targets --all-features
+    --features= -p= --package= --exclude= -v --verbose -q --quiet --no-run --no-fail-fast --locked --offline -j=
 """
 _TABLE = {
     "git add": "-A --all -u --update -n --dry-run -v --verbose -N --intent-to-add --",
     "git commit": "-a --all -m= -am= --message= -q --quiet -v --verbose -s --signoff",
     "git switch": "-c= --create=",
-    "npm test": "-- *",
-    "pnpm test": "-- *",
+    **dict.fromkeys(("npm test", "pnpm test"), "-- *"),
     "yarn test": "-v --verbose",
-    "cargo build": _CARGO,
-    "cargo check": _CARGO,
+    **dict.fromkeys(("cargo build", "cargo check"), _CARGO),
     "cargo test": f"{_CARGO} -- *",
     "cargo doc": f"{_CARGO} --no-deps",
     "cargo fmt": "--check --all -v -q",
-    "go build": "-v -race",
-    "go test": _GO,
-    "go vet": "-v",
-    "docker ps": "-a --all -q --quiet --no-trunc -n= --last= -l --latest -s --size -f= --filter= --format=",
-    "docker images": "-a --all -q --quiet --no-trunc --digests -f= --filter= --format=",
+    "go test": "-v -race -short -cover -failfast -json -x -n -run= -bench= -count= -timeout= -parallel= -skip=",
+    **dict.fromkeys(("go build", "go vet"), "-v"),
+    **dict.fromkeys(("docker ps", "docker images"), "-a --all -q --quiet --no-trunc -f= --filter= --format="),
     "docker logs": "-f --follow -n= --tail= --since= --until= -t --timestamps --details",
-    "pytest": """
-        -x -q -qq -v -vv -s -l --lf --ff --sw --co --collect-only -k= -m= -n= --maxfail= --tb= --durations= --no-header
-        --last-failed --failed-first --exitfirst --quiet --verbose --showlocals -ra -rA -rf -rs --timeout=
-    """,
+    "pytest": "-x -q -v -vv -s -l --lf --ff --sw --co --collect-only -k= -m= -n= --maxfail= --tb= --durations= -ra",
     "ruff check": "--fix --no-fix --diff --select= --ignore= --statistics --quiet -q --output-format= --watch",
     "ruff format": "--check --diff --quiet -q",
     "mypy": "--strict --no-error-summary --pretty --show-error-codes --ignore-missing-imports",
@@ -227,18 +206,13 @@ _TABLE = {
     "eslint": "--quiet --no-color --max-warnings= --ext= --cache",
     "prettier": "--check -c --list-different -l",
 }
-_PLAIN: Mapping[tuple[str, ...], frozenset[str]] = MappingProxyType(
-    {tuple(key.split()): frozenset(options.split()) for key, options in _TABLE.items()}
-)
+_PLAIN = {tuple(key.split()): frozenset(options.split()) for key, options in _TABLE.items()}
 
 
 def listed_prefix(argv: Sequence[str]) -> tuple[str, ...]:
     """Give the program and subcommand that a rule may name for this command; empty where all its words are needed."""
-    for size in (2, 1):
-        prefix = tuple(argv[:size])
-        if prefix in _PLAIN and covers(prefix, argv):
-            return prefix
-    return ()
+    prefixes = (tuple(argv[:size]) for size in (2, 1))
+    return next((prefix for prefix in prefixes if prefix in _PLAIN and covers(prefix, argv)), ())
 
 
 def covers(prefix: Sequence[str], argv: Sequence[str]) -> bool:
@@ -255,7 +229,7 @@ def _are_plain(words: Sequence[str], options: frozenset[str]) -> bool:
     while pending:
         word = pending.pop(0)
         if word == "--" and "--" in options:
-            return "*" in options or all(_is_plain_operand(rest) for rest in pending)
+            return "*" in options or all(map(_is_plain_operand, pending))
         name, glued, _ = word.partition("=")
         if not word.startswith("-"):
             if not _is_plain_operand(word):

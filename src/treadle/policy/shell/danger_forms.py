@@ -1,7 +1,8 @@
 """Forms of programs that are dangerous: what publishes, destroys, leaks or takes control when given these arguments.
 
-A line is `programs = form ; form`; a form is the words that must all be among the arguments, in any order. A short
-option is also found in a cluster, a long one with its value glued, and a word that ends in `=` by what it begins with.
+A line is `programs = form form`; a form is words, joined by `&`, that must all be among the arguments, in any order.
+`*` stands for any letters. A short option is also found in a cluster, a long one cut short or with its value glued.
+What is said of `git-` goes for all subcommands of git.
 """
 
 import re
@@ -10,199 +11,133 @@ from fnmatch import fnmatchcase
 
 from treadle.policy.marks import word_set
 
-_PATTERNS_TEXT = """
-terraform tofu terragrunt = show
-git-push = -f ; --force ; --force-with-lease ; --force-if-includes ; --mirror ; --delete ; -d ; --prune ; --receive-pack
-    ; --exec ; --no-verify ; --all
-git-fetch git-ls-remote git-clone git-pull = --upload-pack ; --exec ; -u ; -c ; --config ; --template ; --force
-git-init = --template
-git-reset = --hard ; --merge ; --keep
-git-checkout = -f ; --force ; -B ; --ours ; --theirs
-git-switch git-branch = -f ; --force ; -C ; --force-create ; --discard-changes ; -D ; -M
-git-tag = -d ; --delete ; -f ; --force
-git-gc = --prune ; --aggressive
-git-rm git-worktree git-submodule = -f ; --force
-git-commit git-merge = -n ; --no-verify
-git-rebase git-am = -x ; --exec ; --no-verify
-git-difftool git-mergetool = -x ; --extcmd ; --tool
-git-apply = --unsafe-paths
-git-archive = --exec ; --remote
-git-maintenance = start ; register
-git-stash = drop ; clear
-git-reflog git-notes git-lfs git-remote = expire ; delete ; drop ; write ; prune ; migrate ; set-url
-git-read-tree git-checkout-index = --reset ; -u ; -f ; -a
-git-bundle = unbundle
-git-svn = dcommit
-git-bisect = run
-git-lfs git-subtree = push
-git-update-index = --assume-unchanged ; --skip-worktree
-git-config = -e ; --edit ; edit ; -f ; --file ; --blob ; --system
-git-log git-show git-diff git-diff-tree git-diff-files git-diff-index git-cat-file git-grep = --show-signature ;
-    --ext-diff ; --textconv ; --filters ; --open-files-in-pager
+_FORMS_TEXT = """
+git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature
+    --open-files-in-pager --unsafe-paths
+git-push git-tag git-gc = -f --force* -d --delete --mirror --prune --all --aggressive
+git-clone git-init git-fetch git-pull git-ls-remote = -u -c --config --template --force*
+git-reset git-read-tree git-checkout-index = --hard --merge --keep --reset -u -f -a
+git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --ours --theirs
+    --discard-changes
+git-commit git-merge = -n
+git-bisect git-rebase git-am git-difftool git-mergetool = -x --tool run
+git-stash git-reflog git-notes git-lfs git-remote git-bundle git-svn = drop clear expire delete write prune migrate
+    set-url unbundle dcommit
+git-config = -e --edit edit -f --file --blob --system
+git-cat-file git-log git-show git-diff git-grep git-diff-tree git-diff-files git-diff-index = --filters
 git-grep = -O
+git-archive git-update-index = --remote --assume-unchanged --skip-worktree
 git-filter-branch git-filter-repo git-replace git-fast-import git-update-ref git-credential git-credential-store
     git-credential-cache git-credential-osxkeychain git-prune git-daemon git-instaweb git-http-backend git-upload-pack
-    git-receive-pack git-send-email git-imap-send git-shell = ;
-npm pnpm yarn bun = publish ; unpublish ; deprecate ; owner ; token ; login ; adduser ; access ; dist-tag ; config set ;
-    config delete ; config edit ; set ; -g install ; --global install ; -g i ; hook ; star ; team ; profile ; global add
-    ; -g add ; --global add ; -g uninstall ; -g remove ; -g rm ; -g link ; -g update ; --location=global ;
-    --script-shell ; logout ; config get *uth* ; config get *oken* ; config list -l ; config ls -l
-cargo = publish ; yank ; owner ; login ; install ; uninstall ; --config
-uv = tool install ; tool uninstall ; tool upgrade
-pipx = install ; uninstall ; inject ; upgrade
-cpan cpanm nix-env nix-collect-garbage nixos-rebuild home-manager guix yay paru xbps-install xbps-remove mas apt-key
-    add-apt-repository apt-mark = ;
-luarocks opam = install
-stack cabal = upload
-composer = global ; config ; global-require
-mise = trust ; use -g ; settings set
-direnv = allow ; permit
-pre-commit husky lefthook = install ; uninstall
-rustup = self ; toolchain uninstall
-twine = upload
-poetry uv hatch flit pdm rye = publish ; config pypi-token* ; config http-basic* ; config --list ; source add
-gem = push ; yank ; owner ; signin ; install ; uninstall ; sources
-mvn gradle sbt lein mix dart flutter elm jsr deno = publish ; deploy ; deploy:deploy ; hex.publish
-mvn gradle mvnw gradlew = -s ; --settings ; -I ; --init-script ; release:perform ; exec:exec
-dotnet nuget = push ; tool install -g ; tool install --global
-lerna changeset nx vsce ovsx = publish
-pip pip3 = config debug ; config list ; config get ; --user install ; --root install ; config set ; config edit ; config
-    unset ; --break-system-packages install ; --index-url ; --extra-index-url ; install -i ; --trusted-host ;
-    --find-links
-conda mamba micromamba = config
-xattr = -d ; -c
-docker podman nerdctl = -H ; --host ; compose down --rmi ; buildx prune ; --volumes-from ; system prune ; system reset
-    ; volume rm ; volume prune ; container prune ; image prune ; network prune ; builder prune ; --privileged ; push ;
-    login ; swarm ; compose down -v ; --pid=host ; --network=host ; --net=host ; --ipc=host ; --uts=host ;
-    --userns=host ; --cap-add ; --device ; --security-opt ; rm -f ; rmi -f ; rm --force ; stack rm ; secret ; context
-    ; plugin install ; kill ; trust ; volume remove
-docker-compose = down -v ; down --volumes ; rm -f
-ansible-playbook ansible ansible-vault ansible-pull ansible-galaxy ansible-console salt salt-call salt-ssh puppet
-    chef-client chef-solo chef-run knife surge = ;
-fab = deploy ; delete ; sync
-expo code-push eas fastlane = publish ; release ; submit ; build
-gh = config get *token* ; alias import ; auth ; secret ; repo archive ; repo rename ; repo edit ; gist ; release
-    create ; release upload ; alias set ; extension ; ssh-key ; gpg-key ; workflow ; codespace ; variable ; pr merge ;
-    ruleset ; run cancel ; config set ; api --method ; api -X ; api -f ; api -F ; api --field ; api --raw-field ; api
-    --input ; api graphql ; repo create ; repo sync ; pr close
-glab hub = auth ; token ; delete ; release ; api ; variable ; merge
-journalctl = --vacuum-time ; --rotate
-ip = link set ; add ; del* ; d ; fl* ; set ; down ; via ; netns ; tuntap ; rule ; -b* ; -n
-history = -c ; -d ; -w ; -a ; -r ; -n ; -p ; -s
-fc = ;
-compgen complete = -C ; -F
-enable = -f ; -n
-bind = -x ; -f
-mapfile readarray = -C
+    git-receive-pack git-send-email git-imap-send git-shell git-maintenance =
+npm pnpm yarn bun cargo gem twine poetry uv hatch flit pdm rye mvn gradle sbt lein mix dart flutter elm jsr deno lerna
+    changeset nx vsce ovsx expo eas code-push fastlane = *publish
+cargo gem = owner login yank
+npm pnpm yarn bun = deprecate owner token login logout adduser access dist-tag set hook star team profile --script-shell
+    --location config&delete config&edit config&*uth* config&*oken* config&-l global&add -g&add -g&i* -g&r*m* -g&u*
+    -g&link --global&add --global&i*
+git-lfs git-subtree gem dotnet nuget docker podman nerdctl docker-compose prisma = push
+stack cabal twine = upload
+cargo gem pipx pre-commit husky lefthook luarocks opam = install uninstall
+gem pipx = inject upgrade signin sources
+uv dotnet nuget rustup = tool&*install tool&upgrade self toolchain&uninstall
+poetry uv hatch flit pdm rye = config&pypi-token* config&http-basic* config&--list source&add
+composer conda mamba micromamba = config global global-require
+mise direnv = trust allow permit use&-g settings&set
+mvn gradle sbt lein mix dart flutter elm jsr deno prisma = *deploy
+expo eas code-push fastlane fab = release submit build deploy delete sync
+mvn gradle mvnw gradlew = -s --settings -I --init-script release:perform exec:exec
+pip pip3 = config --user --root -i --break-system-packages --index-url --extra-index-url --trusted-host --find-links
+docker podman nerdctl docker-compose = -H --host --*=host --net*&host --[piu]*&host --privileged --cap-add --device
+    --security-opt --volumes-from compose&--rmi down&-v rm&-f rm&--force rmi&-f prune system&reset volume&r*m* stack&rm
+    login swarm secret context plugin&install kill trust
+gh glab hub = auth secret gist ssh-key gpg-key workflow codespace variable ruleset extension pr&merge api&graphql
+    config&set config&*token* alias&import alias&set repo&archive repo&rename repo&edit repo&create repo&sync pr&close
+    release&create release&upload run&cancel -X --method --raw-field api&-f api&-F api&--field api&--input
+glab hub = api delete release token merge
+terraform tofu terragrunt = show
+journalctl dmesg = --vacuum-time --rotate -c -C
+ip = add del* d down fl* set via netns tuntap rule -b* -n
+history = -?*
+compgen complete enable bind mapfile readarray hash = -C -F -f -n -x -p
 set = +o
-sftp = -b
-logger = -n
-nano pico = -s
-ssh-keygen = -p ; -R ; -y ; -A ; -D
-hg = --config ; update -C ; revert ; strip ; purge ; push -f
-svn = revert ; delete ; cleanup --remove*
-jj = abandon
-bfg lazygit = ;
-cmake = -E remove_directory ; -E rm
-ld ld.bfd ld.gold ld.lld = --plugin
-pandoc = --filter ; -F ; --lua-filter
-exiftool = -if ; -config
-convert magick mogrify = msl:*
-just = --shell
-gpg-connect-agent = ;
-age rage = -d
-gpg gpg2 = --export-s* ; --export-ownertrust ; --delete-* ; --dec* ; --decrypt ; -d ; --import
-openssl = rsa ; pkey ; pkcs12 ; enc ; s_client ; s_server ; ec
-dropdb dropuser createuser = ;
-mysql mariadb = --pager
-mongorestore mongoimport = --drop
-mysqladmin = drop ; shutdown ; password ; kill ; flush-privileges
-pg_restore = --clean ; -c
-redis-cli = flushall ; flushdb ; shutdown ; config ; eval ; script ; debug ; module ; slaveof ; replicaof ; del ; unlink
-    ; acl ; client ; save ; bgsave ; bgrewriteaof ; migrate ; rename ; --pipe
-rails rake = db:schema:load ; db:structure:load ; db:setup
-mix = ecto.drop ; ecto.reset ; ecto.rollback
-prisma = migrate reset ; db push ; --force-reset ; --accept-data-loss ; migrate deploy
-flyway liquibase = clean ; dropall ; dropAll ; undo
-tmux screen = -X ; show-environment ; showenv ; capture-pane ; show-buffer ; load-buffer
-claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo ; -y ;
-    --dangerously-skip-permissions ; --dangerously-bypass-approvals-and-sandbox ; --full-auto ; --yes ; --yes-always ;
-    --allow-all-tools ; --auto-approve ; --approval-mode ; --permission-mode ; --allowedTools ; exec ; --force ;
-    --allow-all ; --dangerously* ; -p ; --print ; run ; --trust-all-tools ; mcp add ; config
-tar bsdtar gtar = *:* ; --to-command ; --checkpoint-action ; -P ; --absolute-names ; --use-compress-program ; -I ;
-    --info-script ; --new-volume-script ; --rsh-command ; --rmt-command ; -F ; --remove-files ; --unlink-first ;
-    --recursive-unlink
-zip 7z 7za 7zz = -@ ; @*
-zip = -T ; -TT ; --unzip-command ; -m
-rsync = -e ; --rsh ; --rsync-path ; --delete ; --delete-before ; --delete-after ; --delete-excluded ; --del ;
-    --remove-source-files ; --password-file ; --files-from ; --config ; --daemon
-scp sftp = -S ; -o ; -F ; -D
-ssh = -o ; -F ; -R ; -L ; -D ; -w ; -A ; -E ; -S ; -I ; -J
-telnet ftp tftp = ;
-split = --filter
-hostname = -F ; -b
-date = -s* ; -us ; --set
-sort = --compress-program
-rg = --pre ; --hostname-bin
-ag ack = --pager
-fd fdfind = -x ; -X ; --exec ; --exec-batch
-dmesg = -c ; -C
-go = install *@* ; run *@* ; -ldflags *-extld* ; -ldflags=*-extld* ; -exec ; -toolexec ; env -w ; -vettool ; -overlay ;
-    -modfile
-gcc g++ clang cc ld = -wrapper ; -fplugin
-man = -P ; --pager ; -H ; --html ; -C
-less more = -k ; -o ; -O
-vim vi nvim ex view = -c ; -s ; -es
-emacs = --eval ; --batch
-gdb lldb = -ex ; -x ; -batch ; -o ; -p
-strace ltrace = -p
+unset = HIST*
+ssh scp sftp = -o -F -R -L -D -w -A -E -S -I -J -b
+sort split ag ack pandoc mysql mariadb man just cargo hg = --compress-program --filter --lua-filter --pager --shell
+    --config
+rg = --pre --hostname-bin
+ld ld.bfd ld.gold ld.lld gcc g++ clang cc = -wrapper -fplugin --plugin
+man = -P -H -C --html
+hostname pandoc = -F -b
+fd fdfind = -x -X --exec-batch
+nano pico vim vi nvim ex view emacs = -c -s --eval --batch
 php = -S
-screen = -dm
-hash = -p
-unset = HISTFILE ; HISTSIZE ; HISTCONTROL
-nsupdate = ;
-make gmake bmake = --eval ; SHELL= ; .SHELLFLAGS= ; MAKEFLAGS= ; MAKESHELL=
+date = -s* -us --set
+logger = -n
+xattr = -d -c
+less more = -k -o -O
+gdb lldb = -x -o -p -batch
+strace ltrace = -p
+ssh-keygen = -p -R -y -A -D
+hg svn jj = revert strip purge delete abandon update&-C push&-f cleanup&--remove*
+cmake = -E&rm -E&remove_directory
+exiftool = -if -config
+convert magick mogrify = msl:*
+gpg gpg2 age rage = -d --export-* --delete-* --dec* --import
+openssl = rsa pkey pkcs12 enc s_client s_server ec
+mongorestore mongoimport mysqladmin redis-cli = --drop drop shutdown password kill flush-privileges script debug module
+    slaveof replicaof del unlink acl client save bg* migrate rename --pipe
+pg_restore = --clean -c
+rails rake mix = db:*load db:setup ecto.drop ecto.r*
+prisma = --accept-data-loss --force-reset
+flyway liquibase = clean drop*
+tmux screen = -X -dm show* capture-pane load-buffer
+claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo --yes* --allow*
+    --dangerously* --full-auto --auto-approve --approval-mode --permission-mode --trust-all-tools --force --print -p -y
+    exec run config mcp&add
+tar bsdtar gtar = *:* --to-command --checkpoint-action -P --absolute-names --use-compress-program -I --info-script
+    --new-volume-script --rsh-command --rmt-command -F --remove-files --unlink-first --recursive-unlink
+zip 7z 7za 7zz = -@ @*
+zip = -T --unzip-command -m
+rsync = -e --rsh --rsync-path --delete* --remove-source-files --password-file --files-from --config --daemon
+go = install&*@* run&*@* *-extld* -exec -toolexec env&-w -vettool -overlay -modfile
+make gmake bmake = --eval *SHELL*=* MAKEFLAGS=*
 """
 
 DESTRUCTIVE_VERBS = re.compile(
-    r"(.*[:_-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|flush|fresh"
-    r"|erase|uninstall|truncate|rollback|"
-    r"force-\w+|revert|down|downgrade|undo|sqlflush|abandon|strip|undefine|unregister\w*)([:_-].*)?",
+    r"(.*[:_-])?(delete|destroy|terminate|purge|drop|wipe|nuke|revoke|remove|rm|rb|prune|reset|(sql)?flush|fresh|erase"
+    r"|uninstall|truncate|rollback|force-\w+|revert|down(grade)?|undo|abandon|strip|undefine|unregister\w*)([:_-].*)?",
     re.IGNORECASE,
 )
 _SERVICES = word_set("""
     aws gcloud az doctl ibmcloud oci linode-cli hcloud scw eksctl aliyun tccli heroku netlify railway vercel firebase
     wrangler flyctl fly render now cap amplify kubectl oc k3s helm argocd flux istioctl terraform tofu terragrunt pulumi
-    cdk serverless sls sst sam eb packer stripe systemctl service rc-service supervisorctl pm2 initctl pg_ctl
-    pg_ctlcluster rabbitmqctl rclone gsutil s3cmd mc azcopy
+    cdk serverless sls sst sam eb packer stripe systemctl service rc-service supervisorctl pm2 pg_ctl pg_ctlcluster
+    rabbitmqctl rclone gsutil s3cmd mc azcopy
 """)
 """Programs that administer services, clouds and clusters: what does not show something may not be undone."""
 
-VERB_PROGRAMS = _SERVICES | word_set("""
-    rails rake bin/rails artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase supabase
-    planetscale pscale turso nomad consul vault etcdctl kafka-topics mongosh gh glab dvc wandb kops minikube kind k3d
-    vagrant virsh VBoxManage multipass lxc incus btrfs crictl ctr rabbitmqadmin nats dbmate sqlx diesel goose migrate
-    hasura flask django-admin ollama knife ipset elasticdump rbd ceph bq
+_VERB_PROGRAMS = _SERVICES | word_set("""
+    rails rake artisan php manage.py prisma sequelize typeorm knex alembic flyway liquibase supabase planetscale pscale
+    turso nomad consul etcdctl kafka-topics mongosh gh glab dvc wandb kops minikube kind k3d vagrant virsh VBoxManage
+    multipass lxc incus crictl ctr rabbitmqadmin nats dbmate sqlx diesel goose migrate hasura flask django-admin ollama
+    elasticdump rbd ceph bq
 """)
 
 _SHOWS = re.compile(
-    r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|explain"
-    r"|search|cat|is-.*|lint|template|preview|ps|history|events|api-resources|cluster-info|init|check|size|tree|dev|synth"
-    r"|providers|completion|local|cat-file|du|file"
+    r"(get|list|describe|show|head)(-.*)?|ls\w*|view|stat|status|logs?|info|version|help|plan|validate|fmt|diff|top|cat"
+    r"|ps|explain|search|is-.*|lint|template|preview|history|events|api-resources|cluster-info|init|check|size|tree"
+    r"|dev|synth|providers|completion|cat-file|local|du|file"
 )
 _TELLS_SECRETS = re.compile(
-    r".*(secret|token|credential|password|passwd).*|auth(:.*)?|login|iam|sts|sso|ssm|kms|keyvault|configure|config(:.*)?"
-    r"|env(:.*)?|show-environment|--as(=.*)?|keys|variables|values|all|--raw|--flatten|--show-.*|--prod|--production|output|console|presign|export"
+    r".*(secret|token|credential|passw(or)?d).*|auth(:.*)?|login|iam|sts|sso|ssm|kms|keyvault|configure|config(:.*)?"
+    r"|env(:.*)?|show-environment|--as(=.*)?|keys|variables|values|all|--raw|--flatten|--show-.*|--prod(uction)?|output"
+    r"|console|presign|export"
 )
-
-
 _INSTALLERS = word_set("""
     npm pnpm yarn bun npx bunx pip pip3 uv uvx pipx poetry pdm gem cargo composer conda mamba micromamba deno nix
     nix-shell nix-build luarocks go
 """)
-_INSTALLS = word_set(
-    "install i add dlx download wheel exec x run require npx bunx uvx pipx nix nix-shell nix-build get tool"
-)
 _ADDRESS = re.compile(
     r"^(--?[\w-]+=)?((git|hg|svn)\+)?(https?|git|ssh|svn|tarball)(\+\w+)?:(//)?(?!//)(?!localhost\b|127\.|\[::1\])"
     r"|^(github|gitlab|bitbucket|gist):|@\s*git\+|^git@"
@@ -210,27 +145,20 @@ _ADDRESS = re.compile(
 """Where a package is fetched from that no index lists; what runs on this machine does not count."""
 
 
-def _read_patterns() -> dict[str, list[tuple[str, ...]]]:
-    patterns: dict[str, list[tuple[str, ...]]] = {}
-    for line in filter(None, _PATTERNS_TEXT.replace("\n    ", " ").splitlines()):
-        names, _, rest = line.partition(" =")
-        forms = [tuple(form.split()) for form in rest.split(";")]
-        listed = [form for form in forms if form] or [()]
-        for name in names.split():
-            patterns.setdefault(name, []).extend(listed)
-    return patterns
-
-
-_PATTERNS = _read_patterns()
+_FORMS: dict[str, list[tuple[str, ...]]] = {}
+for _names, _, _forms in (row.partition(" =") for row in _FORMS_TEXT.strip().replace("\n    ", " ").splitlines()):
+    for _name in _names.split():
+        _FORMS.setdefault(_name, []).extend([tuple(form.split("&")) for form in _forms.split()] or [()])
 
 
 def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
     """Give the form in which a program is dangerous, when these arguments have it."""
-    for form in _PATTERNS.get(name, ()):
+    of_all = _FORMS["git-"] if name.startswith("git-") else []
+    for form in [*_FORMS.get(name, []), *of_all]:
         if all(_present(word, arguments) for word in form):
             return " ".join((name, *form))
     plain = [word for word in arguments if not word.startswith("-") and "/" not in word]
-    if name in VERB_PROGRAMS:
+    if name in _VERB_PROGRAMS:
         for word in (*plain, *(word[2:] for word in arguments if word.startswith("--"))):
             if DESTRUCTIVE_VERBS.fullmatch(word):
                 return f"{name} {word}"
@@ -238,31 +166,17 @@ def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
         telling = next((word for word in (*plain[:4], *arguments) if _TELLS_SECRETS.fullmatch(word)), None)
         shows = any(map(_SHOWS.fullmatch, plain[: 5 if name in ("gcloud", "az") else 2]))
         return f"{name} {telling or plain[0]}" if telling or (plain and not shows) else None
-    if name in _INSTALLERS and not _INSTALLS.isdisjoint((name, *plain[:2])):
+    if name in _INSTALLERS:
         return next((f"{name} {word}" for word in arguments if _ADDRESS.search(word)), None)
     return None
 
 
 def _present(wanted: str, arguments: Sequence[str]) -> bool:
-    if "*" in wanted:
-        return any(fnmatchcase(word, wanted) for word in arguments)
-    if wanted.endswith("="):
-        return any(word.startswith(wanted) for word in arguments)
+    if len(wanted) == 2 and wanted.startswith("-"):
+        return any(word.startswith("-") and not word.startswith("--") and wanted[1] in word for word in arguments)
     if not wanted.startswith("-"):
-        return wanted in arguments
-    if wanted.startswith("--"):
-        return any(_is_long(word, wanted, arguments) for word in arguments)
-    if len(wanted) > 2:
-        return any(word == wanted or word.startswith(wanted + "=") for word in arguments)
-    if wanted == "-":
-        return "-" in arguments
-    return any(word.startswith("-") and not word.startswith("--") and wanted[1] in word[1:] for word in arguments)
-
-
-def _is_long(word: str, wanted: str, arguments: Sequence[str]) -> bool:
-    """Whether a word is a long option, with its value glued or behind it, or cut short as many programs let it be."""
-    option, has_value, value = wanted.partition("=")
-    given = word.partition("=")[0]
-    if has_value:
-        return word == wanted or (word == option and value in arguments)
-    return given == option or (len(given) > 3 and given.startswith("--") and option.startswith(given))
+        return any(fnmatchcase(word, wanted) for word in arguments)
+    option = wanted.rstrip("*")
+    given = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    cut_short = any(name == option or (len(name) > 3 and name[1] == "-" and option.startswith(name)) for name in given)
+    return cut_short or any(fnmatchcase(word, wanted) for word in arguments)

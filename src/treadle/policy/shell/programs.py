@@ -95,7 +95,8 @@ def _is_of_the_system(word: str, env: ShellEnv) -> bool:
 
 
 def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
-    if len(words) == 1 and name in SHOWS_VERSION.get(words[0], ()) and (env.is_trusted or name not in _TOOLCHAINS):
+    shows_version = len(words) == 1 and SHOWS_VERSION.fullmatch(f"{name} {words[0]}")
+    if shows_version and (env.is_trusted or name not in _TOOLCHAINS):
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     findings: list[Finding] = []
     why = always(name)

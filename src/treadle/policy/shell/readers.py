@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, word_set
 
-_OPTION = re.compile(r"(--?)([^:?%]+)([:?%]?)")
-_TAKES_VALUE = (":", "%")
+_OPTION = re.compile(r"(--?)([^\s:?%]+)([:?%]?)")
 
 
 class Table(Struct, frozen=True):
@@ -56,14 +55,11 @@ class Arguments(Struct, frozen=True):
 def read_table(text: str) -> Table:
     """Read one table."""
     options, _, operands = text.partition("|")
-    kinds: dict[str, str] = {}
-    for word in options.split():
-        match = _OPTION.fullmatch(word)
-        if match is None:
-            raise ValueError(f"not an option of a table: {word!r}")
-        dashes, names, kind = match.groups()
-        for name in (names,) if dashes == "--" else names:
-            kinds[dashes + name] = kind
+    kinds = {
+        dashes + name: kind
+        for dashes, names, kind in _OPTION.findall(options)
+        for name in ((names,) if dashes == "--" else names)
+    }
     return Table(kinds, tuple(operands.split()))
 
 
@@ -94,7 +90,7 @@ def _long(table: Table, word: str, pending: list[str]) -> list[Given | None]:
     kind = table.kinds.get(name)
     if kind is None:
         return [None]
-    takes = kind in _TAKES_VALUE and not has_value and pending
+    takes = kind in (":", "%") and not has_value and pending
     return [Given(name, kind, value if has_value else pending.pop(0) if takes else None)]
 
 
@@ -119,74 +115,59 @@ pwd whoami tty arch nproc groups uptime free = -LPpshm --all | NONE
 uname id = -asnrvmpogGnu | TEXT*
 hostname = -s --short | SETS*
 ps = -AaNdefFjlHTwLMP -o: -p: -u: -C: --sort: --pid: --ppid: --forest --no-headers | NONE
-date = -uR -I? -d: -r: --utc --iso-8601? --rfc-3339: --date: | SETS*
-ls = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -w: --all --almost-all --color? --directory --full-time
-    --group-directories-first --human-readable --ignore: --inode --recursive --reverse --size --sort: --time:
-    --time-style: | LIST*
-tree = -adfpiugshDFQNqrtUvcnCAS1J -L: -P: -I: --dirsfirst --filesfirst --noreport --du --prune --gitignore | LIST*
+date = -uR -I? -d: -r: --iso-8601? --date: --utc --rfc-3339: | SETS*
+ls = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -w: --all --almost-all --color? --group-directories-first --human-readable
+    --time-style: --directory --full-time --ignore: --inode --recursive --reverse --size --sort: --time: | LIST*
+tree = -adfpiugshDFQNqrtUvcnCAS1J -L: -P: -I: --dirsfirst --du --prune --gitignore --filesfirst --noreport | LIST*
 stat = -Lft -c: --format: --printf: | LIST*
 file = -bhiLz --brief --mime --mime-type --mime-encoding | READ*
-du = -0abcDhklmsSx -d: --all --apparent-size --bytes --total --human-readable --max-depth: --summarize | LIST*
+du = -0abcDhklmsSx -d: --all --human-readable --max-depth: --summarize --apparent-size --bytes --total | LIST*
 df = -aBhHiklmPT --human-readable --total | TEXT*
 basename = -az -s: --suffix: | TEXT*
 dirname which type seq = -aws: -f: --all | TEXT*
 realpath readlink = -efmnqsz --relative-to: --canonicalize | LIST*
 cat tac rev nl = -AbeEnstTuv -w: -s: -b: --number | READ*
 head tail = -qvz0123456789 -c: -n: --bytes: --lines: --quiet | READ*
-wc = -clLmw --bytes --chars --lines --words | READ*
-sort = -bcCdfghiMmnRrsuVz -k: -t: --ignore-case --numeric-sort --reverse --version-sort --unique --human-numeric-sort
-    --key: --field-separator: --stable | READ*
+wc = -clLmw --lines --bytes --chars --words | READ*
+sort = -bcCdfghiMmnRrsuVz -k: -t: --numeric-sort --reverse --unique --ignore-case --version-sort --key: --stable | READ*
 uniq = -cdDiuz -f: -s: -w: --count --repeated --unique --ignore-case | READ
-cut = -nsz -b: -c: -d: -f: --characters: --delimiter: --fields: --complement --only-delimited | READ*
+cut = -nsz -b: -c: -d: -f: --delimiter: --fields: --characters: --complement --only-delimited | READ*
 tr = -cCdst --complement --delete --squeeze-repeats | TEXT TEXT
 paste fold = -sbz -d: -w: --serial --delimiters: --width: | READ*
 column = -tx -s: -c: -o: -R: --table --separator: | READ*
 join comm = -123iz -a: -t: -v: -o: -j: --output-delimiter: | READ READ
-diff cmp = -abBcdeilnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: --brief --unified? --side-by-side --width: --label:
-    --new-file --exclude: --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --color?
-    --suppress-common-lines --strip-trailing-cr --minimal | READ READ
+diff cmp = -abBcdeilnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: --brief --unified? --side-by-side --exclude: --ignore-case
+    --ignore-all-space --ignore-space-change --ignore-blank-lines --color? --width: --label: --new-file | READ READ
 md5sum sha1sum sha256sum sha512sum shasum b2sum cksum = -bctw -a: --check --tag --quiet --status | READ*
 base64 = -di -w: --decode --wrap: | READ
 od hexdump xxd = -abcCdovxXpu -A: -j: -N: -n: -s: -t: -l: -g: | READ
 grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -e: --extended-regexp --fixed-strings
-    --perl-regexp --regexp: --ignore-case --invert-match --word-regexp --line-regexp --count --color? --quiet
-    --files-with-matches --files-without-match --max-count: --only-matching --no-messages --with-filename
-    --no-filename --line-number --after-context: --before-context: --context: --exclude: --exclude-dir: --include%
-    --recursive | PATTERN READ*
-rg = -abcFhHiIlNnoPpqsSuUvwx.0123456789 -A: -B: -C: -e: -g% -j: -m: -M: -r: -t: -T: --after-context:
-    --before-context: --context: --color: --column --count --count-matches --fixed-strings --files
-    --files-with-matches --files-without-match --glob% --heading --no-heading --hidden --iglob% --ignore-case
-    --invert-match --json --line-number --max-columns: --max-count: --max-depth: --multiline --no-filename --no-ignore
-    --only-matching --pcre2 --quiet --regexp: --replace: --smart-case --sort: --stats --trim --type: --type-not:
-    --type-list --vimgrep --with-filename --word-regexp | PATTERN READ*
-fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --absolute-path --glob --type: --extension:
-    --max-depth: --exclude: --full-path | PATTERN LIST*
+    --perl-regexp --regexp: --ignore-case --invert-match --word-regexp --count --color? --quiet --files-with-matches
+    --files-without-match --max-count: --only-matching --no-filename --line-number --after-context: --before-context:
+    --context: --exclude: --exclude-dir: --include% --recursive --line-regexp --no-messages | PATTERN READ*
+rg = -abcFhHiIlNnoPpqsSuUvwx.0123456789 -A: -B: -C: -e: -g% -j: -m: -M: -r: -t: -T: --after-context: --before-context:
+    --context: --color: --count --count-matches --fixed-strings --files --files-with-matches --files-without-match
+    --glob% --no-heading --hidden --iglob% --ignore-case --invert-match --json --line-number --max-count: --max-depth:
+    --multiline --no-filename --no-ignore --only-matching --pcre2 --quiet --regexp: --replace: --smart-case --sort:
+    --stats --type: --type-list --vimgrep --word-regexp --column --max-columns: --trim --with-filename | PATTERN READ*
+fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --glob --type: --extension: --max-depth: --exclude:
+    --absolute-path --full-path | PATTERN LIST*
 """
 
 CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
 """Readers whose output says nothing of what the files hold, or close to nothing."""
 
-OBEY_NOTHING = word_set(
-    "ls stat du cat head tail wc nl tac rev cut md5sum sha1sum sha256sum grep fold paste od basename"
-)
+OBEY_NOTHING = word_set("ls stat du cat head tail wc nl cut md5sum sha256sum grep basename")
 """Readers that no option makes write or run anything: a file whose name is an option does no harm to them."""
 
-_TOOLS = word_set("""
-    python python3 node npm gcc g++ clang cc c++ make cmake ninja git gh docker podman ruby perl php lua java javac
-    kotlin scala go cargo rustc rustup swift deno bun bash zsh sh curl wget ssh tar rsync sqlite3 psql mysql redis-cli
-    jq yq sed awk gawk find tmux vim nvim gdb pandoc ffmpeg helm openssl ruff black uv shellcheck pip pip3 pipx mypy tsc
-    ghc R julia zig aws cp mv rm
-""")
-"""Programs that may be asked for their version; not those that run project code even for that."""
-
-SHOWS_VERSION = {
-    "--version": _TOOLS,
-    "-v": frozenset({"node", "npm", "perl", "php", "ruby", "docker", "gcc", "make"}),
-    "-V": frozenset({"python", "python3", "cargo", "rustc"}),
-    "-version": frozenset({"java"}),
-    "version": frozenset({"go"}),
-}
-"""Which programs show their version when this word is all they are given."""
+SHOWS_VERSION = re.compile(
+    r"(python3?|node|npm|[gc]\+\+|gcc|clang|cc|c?make|ninja|git|gh|docker|podman|ruby|perl|php|lua|javac?|kotlin|scala"
+    r"|go|cargo|rust(c|up)|swift|deno|bun|(ba|z)?sh|curl|wget|ssh|tar|rsync|sqlite3|mysql|psql|redis-cli|jq|yq|g?awk"
+    r"|sed|find|tmux|n?vim|gdb|pandoc|ffmpeg|helm|openssl|ruff|black|uv|shellcheck|pip[3x]?|mypy|tsc|ghc|R|julia|zig"
+    r"|aws|cp|mv|rm) --version|(node|npm|perl|php|ruby|docker|gcc|make) -v|(python3?|cargo|rustc) -V"
+    r"|java -version|go version"
+)
+"""Programs told to show their version and nothing else; not those that run project code even for that."""
 
 
 @lru_cache(maxsize=1)
