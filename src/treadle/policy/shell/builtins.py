@@ -70,13 +70,10 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
     return [unclear("variable", f"sets the variable {name}, which programs may read{hint}")]
 
 
-_PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
-_ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
-_OFFSETS = re.compile(r"[\d\s:-]*")
-_NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
+_ONLY_SHOWS = word_set("- :- # ## % %% / // /# /% ^ ^^ , ,,") | {""}
 
 
-def judge_segments(segments: Iterable[Segment], env: ShellEnv, *, gentle: bool = False) -> list[Finding]:
+def judge_segments(segments: Iterable[Segment], env: ShellEnv) -> list[Finding]:
     """Judge what the expansions of a word run and show."""
     findings: list[Finding] = []
     for segment in segments:
@@ -84,7 +81,7 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv, *, gentle: bool =
             case Literal():
                 continue
             case Parameter():
-                findings.extend(_parameter(segment, env, gentle=gentle))
+                findings.extend(_parameter(segment, env))
             case Substitution() | ProcessSubstitution():
                 is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
                 replace(env, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
@@ -105,21 +102,19 @@ def _spells_out(pipeline: Pipeline) -> bool:
     return any(one.words[0].text in ("echo", "printf") and SPELLED_OUT.search(one.text) for one in simple)
 
 
-def _parameter(parameter: Parameter, env: ShellEnv, *, gentle: bool) -> list[Finding]:
-    findings = judge_segments(parameter.operand, env, gentle=gentle)
+def _parameter(parameter: Parameter, env: ShellEnv) -> list[Finding]:
+    findings = judge_segments(parameter.operand, env)
     name = parameter.name
-    shows = parameter.operator in _PLAIN_OPERATORS
-    if parameter.operator == ":":
-        shows = _OFFSETS.fullmatch(expand_text(parameter.operand, env.variables)) is not None
-    if not shows and not (name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator)):
+    cuts = parameter.operator == ":" and re.fullmatch(r"[\d\s:-]*", expand_text(parameter.operand, env.variables))
+    if parameter.operator not in _ONLY_SHOWS and not cuts:
         text = f"${{{name}{parameter.operator}…}} may evaluate a value, and does more than show it"
         findings.append(unclear("evaluated-text", text))
     if parameter.operator in (":=", "="):
         findings.extend(judge_assignment(name, UNKNOWN))
-    if VARIABLES_SECRET.fullmatch(name):
-        risk = Risk.EXECUTE if gentle else Risk.CRITICAL
-        findings.append(Finding(risk, "secret-variable", f"uses the variable {name}, which looks like a secret"))
-    elif name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values:
+    is_secret = VARIABLES_SECRET.fullmatch(name) is not None
+    if is_secret:
+        findings.append(dangerous("secret-variable", f"uses the variable {name}, which looks like a secret"))
+    if is_secret or (name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values):
         findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
     return findings
 
@@ -136,23 +131,17 @@ def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[
     feed: PipedInput | None = None
     for redirect in redirects:
         env.effort.spend()
-        match redirect.target.segments:
-            case (ProcessSubstitution(script=script, is_output=False),) if redirect.operator == "<":
-                replace(env, feed=PipedInput()).follow(script)
-                feed = fed_by(script, env)
-                findings.append(unclear("redirect", "the input is another command"))
-                continue
-            case _:
-                pass
-        findings.extend(judge_segments(redirect.target.segments, env) if redirect.here is None else [])
+        segments = redirect.target.segments if redirect.here is None else redirect.here.body
+        findings.extend(judge_segments(segments, env))
         if redirect.here is not None:
-            findings.extend(judge_segments(redirect.here.body, env))
-            feed = PipedInput(text=expand_text(redirect.here.body, env.variables))
+            feed = PipedInput(text=expand_text(segments, env.variables))
         elif redirect.operator == "<<<":
-            feed = PipedInput(text=expand_text(redirect.target.segments, env.variables, env.cwd, tilde=True))
+            feed = PipedInput(text=expand_text(segments, env.variables, env.cwd, tilde=True))
         else:
             findings.extend(_redirect(redirect, env))
-            feed = PipedInput() if redirect.operator == "<" else feed
+            if redirect.operator == "<":
+                scripts = [one.script for one in segments if isinstance(one, ProcessSubstitution)]
+                feed = fed_by(scripts[0], env) if scripts else PipedInput()
         if redirect.fd.startswith("{"):
             findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed
@@ -177,11 +166,12 @@ def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
     return findings
 
 
-FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
+TESTS = frozenset({"[", "[[", "test"})
+_FILE_TESTS = word_set("-e -f -d -r -w -x -s -L -h -nt -ot -ef")
 """Operators of tests that look at the file whose name follows."""
 
-_BINARY_TESTS = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
-_UNARY_TESTS = FILE_TESTS - _BINARY_TESTS | {"-z", "-n"}
+_CALCULATING_TESTS = word_set("-eq -ne -lt -le -gt -ge")
+_OTHER_TESTS = _FILE_TESTS | _CALCULATING_TESTS | word_set("= == != < > -z -n")
 _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
 _CALCULATES = re.compile(r"-\w*[in]")
@@ -204,7 +194,8 @@ def judge_subscripts(texts: Iterable[str], env: ShellEnv) -> list[Finding]:
 
 def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     given = [word for word in words if word != "--"]
-    text = " ".join(given[:1] if name == "trap" else given)
+    # An alias is a command behind its name.
+    text = " ".join(given[:1] if name == "trap" else given).replace("=", ";" if name == "alias" else "=")
     if not is_static(text):
         return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs")]
     return [unclear("shell", f"{name} runs text"), *env.script(text)]
@@ -239,12 +230,6 @@ def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return findings
 
 
-def _alias(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    values = [word.partition("=")[2] for word in words if "=" in word]
-    runs = [found for value in values for found in _eval("alias", [value], env)]
-    return [unclear("shell-state", "alias changes what later words mean"), *runs]
-
-
 def _change_directory(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     operands = [word for word in words if word not in ("--", "-P", "-L")]
     if name != "cd" or len(operands) > 1 or any(word.startswith("-") for word in operands):
@@ -259,41 +244,29 @@ def _flow(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
 
 
 def _test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    if name == "[" and (not words or words[-1] != "]"):
+    if name == "[" and "".join(words[-1:]) != "]":
         return [unclear("syntax", "[ is not closed")]
-    # -v evaluates a subscript, and -eq does in some shells.
-    if any(word == "-v" or ("[" in word and word != "[") for word in words):
-        found = [found for word in words for found in judge_evaluated(word, env)]
-        return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
-    if not all(map(is_static, words)) and not _is_plain_test(words[:-1] if name == "[" else words):
-        text = "a word of the test is unknown and could be -v, which evaluates the next one"
-        return [unclear("evaluated-text", text)]
+    # An operator that is not known may be -v, which evaluates a subscript, and -eq does in some shells.
+    parts = [word for word in words[: -1 if name == "[" else None] if word != "!"]
+    is_plain = name == "[[" or all(map(is_static, words)) or (len(parts) in (2, 3) and parts[-2] in _OTHER_TESTS)
+    calculates = name == "[[" and not _CALCULATING_TESTS.isdisjoint(words)
     findings = [Finding(Risk.READ, "reader", "a test only reads")]
+    if "-v" in words or calculates or not is_plain or any("[" in word for word in parts):
+        findings = [unclear("evaluated-text", "the test may evaluate one of its words a second time")]
     for operator, word in pairwise(words):
-        if operator in FILE_TESTS and is_static(word):
+        if operator in _FILE_TESTS:
             findings.extend(env.path(word, PathOp.LIST))
-    return findings
-
-
-def _is_plain_test(words: Sequence[str]) -> bool:
-    """Whether a test is of one word, or compares two: no word that is not known can be an operator then."""
-    match [word for word in words if word != "!"]:
-        case [operator, _]:
-            return operator in _UNARY_TESTS
-        case [_, operator, _]:
-            return operator in _BINARY_TESTS
-        case _:
-            return False
+    evaluated = (word for word in parts if "-v" in words or _EVALUATED.search(word) or "[" in word)
+    return [*findings, *(found for word in evaluated for found in judge_evaluated(word, env))]
 
 
 BUILTINS: dict[str, ProgramJudge] = {
-    **dict.fromkeys(("eval", "trap"), _eval),
+    **dict.fromkeys(("eval", "trap", "alias"), _eval),
     **dict.fromkeys(("source", "."), _source),
     **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
     **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
-    "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),
-    **dict.fromkeys(("test", "["), _test),
+    **dict.fromkeys(TESTS, _test),
 }
 """Judges by command name."""

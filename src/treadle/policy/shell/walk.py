@@ -1,16 +1,15 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.builtins import (
-    FILE_TESTS,
+    TESTS,
     judge_arithmetic,
     judge_assignment,
     judge_evaluated,
@@ -20,7 +19,7 @@ from treadle.policy.shell.builtins import (
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import expand_text, expand_word, expand_words
-from treadle.policy.shell.lists import feed_of, judge_lists, listed_in_loop, names_secret
+from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, upstream_of
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.shell_env import (
     PipedInput,
@@ -51,16 +50,13 @@ from treadle.protocol.tools import Risk
 
 MAX_PARTS = 500
 
-_TESTS = frozenset({"[", "test"})
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
 _LOOPS = frozenset({"while", "until", "calculated for"})
 _JUMPS = frozenset({"break", "continue"})
 MAX_ROUNDS = 3
 MAX_LOOP_VALUES = 16
 
-_TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
-
-_NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
+_TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false", "[["})
 
 
 class JudgedCommand(Struct, frozen=True):
@@ -139,7 +135,7 @@ class Walk:
             self._command(command, fed)
             upstream = [() if command is pipeline.commands[0] else env.feed.upstream for env in fed]
             fed = tuple(
-                replace(env, feed=PipedInput(upstream=(*before, *feed_of((command,), env).upstream)))
+                replace(env, feed=PipedInput(upstream=(*before, *upstream_of((command,), env))))
                 for env, before in zip(fed, upstream, strict=True)
             )
         return envs, envs
@@ -151,8 +147,9 @@ class Walk:
             case Block():
                 after = self._block(command, envs)
                 return after, after
-            case Conditional():
-                self._note("[[", [found for env in envs for found in self._conditional(command, env)])
+            case Conditional(words=words, redirects=redirects):
+                name = Word("[[", (Literal("[[", quoted=True),))
+                return self._simple(Simple("[[", (), (name, *words), redirects), envs)
             case Calculation(expression=expression, redirects=redirects):
                 judged = [(judge_arithmetic(expression, env), judge_redirects(redirects, env)) for env in envs]
                 self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
@@ -184,10 +181,11 @@ class Walk:
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
-        gentle = bool(words) and words[0] in _TESTS
         expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
-        for word in expanded:
-            findings.extend(judge_segments(word.segments, env, gentle=gentle))
+        shown = [found for word in expanded for found in judge_segments(word.segments, env)]
+        # Whether a secret is set may be tested.
+        is_test = bool(words) and words[0] in TESTS
+        findings.extend(found for found in shown if not (is_test and found.rule == "secret-variable"))
         if words and not _takes_any_words(words) and any(_may_split(word, env) for word in expanded):
             text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
@@ -291,21 +289,6 @@ class Walk:
             envs = after if block.kind == "group" else together(envs, after)
         return envs
 
-    def _conditional(self, command: Conditional, env: ShellEnv) -> list[Finding]:
-        findings = [Finding(Risk.READ, "reader", "a test only reads")]
-        for word in command.words:
-            findings.extend(judge_segments(word.segments, env, gentle=True))
-            for text in expand_word(word, env.variables, env.cwd):
-                if "$(" in text or "`" in text:
-                    findings.extend(judge_evaluated(text, env))
-            if word.text in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"):
-                findings.append(unclear("evaluated-text", "the test evaluates arithmetic"))
-        for operator, word in pairwise(command.words):
-            if operator.text in FILE_TESTS:
-                for text in expand_word(word, env.variables, env.cwd):
-                    findings.extend(env.path(text, PathOp.LIST))
-        return findings + judge_redirects(command.redirects, env)[0]
-
 
 def _takes_any_words(words: tuple[str, ...]) -> bool:
     """Whether a command only prints its words, however many there are and whatever they look like."""
@@ -316,8 +299,7 @@ def _may_split(word: Word, env: ShellEnv) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
     for segment in word.segments:
         falls_apart = isinstance(segment, Parameter | Substitution) and not segment.quoted
-        is_number = isinstance(segment, Parameter) and segment.name in _NUMBERS
-        if falls_apart and not is_number and UNKNOWN in expand_text((segment,), env.variables, env.cwd):
+        if falls_apart and UNKNOWN in expand_text((segment,), env.variables, env.cwd):
             return True
     return False
 
