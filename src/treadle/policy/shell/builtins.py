@@ -17,6 +17,7 @@ from treadle.policy.shell.dangers import (
     VARIABLES_SECRET,
 )
 from treadle.policy.shell.expand import SPELLED_OUT, expand_text, expand_word
+from treadle.policy.shell.interpreters import judge_shell
 from treadle.policy.shell.lists import fed_by
 from treadle.policy.shell.shell_env import FREE_TARGETS, PipedInput, ProgramJudge, ShellEnv
 from treadle.policy.shell.syntax import (
@@ -201,13 +202,6 @@ def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return [unclear("shell", f"{name} runs text"), *env.script(text)]
 
 
-def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
-    if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
-        findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
-    return findings + [found for word in words for found in env.mentions(word)]
-
-
 def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what sets or shows variables, or changes how the shell works."""
     given = [word.partition("=") for word in words]
@@ -262,7 +256,7 @@ def _test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 BUILTINS: dict[str, ProgramJudge] = {
     **dict.fromkeys(("eval", "trap", "alias"), _eval),
-    **dict.fromkeys(("source", "."), _source),
+    **dict.fromkeys(("source", "."), judge_shell),
     **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
     **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
