@@ -24,7 +24,6 @@ from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
     Parameter,
-    Pipeline,
     ProcessSubstitution,
     Redirect,
     Segment,
@@ -85,22 +84,20 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv) -> list[Finding]:
                 findings.extend(_parameter(segment, env))
             case Substitution() | ProcessSubstitution():
                 is_output = isinstance(segment, ProcessSubstitution) and segment.is_output
-                replace(env, feed=PipedInput(upstream=((UNKNOWN,),) if is_output else ())).follow(segment.script)
+                fed = PipedInput(upstream=((UNKNOWN,),) if is_output else ())
+                env.judge_tree(segment.script, (replace(env, feed=fed),))
                 if isinstance(segment, ProcessSubstitution):
                     findings.append(unclear("syntax", "a process substitution"))
-                if any(map(_spells_out, segment.script.pipelines)):
+                commands = [one for pipeline in segment.script.pipelines for one in pipeline.commands]
+                if any(isinstance(one, Simple) and SPELLED_OUT.search(one.text) for one in commands):
                     findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
             case Arithmetic():
-                findings.extend(judge_arithmetic(segment, env))
+                findings.extend(judge_segments(segment.inner, env))
+                text = f"{segment.text.strip()!r}: arithmetic evaluates values and may set variables"
+                findings.append(unclear("evaluated-text", text))
             case _:
                 assert_never(segment)
     return findings
-
-
-def _spells_out(pipeline: Pipeline) -> bool:
-    """Whether something is printed that is written as numbers."""
-    simple = [command for command in pipeline.commands if isinstance(command, Simple) and command.words]
-    return any(one.words[0].text in ("echo", "printf") and SPELLED_OUT.search(one.text) for one in simple)
 
 
 def _parameter(parameter: Parameter, env: ShellEnv) -> list[Finding]:
@@ -118,12 +115,6 @@ def _parameter(parameter: Parameter, env: ShellEnv) -> list[Finding]:
     if is_secret or (name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values):
         findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
     return findings
-
-
-def judge_arithmetic(expression: Arithmetic, env: ShellEnv) -> list[Finding]:
-    """Judge what a calculation runs; the values that it holds are evaluated in turn, and it may set variables."""
-    text = f"{expression.text.strip()!r}: arithmetic evaluates values and may set variables"
-    return [*judge_segments(expression.inner, env), unclear("evaluated-text", text)]
 
 
 def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[Finding], PipedInput | None]:

@@ -121,10 +121,6 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         self.effort.spend(len(text) // CHARACTERS_A_STEP)
         return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or PipedInput(), is_search=False))
 
-    def follow(self, script: ShellScript) -> None:
-        """Judge a script that runs in a shell of its own."""
-        self.judge_tree(script, (self,))
-
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
         return self.judge_argv(argv, replace(self, depth=self.depth + 1))
@@ -137,13 +133,24 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
         self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
-        return _judge_path(text, op, self)
+        if is_static(text) and self.cwd != UNKNOWN:
+            return [_static_path(text, op, self)]
+        joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
+        writes = op is PathOp.WRITE
+        name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
+        if name := (control_name(joined) if writes else None) or name:
+            return [_protected(f"{'changes' if writes else 'reads'} {name}, which is protected", op)]
+        if is_glob(text) and self.cwd != UNKNOWN:
+            return _judge_glob(text, op, self)
+        place = " (the directory is unknown)" if self.cwd == UNKNOWN and is_static(text) else ""
+        does = "writes to" if writes else "reads"
+        return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
     def fits_plain_names(self, text: str) -> bool:
         """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
         if self.cwd == UNKNOWN:
             return False
-        matches, whole = _matches("/" if text.startswith("/") else self.cwd, text.strip("/").split("/"), self)
+        matches, whole = _matches(text, self)
         return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
 
     def mentions(self, text: str) -> list[Finding]:
@@ -186,21 +193,6 @@ def _pieces(text: str) -> list[str]:
     return [piece for piece in dict.fromkeys(pieces) if piece]
 
 
-def _judge_path(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
-    if is_static(text) and env.cwd != UNKNOWN:
-        return [_static_path(text, op, env)]
-    joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(env.cwd, text))
-    writes = op is PathOp.WRITE
-    name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
-    if name := (control_name(joined) if writes else None) or name:
-        return [_protected(f"{'changes' if writes else 'reads'} {name}, which is protected", op)]
-    if is_glob(text) and env.cwd != UNKNOWN:
-        return _judge_glob(text, op, env)
-    place = " (the directory is unknown)" if env.cwd == UNKNOWN and is_static(text) else ""
-    does = "writes to" if writes else "reads"
-    return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
-
-
 def _protected(text: str, op: PathOp, path: str = "") -> Finding:
     return dangerous("control-write" if op is PathOp.WRITE else "secret-read", text, path=path)
 
@@ -233,34 +225,31 @@ def _holds_secrets(path: str, context: PolicyContext) -> bool:
 
 def _judge_glob(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
     """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
-    parts = text.split("/")
-    first = next(index for index, part in enumerate(parts) if not is_static(part))
-    base = "/".join(parts[:first]) + ("/" if first else "")
-    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
-    matches, whole = _matches(posixpath.join(env.cwd, base), parts[first:], env)
+    base, slash, _ = text.replace(ANY, STAR).partition(STAR)[0].rpartition("/")
+    findings = [_static_path(base + slash or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
+    matches, whole = _matches(text, env)
     env.effort.spend(STEPS_A_PATTERN + len(matches))
-    says_something = parts[-1].strip(STAR + ANY + ".") != ""
-    is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
+    says_something = posixpath.basename(text).strip(STAR + ANY + ".") != ""
+    is_seen = whole and says_something and (bool(matches) or base.startswith(".github"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:
         findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
-    if not whole or (".." in parts[first:]):
+    if not whole or ".." in text[len(base) :].split("/"):
         findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
     return [*findings, *(_static_path(path, op, env) for path in matches)]
 
 
-def _matches(base: str, parts: list[str], env: ShellEnv) -> tuple[list[str], bool]:
+def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
-    found = [base]
-    for part in filter(None, parts):
-        hidden = part.startswith(".")
-        listed = {directory: env.context.files.names(directory) for directory in found}
+    found = ["/" if text.startswith("/") else env.cwd]
+    for part in filter(None, text.split("/")):
+        listed = {directory: [part] if is_static(part) else env.context.files.names(directory) for directory in found}
         if any(len(names) >= MAX_NAMES for names in listed.values()):
             return [], False
         found = [
             posixpath.join(directory, name)
             for directory, names in listed.items()
             for name in names
-            if (hidden or not name.startswith(".")) and fits(part, name)
+            if (part.startswith(".") or not name.startswith(".")) and fits(part, name)
         ]
         if len(found) > MAX_GLOB_MATCHES:
             return [], False
@@ -286,28 +275,18 @@ def together(*groups: Iterable[ShellEnv]) -> ShellEnvs:
 def widened(envs: ShellEnvs) -> ShellEnv:
     """Give an environment that may be any of these, of which nothing is known that differs."""
     first, *others = envs
-    values = dict(first.variables.values)
-    for other in others:
-        known = other.variables.values
-        values = {name: one if known[name] == one else UNKNOWN for name, one in values.items() if name in known}
-    cwd = first.cwd if all(one.cwd == first.cwd for one in others) else UNKNOWN
-    return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))
-
-
-def forgotten(env: ShellEnv) -> ShellEnv:
-    """Give an environment of which nothing is known but which variables are the line's own."""
-    values = dict.fromkeys(env.variables.values, UNKNOWN)
-    return replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home, values))
+    values = first.variables.values.items()
+    same = {name: one for name, one in values if all(other.variables.values.get(name) == one for other in others)}
+    cwd = first.cwd if all(other.cwd == first.cwd for other in others) else UNKNOWN
+    return replace(first, cwd=cwd, variables=Variables(first.variables.home, same))
 
 
 def with_values(envs: ShellEnvs, name: str, value: str) -> ShellEnvs:
-    """Set a variable in each environment, unless it has no name."""
-    if not name:
-        return envs
+    """Set a variable in each environment."""
     return tuple(replace(env, variables=env.variables.with_value(name, value)) for env in envs)
 
 
-def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnvs, ShellEnvs]:
+def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnv, ShellEnv]:
     """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
     while words and (words[0] in ("command", "builtin") or words[0].startswith("-")):
         words = words[1:]
@@ -326,9 +305,9 @@ def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[Shel
             variables = variables.with_value(word.partition("=")[0], UNKNOWN)
     after = env if variables is env.variables else replace(env, variables=variables)
     if name not in _CHANGES_DIRECTORY:
-        return (after,), (after,)
+        return after, after
     cwd = _directory(words, env)
-    return (replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)),), (after,)
+    return replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)), after
 
 
 def _assigned(command: Simple, env: ShellEnv) -> Variables:

@@ -10,7 +10,6 @@ from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.builtins import (
     TESTS,
-    judge_arithmetic,
     judge_assignment,
     judge_evaluated,
     judge_redirects,
@@ -18,7 +17,7 @@ from treadle.policy.shell.builtins import (
     judge_subscripts,
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
-from treadle.policy.shell.expand import expand_text, expand_word, expand_words
+from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, upstream_of
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.shell_env import (
@@ -27,7 +26,6 @@ from treadle.policy.shell.shell_env import (
     ShellEnvs,
     Trace,
     behind,
-    forgotten,
     together,
     widened,
     with_values,
@@ -46,7 +44,6 @@ from treadle.policy.shell.syntax import (
     Substitution,
     Word,
 )
-from treadle.protocol.tools import Risk
 
 MAX_PARTS = 500
 
@@ -96,25 +93,22 @@ class Walk:
 
     def script(self, script: ShellScript, envs: ShellEnvs) -> ShellEnvs:
         """Judge a script in each environment that it may run in; gives the environments behind it."""
-        worked, failed, operator = envs, envs, ""
-        begun = envs
+        worked = failed = begun = envs
+        joint = ""
         for pipeline in script.pipelines:
-            if operator == "||":
+            if joint == "||":
                 also, failed = self._pipeline(pipeline, failed)
                 worked = together(worked, also)
             else:
                 worked, also = self._pipeline(pipeline, worked)
-                failed = together(failed, also) if operator else also
-            operator = pipeline.after
-            if operator == "&":
-                self._note(
-                    "&", [Finding(Risk.EXECUTE, "background", "runs in the background, and continues after the line")]
-                )
-                worked = begun
-            elif operator not in ("&&", "||"):
-                worked = begun = together(worked, failed)
-            operator = operator if operator in ("&&", "||") else ""
-        return together(worked, failed) if operator else worked
+                failed = together(failed, also) if joint else also
+            joint = pipeline.after if pipeline.after in ("&&", "||") else ""
+            if pipeline.after == "&":
+                self._note("&", [unclear("background", "runs in the background, and continues after the line")])
+                worked = failed = begun
+            elif not joint:
+                worked = failed = begun = together(worked, failed)
+        return together(worked, failed)
 
     def _note(self, text: str, findings: Iterable[Finding]) -> None:
         self._add(JudgedCommand(text, _once(findings)))
@@ -131,13 +125,11 @@ class Walk:
             return (failed, worked) if pipeline.negated else (worked, failed)
         # Each command runs in a shell of its own.
         fed = envs
+        upstreams: list[tuple[tuple[str, ...], ...]] = [()] * len(envs)
         for command in pipeline.commands:
             self._command(command, fed)
-            upstream = [() if command is pipeline.commands[0] else env.feed.upstream for env in fed]
-            fed = tuple(
-                replace(env, feed=PipedInput(upstream=(*before, *upstream_of((command,), env))))
-                for env, before in zip(fed, upstream, strict=True)
-            )
+            upstreams = [(*before, *upstream_of((command,), env)) for before, env in zip(upstreams, envs, strict=True)]
+            fed = tuple(replace(env, feed=PipedInput(upstream)) for env, upstream in zip(envs, upstreams, strict=True))
         return envs, envs
 
     def _command(self, command: Command, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
@@ -148,33 +140,27 @@ class Walk:
                 after = self._block(command, envs)
                 return after, after
             case Conditional(words=words, redirects=redirects):
-                name = Word("[[", (Literal("[[", quoted=True),))
-                return self._simple(Simple("[[", (), (name, *words), redirects), envs)
+                words = (Word("[[", (Literal("[[", quoted=True),)), *words)
+                return self._simple(Simple("[[", (), words, redirects), envs)
             case Calculation(expression=expression, redirects=redirects):
-                judged = [(judge_arithmetic(expression, env), judge_redirects(redirects, env)) for env in envs]
-                self._note(f"(({expression.text}))", [one for found, (more, _) in judged for one in (*found, *more)])
+                words = (Word(":", (Literal(":", quoted=True),)), Word(expression.text, (expression,)))
+                return self._simple(Simple(f"(({expression.text}))", (), words, redirects), envs)
             case _:
                 assert_never(command)
-        return envs, envs
 
     def _simple(self, command: Simple, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
-        """Judge a command in each environment: one part for each way in which its words may turn out."""
-        parts: dict[tuple[str, ...], JudgedCommand] = {}
-        after: list[tuple[ShellEnvs, ShellEnvs]] = []
+        """Judge a command in each environment that it may run in."""
+        after: list[tuple[ShellEnv, ShellEnv]] = []
         for env in envs:
             part = self._judged(command, env)
-            known = parts.setdefault(part.argv, part)
-            if known is not part:
-                known.trace.add(part.trace)
-                around, own = (*known.around, *part.around), (*known.own, *part.own)
-                parts[part.argv] = replace(known, around=_once(around), own=_once(own))
+            self._add(part)
             if not _JUMPS.isdisjoint(part.argv):
                 self._jumped = together(self._jumped, (env,))
-            called = bool(part.argv) and part.argv[0] in self._functions
-            after.append(behind(command, part.argv, forgotten(env) if called else env))
-        for part in parts.values():
-            self._add(part)
-        return together(*(worked for worked, _ in after)), together(*(failed for _, failed in after))
+            # What a function sets is not followed.
+            forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
+            is_function = bool(part.argv) and part.argv[0] in self._functions
+            after.append(behind(command, part.argv, forgotten if is_function else env))
+        return together([worked for worked, _ in after]), together([failed for _, failed in after])
 
     def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
         env = replace(env, trace=Trace(places=[env.cwd]))
@@ -183,19 +169,19 @@ class Walk:
         words = expand_words(command.words, env.variables, env.cwd)
         expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
         shown = [found for word in expanded for found in judge_segments(word.segments, env)]
+        name = words[0] if words else ""
         # Whether a secret is set may be tested.
-        is_test = bool(words) and words[0] in TESTS
-        findings.extend(found for found in shown if not (is_test and found.rule == "secret-variable"))
+        findings.extend(found for found in shown if not (name in TESTS and found.rule == "secret-variable"))
         if words and not _takes_any_words(words) and any(_may_split(word, env) for word in expanded):
-            text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
+            text = f"{name}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
-        if words and words[0] in self._defining:
-            findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
-        if words and words[0] in self._functions:
-            findings.append(unclear("function", f"{words[0]} is a function of this line"))
+        if name in self._defining:
+            findings.append(dangerous("fork-bomb", f"{name} calls itself"))
+        if name in self._functions:
+            findings.append(unclear("function", f"{name} is a function of this line"))
             findings.extend(judge_subscripts(words[1:], env))
         findings.extend(judge_lists(command, words, env))
-        findings.extend(names_secret(expanded, "".join(words[:1]), env))
+        findings.extend(names_secret(expanded, name, env))
         fed = feed or env.feed
         own = judge_command(words, env if fed is env.feed else replace(env, feed=fed))
         return JudgedCommand(
@@ -216,12 +202,10 @@ class Walk:
                 findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array or assignment.subscript:
                 findings.append(unclear("shell-state", "sets an array"))
-            for value in values:
-                if "$(" in value or "`" in value:
-                    findings.extend(judge_evaluated(value, env))
-            for word in assignment.values:
-                findings.extend(judge_segments(word.segments, env))
-            findings.extend(judge_segments(assignment.subscript, env))
+            evaluated = (value for value in values if "$(" in value or "`" in value)
+            findings.extend(found for value in evaluated for found in judge_evaluated(value, env))
+            for segments in (*(word.segments for word in assignment.values), assignment.subscript):
+                findings.extend(judge_segments(segments, env))
         return findings
 
     def _block(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
@@ -297,11 +281,8 @@ def _takes_any_words(words: tuple[str, ...]) -> bool:
 
 def _may_split(word: Word, env: ShellEnv) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
-    for segment in word.segments:
-        falls_apart = isinstance(segment, Parameter | Substitution) and not segment.quoted
-        if falls_apart and UNKNOWN in expand_text((segment,), env.variables, env.cwd):
-            return True
-    return False
+    parts = (one for one in word.segments if isinstance(one, Parameter | Substitution) and not one.quoted)
+    return any(UNKNOWN in expand_text((part,), env.variables, env.cwd) for part in parts)
 
 
 def _values(block: Block, env: ShellEnv) -> list[str]:
