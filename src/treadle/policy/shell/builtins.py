@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, word_set
 from treadle.policy.shell.dangers import (
-    PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
     VARIABLES_HARMLESS,
     VARIABLES_SAFE_TO_SHOW,
@@ -35,14 +34,11 @@ from treadle.protocol.tools import Risk
 _PLAIN_VALUE = re.compile(r"[\w.@+:-]*|[A-Z]\w+(/[A-Z][\w-]+){1,2}")
 """A word, or the name of a time zone; a path would name a file to read."""
 
-
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_READ_BY_PROGRAMS = word_set("""
-    http_proxy https_proxy ftp_proxy all_proxy no_proxy rsync_proxy histchars auto_resume path fpath cdpath manpath
-    mailpath module_path fignore watch prompt argv status
-""")
-"""Names in small letters that mean something after all: to programs, or to a shell (the last ones to zsh)."""
-
+_READ_BY_SHELLS = word_set(
+    "histchars auto_resume path fpath cdpath manpath mailpath module_path fignore watch prompt argv status"
+)
+"""Names in small letters that mean something after all, most of them to zsh."""
 
 _SEARCH_PATHS = frozenset({"PYTHONPATH", "NODE_PATH"})
 _OWN_FOLDERS = re.compile(r"(\./)?\w[\w-]*(/\w[\w-]*)*/?(:(\./)?\w[\w-]*(/\w[\w-]*)*/?)*")
@@ -54,11 +50,11 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
 
     A name in small letters is by custom the line's own: no program reads it, but for those that are listed.
     """
-    is_read = name in _READ_BY_PROGRAMS or VARIABLES_DANGEROUS.fullmatch(name) is not None
+    is_read = name in _READ_BY_SHELLS or VARIABLES_DANGEROUS.fullmatch(name) is not None
     if alone and not is_read and _OWN_NAME.fullmatch(name):
         return [Finding(Risk.READ, "variable", f"{name} is a variable of this line")]
     if VARIABLES_HARMLESS.fullmatch(name):
-        if is_static(value) and _PLAIN_VALUE.fullmatch(value):
+        if _PLAIN_VALUE.fullmatch(value):
             return [Finding(Risk.READ, "variable", f"{name} is harmless")]
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
     if (name.endswith("PAGER") and value in ("", "cat")) or (name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value)):
@@ -125,15 +121,13 @@ def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[
         env.effort.spend()
         segments = redirect.target.segments if redirect.here is None else redirect.here.body
         findings.extend(judge_segments(segments, env))
-        if redirect.here is not None:
-            feed = PipedInput(text=expand_text(segments, env.variables))
-        elif redirect.operator == "<<<":
-            feed = PipedInput(text=expand_text(segments, env.variables, env.cwd, tilde=True))
+        if redirect.here is not None or redirect.operator == "<<<":
+            feed = PipedInput(text=expand_text(segments, env.variables, env.cwd, tilde=redirect.here is None))
         else:
             findings.extend(_redirect(redirect, env))
-            if redirect.operator == "<":
-                scripts = [one.script for one in segments if isinstance(one, ProcessSubstitution)]
-                feed = fed_by(scripts[0], env) if scripts else PipedInput()
+        if redirect.operator == "<":
+            feeds = (fed_by(one.script, env) for one in segments if isinstance(one, ProcessSubstitution))
+            feed = next(feeds, PipedInput())
         if redirect.fd.startswith("{"):
             findings.append(unclear("redirect", "opens a descriptor and sets a variable"))
     return findings, feed
@@ -202,13 +196,12 @@ def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if name in _ASSIGNING:
         fed = (word for command in env.feed.upstream for word in command[1:])
         findings.extend(judge_subscripts((env.feed.text or "", *fed), env))
-    shows = name in PRINTS_SECRETS and "-n" not in words
     for word, (variable, is_set, value) in zip(words, given, strict=True):
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.
         findings.extend(judge_evaluated(word, env))
-        if is_set or not (shows or name == "unset"):
+        if is_set or (name not in ("set", "unset") and not word.startswith("-")):
             findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
-        elif VARIABLES_SECRET.fullmatch(word):
+        if not is_set and VARIABLES_SECRET.fullmatch(word):
             findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))
         if is_glob(value) and any(_CALCULATES.match(option) for option in words):
             findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
@@ -235,14 +228,13 @@ def _test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     parts = [word for word in words[: -1 if name == "[" else None] if word != "!"]
     is_plain = name == "[[" or all(map(is_static, words)) or (len(parts) in (2, 3) and parts[-2] in _OTHER_TESTS)
     calculates = name == "[[" and not _CALCULATING_TESTS.isdisjoint(words)
-    findings = [Finding(Risk.READ, "reader", "a test only reads")]
-    if "-v" in words or calculates or not is_plain or any("[" in word for word in parts):
-        findings = [unclear("evaluated-text", "the test may evaluate one of its words a second time")]
-    for operator, word in pairwise(words):
-        if operator in _FILE_TESTS:
-            findings.extend(env.path(word, PathOp.LIST))
-    evaluated = (word for word in parts if "-v" in words or _EVALUATED.search(word) or "[" in word)
-    return [*findings, *(found for word in evaluated for found in judge_evaluated(word, env))]
+    risky = [word for word in parts if "-v" in words or "[" in word or _EVALUATED.search(word)]
+    findings = [found for word in risky for found in judge_evaluated(word, env)]
+    if risky or calculates or not is_plain:
+        findings.append(unclear("evaluated-text", "the test may evaluate one of its words a second time"))
+    files = [word for operator, word in pairwise(words) if operator in _FILE_TESTS]
+    only_reads = Finding(Risk.READ, "reader", "a test looks at files only")
+    return [only_reads, *findings, *(found for file in files for found in env.path(file, PathOp.LIST))]
 
 
 BUILTINS: dict[str, ProgramJudge] = {

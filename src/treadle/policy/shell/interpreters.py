@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from msgspec.structs import replace
 
@@ -25,18 +25,16 @@ _GLUED = re.compile(r"-[oO]([/~.].*)")
 
 def judge_outputs(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
-    found = (finding for path in _outputs(words) for finding in env.path(path, PathOp.WRITE))
-    return [finding for finding in found if finding.risk is Risk.CRITICAL]
+    paths = (path for path in _outputs(words) if path and is_static(path))
+    return [found for path in paths for found in env.path(path, PathOp.WRITE) if found.risk is Risk.CRITICAL]
 
 
 def _outputs(words: Sequence[str]) -> Iterator[str]:
-    for place, word in enumerate(words):
+    for word, after in pairwise((*words, "")):
         option, is_glued, value = word.partition("=")
-        if word in ("-o", "-O") or (_LONG.fullmatch(option) and not is_glued):
-            yield from (text for text in words[place + 1 : place + 2] if is_static(text))
-        elif _LONG.fullmatch(option) and value and is_static(value):
-            yield value
-        elif (match := _GLUED.fullmatch(word)) and is_static(word):
+        if word in ("-o", "-O") or _LONG.fullmatch(option):
+            yield value if is_glued else after
+        elif match := _GLUED.fullmatch(word):
             yield match[1]
 
 
@@ -160,9 +158,9 @@ def _judge_input(name: str, env: ShellEnv) -> list[Finding]:
 def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge an interpreter: always a question, dangerous when the program text shows danger or comes from a pipe."""
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
-    if re.fullmatch(r"(python|pypy)[0-9.]*", name) and "-m" in words:
-        module = tuple(words[list(words).index("-m") + 1 :])
-        findings.extend(found for word in words for found in env.mentions(word))
+    findings.extend(found for word in words for found in env.mentions(word))
+    if name.startswith(("python", "pypy")) and "-m" in words:
+        module = tuple(words[words.index("-m") + 1 :])
         return findings + (env.command(module) if module else [])
     told = [word for word in words[1:] if DESTRUCTIVE_VERBS.fullmatch(word) or word in ("upload", "register")]
     if told and not _TASKS.isdisjoint(map(posixpath.basename, words[:2])):
@@ -170,7 +168,6 @@ def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Fi
     findings.extend(judge_reach(name, words, env))
     has_program = False
     for place, word in enumerate(words):
-        findings.extend(env.mentions(word))
         is_code = _CODE_OPTIONS.fullmatch(word) is not None
         findings.extend(scan_code(" ".join(words[place : place + 2]), env) if is_code else [])
         has_program |= is_code or not word.startswith("-")

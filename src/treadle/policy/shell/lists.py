@@ -13,7 +13,7 @@ from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.expand import expand_word, expand_words
 from treadle.policy.shell.readers import CONTENT_FREE
-from treadle.policy.shell.shell_env import Breadth, PipedInput, ShellEnv, Trace
+from treadle.policy.shell.shell_env import PipedInput, ShellEnv, Trace
 from treadle.policy.shell.syntax import (
     Block,
     Command,
@@ -52,7 +52,8 @@ _IN_PLACE = re.compile(r"-\w*i.*|--in-place.*")
 _DROPS_LINES = re.compile(r"(.*[\d$/!])?[dQ]")
 """What a program of sed and its like says that keeps little or nothing of a file."""
 
-_TOUCHES_NO_FILE = word_set("[ [[ test echo printf : true false set export local declare read shift return exit")
+_PRINTS = word_set("[ [[ test echo printf : true false export")
+_TOUCHES_NO_FILE = _PRINTS | word_set("set local declare read shift return exit")
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
 
@@ -79,16 +80,16 @@ def judge_whole(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
 
 
-def judge_each(words: Sequence[str], breadth: Breadth, env: ShellEnv, *, in_loop: bool = False) -> list[Finding]:
+def judge_each(words: Sequence[str], env: ShellEnv, *, names_all: bool, in_loop: bool = False) -> list[Finding]:
     """Judge a command that is given each file of a list; a whole one only a loop may give to more than readers."""
     if not words or not is_static(words[0]) or words[0] in _TOUCHES_NO_FILE:
         return []
     name = posixpath.basename(words[0])
-    harms = _empties if breadth is Breadth.NARROW else _destroys
-    if harms(name, words[1:]) or (breadth is Breadth.WHOLE and not in_loop and not _only_reads(words, env)):
+    harms = _destroys if names_all else _empties
+    if harms(name, words[1:]) or (names_all and not in_loop and not _only_reads(words, env)):
         text = f"{name} is given each file of a list, and may empty, move or remove them all"
         return [dangerous("delete-list", text)]
-    each = replace(env, trace=Trace(), is_guess=True, each=tuple((name, breadth) for name in _POSITIONS))
+    each = replace(env, trace=Trace(), is_guess=True, each=tuple((name, names_all) for name in _POSITIONS))
     return [one for one in each.command(tuple(words)) if one.rule == "delete-list"] if "-c" in words else []
 
 
@@ -112,16 +113,14 @@ def _only_reads(inner: Sequence[str], env: ShellEnv) -> bool:
     return all(one.risk in (Risk.NONE, Risk.READ) or one.rule in _OWN_STATE for one in found)
 
 
-def breadth_of(upstream: Sequence[Sequence[str]]) -> Breadth | None:
-    """Say how much the list of files names that commands of a pipeline print; None where it is no such list."""
+def lists_all(upstream: Sequence[Sequence[str]]) -> bool | None:
+    """Whether the list of files that a pipeline prints names all there is; None where it prints no such list."""
     if not upstream or any(command[0] == "wc" for command in upstream):
         return None
     first, *steps = upstream
     narrow = _is_list_narrow(posixpath.basename(first[0]), first[1:])
-    if narrow is None:
-        return None
     picks = (_picks(step[1:]) for step in steps if posixpath.basename(step[0]) in _SEARCHES)
-    return Breadth.NARROW if narrow or any(picks) else Breadth.WHOLE
+    return None if narrow is None else not (narrow or any(picks))
 
 
 def _is_list_narrow(name: str, words: Sequence[str]) -> bool | None:
@@ -170,24 +169,9 @@ def upstream_of(commands: Sequence[Command], env: ShellEnv) -> tuple[tuple[str, 
     return tuple((UNKNOWN,) if words is None else words or ("",) for words in known)
 
 
-_ONLY_PRINTS = CONTENT_FREE | {
-    "printf",
-    "test",
-    "[",
-    "[[",
-    ":",
-    "true",
-    "false",
-    "readlink",
-    "realpath",
-    "cd",
-    "export",
-}
-
-
 def names_secret(words: Sequence[Word], program: str, env: ShellEnv) -> list[Finding]:
     """Judge `cat $(find . -name .env)` by the names that the inner command is given."""
-    if program in _ONLY_PRINTS:
+    if program in _PRINTS | CONTENT_FREE:
         return []
     scripts = (segment.script for word in words for segment in word.segments if isinstance(segment, Substitution))
     inner = (one for script in scripts for pipeline in script.pipelines for one in pipeline.commands)
@@ -198,42 +182,40 @@ def names_secret(words: Sequence[Word], program: str, env: ShellEnv) -> list[Fin
 
 def judge_lists(command: Simple, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     """Judge a command by the lists of files that its words and redirections hold."""
-    breadths = dict(env.each)
+    each = dict(env.each)
     findings = [found for redirect in command.redirects for found in _redirect(redirect, env)]
     if not words or not is_static(words[0]):
         return findings
     known = tuple(filter(is_static, words))
-    for breadth in _breadths(command.words, env):
-        findings.extend(judge_each(known, breadth, env))
+    for names_all in _printed_lists(command.words, env):
+        findings.extend(judge_each(known, env, names_all=names_all))
     if any(word.text.rstrip('"` )').endswith("--show-toplevel") for word in command.words[1:]):
         findings.extend(judge_whole(words[0], (*known[1:], "."), env))
-    for breadth in {breadths[name] for word in command.words[1:] for name in _names(word) if name in breadths}:
-        findings.extend(judge_each(words, breadth, env, in_loop=True))
+    for names_all in {each[name] for word in command.words[1:] for name in _names(word) if name in each}:
+        findings.extend(judge_each(words, env, names_all=names_all, in_loop=True))
     return findings
 
 
-def listed_in_loop(block: Block, feed: PipedInput, env: ShellEnv) -> tuple[tuple[str, Breadth], ...]:
-    """Give the variables that a loop sets to each file of a list, and how much the list names."""
+def listed_in_loop(block: Block, feed: PipedInput, env: ShellEnv) -> tuple[tuple[str, bool], ...]:
+    """Give the variables that a loop sets to each file of a list, and whether that names all there is."""
     if block.kind == "for":
         values = (value for word in block.words for value in expand_word(word, env.variables, env.cwd))
-        whole = [Breadth.WHOLE for value in values if not is_static(value) and is_whole(value, env)]
-        # The last one stays: the whole.
-        return tuple((block.name, breadth) for breadth in sorted([*_breadths(block.words, env), *whole]))
-    breadth = breadth_of(feed.upstream)
-    if breadth is None or not block.scripts:
+        wide = [True for value in values if not is_static(value) and is_whole(value, env)]
+        # The last one stays: all there is.
+        return tuple((block.name, names_all) for names_all in sorted([*_printed_lists(block.words, env), *wide]))
+    names_all = lists_all(feed.upstream)
+    if names_all is None or not block.scripts:
         return ()
     commands = (one for pipeline in block.scripts[0].pipelines for one in pipeline.commands)
     reads = (one for one in commands if isinstance(one, Simple) and one.words and one.words[0].text == "read")
-    return tuple((word.text, breadth) for one in reads for word in one.words[1:] if word.text.isidentifier())
+    return tuple((word.text, names_all) for one in reads for word in one.words[1:] if word.text.isidentifier())
 
 
-def _breadths(words: tuple[Word, ...], env: ShellEnv) -> Iterator[Breadth]:
-    """Give the breadth of each `$(…)` outside quotes that prints a list."""
-    for word in words:
-        for segment in word.segments:
-            if isinstance(segment, Substitution) and not segment.quoted:
-                breadth = breadth_of(fed_by(segment.script, env).upstream)
-                yield from () if breadth is None else (breadth,)
+def _printed_lists(words: tuple[Word, ...], env: ShellEnv) -> list[bool]:
+    """Say of each `$(…)` outside quotes that prints a list whether that names all there is."""
+    segments = (one for word in words for one in word.segments if isinstance(one, Substitution) and not one.quoted)
+    found = (lists_all(fed_by(segment.script, env).upstream) for segment in segments)
+    return [names_all for names_all in found if names_all is not None]
 
 
 def _redirect(redirect: Redirect, env: ShellEnv) -> Iterator[Finding]:

@@ -3,8 +3,7 @@
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
-from itertools import islice
+from itertools import dropwhile, islice
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -34,13 +33,6 @@ _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 _BETWEEN = re.compile(r"[=:@,]")
 _BEFORE = re.compile(r"[=:@]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
-
-
-class Breadth(StrEnum):
-    """How much of a folder a list names: what has a certain name or content, or whatever there is."""
-
-    NARROW = "narrow"
-    WHOLE = "whole"
 
 
 class PipedInput(Struct, frozen=True):
@@ -94,7 +86,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
 
     `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
     guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
-    `each` are the variables that a loop sets to each file of a list.
+    `each` are the variables that a loop sets to each file of a list, and whether that names all there is.
     """
 
     context: PolicyContext
@@ -107,7 +99,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
-    each: tuple[tuple[str, Breadth], ...] = ()
+    each: tuple[tuple[str, bool], ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -183,14 +175,9 @@ ProgramJudge = Callable[[str, Sequence[str], ShellEnv], list[Finding]]
 
 def _pieces(text: str) -> list[str]:
     """Split a word where a file name may start: after `=`, `:`, `@`, `,` and a short option's letter."""
-    pieces = [text]
-    if text.startswith("-") and not text.startswith("--"):
-        pieces.append(text[2:])
-    parts = _BETWEEN.split(text)
-    if len(parts) > 1:
-        pieces.extend(parts)
-        pieces.extend(text[match.end() :] for match in islice(_BEFORE.finditer(text), MAX_ENDS))
-    return [piece for piece in dict.fromkeys(pieces) if piece]
+    behind_letter = [text[2:]] if text.startswith("-") and not text.startswith("--") else []
+    ends = (text[match.end() :] for match in islice(_BEFORE.finditer(text), MAX_ENDS))
+    return [piece for piece in dict.fromkeys((text, *behind_letter, *_BETWEEN.split(text), *ends)) if piece]
 
 
 def _protected(text: str, op: PathOp, path: str = "") -> Finding:
@@ -205,44 +192,48 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     check = check_path(text, op, env.cwd, env.context)
     env.trace.paths.append((op, check.resolved))
     reason = check.reasons[0]
-    if op is PathOp.READ and _holds_secrets(check.resolved, env.context):
-        return dangerous("secret-read", f"{check.resolved} contains protected files")
+    home, place = env.context.home, check.resolved
+    # So far up that keys and passwords lie below it.
+    is_tree = place in _TREES_WITH_SECRETS or (bool(home) and is_below(home, (place,)))
+    if op is PathOp.READ and is_tree:
+        return dangerous("secret-read", f"{place} contains protected files")
     if check.where is Where.PROTECTED:
-        return _protected(reason.text, op, "" if reason.rule == LISTED else check.resolved)
-    if check.where is Where.INSIDE and op is PathOp.WRITE:
-        return Finding(Risk.WRITE, "write-inside", f"changes {text}")
+        return _protected(reason.text, op, "" if reason.rule == LISTED else place)
     if check.where is Where.INSIDE:
-        return Finding(Risk.READ, "read-inside", f"reads {text}")
+        changes = Finding(Risk.WRITE, "write-inside", f"changes {text}")
+        return changes if op is PathOp.WRITE else Finding(Risk.READ, "read-inside", f"reads {text}")
     if op is PathOp.WRITE:
-        return dangerous("write-outside", f"{reason.text}, and the command changes it", path=check.resolved)
-    return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=check.resolved)
-
-
-def _holds_secrets(path: str, context: PolicyContext) -> bool:
-    """Whether a directory is so far up that keys and passwords lie below it."""
-    return path in _TREES_WITH_SECRETS or (bool(context.home) and is_below(context.home, (path,)))
+        return dangerous("write-outside", f"{reason.text}, and the command changes it", path=place)
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=place)
 
 
 def _judge_glob(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
     """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
-    base, slash, _ = text.replace(ANY, STAR).partition(STAR)[0].rpartition("/")
-    findings = [_static_path(base + slash or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
+    base, *parts = _split(text)
+    findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
     matches, whole = _matches(text, env)
     env.effort.spend(STEPS_A_PATTERN + len(matches))
-    says_something = posixpath.basename(text).strip(STAR + ANY + ".") != ""
-    is_seen = whole and says_something and (bool(matches) or base.startswith(".github"))
+    says_something = parts[-1].strip(STAR + ANY + ".") != ""
+    is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:
         findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
-    if not whole or ".." in text[len(base) :].split("/"):
+    if not whole or ".." in parts:
         findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
     return [*findings, *(_static_path(path, op, env) for path in matches)]
 
 
+def _split(text: str) -> list[str]:
+    """Give the directory in which a glob begins, and the parts behind it."""
+    base = text[: text.replace(ANY, STAR).partition(STAR)[0].rfind("/") + 1]
+    return [base, *text[len(base) :].split("/")]
+
+
 def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
-    found = ["/" if text.startswith("/") else env.cwd]
-    for part in filter(None, text.split("/")):
-        listed = {directory: [part] if is_static(part) else env.context.files.names(directory) for directory in found}
+    base, *parts = _split(text)
+    found = [posixpath.join(env.cwd, base)]
+    for part in filter(None, parts):
+        listed = {directory: env.context.files.names(directory) for directory in found}
         if any(len(names) >= MAX_NAMES for names in listed.values()):
             return [], False
         found = [
@@ -288,8 +279,7 @@ def with_values(envs: ShellEnvs, name: str, value: str) -> ShellEnvs:
 
 def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnv, ShellEnv]:
     """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
-    while words and (words[0] in ("command", "builtin") or words[0].startswith("-")):
-        words = words[1:]
+    words = tuple(dropwhile(lambda word: word in ("command", "builtin") or word.startswith("-"), words))
     name = words[0] if words else ""
     variables = env.variables
     if not command.words or name in _DECLARES:

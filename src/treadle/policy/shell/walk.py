@@ -172,7 +172,8 @@ class Walk:
         name = words[0] if words else ""
         # Whether a secret is set may be tested.
         findings.extend(found for found in shown if not (name in TESTS and found.rule == "secret-variable"))
-        if words and not _takes_any_words(words) and any(_may_split(word, env) for word in expanded):
+        takes_any = name in _TAKES_ANY_WORDS or (name == "printf" and is_static("".join(words[1:2])))
+        if not takes_any and any(_may_split(word, env) for word in expanded):
             text = f"{name}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
         if name in self._defining:
@@ -251,20 +252,17 @@ class Walk:
             envs = self._rounds(block, value, envs)
         return envs
 
-    def _rounds(self, block: Block, value: str, envs: ShellEnvs) -> ShellEnvs:
+    def _rounds(self, block: Block, value: str, envs: ShellEnvs, left: int = MAX_ROUNDS) -> ShellEnvs:
         """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
-        begun = with_values(envs, block.name, value)
-        for _ in range(MAX_ROUNDS):
-            # A jump may lead out of several loops, so it counts behind all that follow.
-            after = together(self._scripts(block, begun), self._jumped)
-            if is_static(value):
-                return after
-            again = together(begun, with_values(after, block.name, value))
-            if len(again) == len(begun):
-                return together(envs, again)
-            begun = again
-        begun = (widened(begun),)
-        return together(envs, begun, self._scripts(block, begun))
+        begun = with_values(envs if left else (widened(envs),), block.name, value)
+        # A jump may lead out of several loops, so it counts behind all that follow.
+        after = together(self._scripts(block, begun), self._jumped)
+        if is_static(value):
+            return after
+        again = together(begun, with_values(after, block.name, value))
+        if left and len(again) > len(begun):
+            again = self._rounds(block, value, again, left - 1)
+        return together(envs, again)
 
     def _scripts(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge scripts in order, each of which may run or not, but for those of a group."""
@@ -272,11 +270,6 @@ class Walk:
             after = self.script(script, envs)
             envs = after if block.kind == "group" else together(envs, after)
         return envs
-
-
-def _takes_any_words(words: tuple[str, ...]) -> bool:
-    """Whether a command only prints its words, however many there are and whatever they look like."""
-    return words[0] in _TAKES_ANY_WORDS or (words[0] == "printf" and is_static("".join(words[1:2])))
 
 
 def _may_split(word: Word, env: ShellEnv) -> bool:
