@@ -40,9 +40,9 @@ _READ_BY_SHELLS = word_set(
 )
 """Names in small letters that mean something after all, most of them to zsh."""
 
-_SEARCH_PATHS = frozenset({"PYTHONPATH", "NODE_PATH"})
-_OWN_FOLDERS = re.compile(r"(\./)?\w[\w-]*(/\w[\w-]*)*/?(:(\./)?\w[\w-]*(/\w[\w-]*)*/?)*")
-"""Named folders below the directory that the line runs in: the code of the project."""
+_FOLDER = r"(\./)?\w[\w-]*(/\w[\w-]*)*/?"
+_TELLS_LITTLE = re.compile(rf".*PAGER=(cat)?|(PYTHONPATH|NODE_PATH)={_FOLDER}(:{_FOLDER})*")
+"""No pager, or where code is: in named folders below the directory that the line runs in, the code of the project."""
 
 
 def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Finding]:
@@ -57,7 +57,7 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
         if _PLAIN_VALUE.fullmatch(value):
             return [Finding(Risk.READ, "variable", f"{name} is harmless")]
         return [unclear("variable", f"{name} is set to something unknown or to a path")]
-    if (name.endswith("PAGER") and value in ("", "cat")) or (name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value)):
+    if _TELLS_LITTLE.fullmatch(f"{name}={value}"):
         return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
     pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
     if VARIABLES_DANGEROUS.fullmatch(name):

@@ -204,13 +204,6 @@ def _database(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return findings
 
 
-_LANGUAGES = {
-    **dict.fromkeys(("sed", "gsed"), "sed"),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), "awk"),
-    **dict.fromkeys(("jq", "yq", "gojq"), "jq"),
-}
-"""The little languages by program name."""
-
 _STEP = r"(\.|(\.?\[\d*\]|\.\w+)+|keys|length|type)"
 _PLAIN = {
     "sed": re.compile(r"(\d+|\$)(,(\d+|\$))?[pd]|s([/|#,])((?!\4)[^\\\n\[])*\4((?!\4)[^\\\n])*\4[gp\d]{0,2}"),
@@ -235,7 +228,7 @@ _FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
 
 def _filter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge sed, awk, jq and their like."""
-    language = _LANGUAGES[name]
+    language = name[-3:] if name.endswith(("sed", "awk")) else "jq"
     pending = list(dropwhile(re.compile(_HARMLESS[language]).fullmatch, words))
     in_place = language == "sed" and pending[:1] == ["-i"]
     program, *files = pending[in_place:] or [""]
@@ -271,6 +264,6 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
 LANGUAGES: dict[str, ProgramJudge] = {
     **dict.fromkeys(SHELLS, judge_shell),
     **dict.fromkeys(SQL_CLIENTS, _database),
-    **dict.fromkeys(_LANGUAGES, _filter),
+    **dict.fromkeys(word_set("sed gsed awk gawk mawk nawk jq yq gojq"), _filter),
 }
 """Judges by program name."""

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from msgspec.structs import replace
@@ -160,13 +160,12 @@ def fed_by(script: ShellScript, env: ShellEnv) -> PipedInput:
     """Give what a script prints as the input of something else."""
     if len(script.pipelines) != 1:
         return PipedInput(upstream=((UNKNOWN,),))
-    return PipedInput(upstream=upstream_of(script.pipelines[0].commands, env))
+    return PipedInput(upstream=tuple(piped_words(command, env) for command in script.pipelines[0].commands))
 
 
-def upstream_of(commands: Sequence[Command], env: ShellEnv) -> tuple[tuple[str, ...], ...]:
-    """Give the words of the commands of a pipeline, for what stands behind them."""
-    known = (expand_words(one.words, env.variables, env.cwd) if isinstance(one, Simple) else None for one in commands)
-    return tuple((UNKNOWN,) if words is None else words or ("",) for words in known)
+def piped_words(command: Command, env: ShellEnv) -> tuple[str, ...]:
+    """Give the words of a command for what stands behind it in a pipeline."""
+    return expand_words(command.words, env.variables, env.cwd) or ("",) if isinstance(command, Simple) else (UNKNOWN,)
 
 
 def names_secret(words: Sequence[Word], program: str, env: ShellEnv) -> list[Finding]:
@@ -175,15 +174,15 @@ def names_secret(words: Sequence[Word], program: str, env: ShellEnv) -> list[Fin
         return []
     scripts = (segment.script for word in words for segment in word.segments if isinstance(segment, Substitution))
     inner = (one for script in scripts for pipeline in script.pipelines for one in pipeline.commands)
-    given = (expand_words(one.words, env.variables, env.cwd)[1:] for one in inner if isinstance(one, Simple))
-    found = (one for texts in given for text in filter(is_static, texts) for one in env.mentions(text))
-    return [finding for finding in found if finding.rule == "secret-read"]
+    texts = (text for command in inner for text in piped_words(command, env)[1:] if is_static(text))
+    return [found for text in texts for found in env.mentions(text) if found.rule == "secret-read"]
 
 
 def judge_lists(command: Simple, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     """Judge a command by the lists of files that its words and redirections hold."""
     each = dict(env.each)
-    findings = [found for redirect in command.redirects for found in _redirect(redirect, env)]
+    emptied = [redirect.target.text for redirect in command.redirects if _empties_each(redirect, env)]
+    findings = [dangerous("delete-list", f"empties each file that {text} stands for") for text in emptied]
     if not words or not is_static(words[0]):
         return findings
     known = tuple(filter(is_static, words))
@@ -191,7 +190,8 @@ def judge_lists(command: Simple, words: tuple[str, ...], env: ShellEnv) -> list[
         findings.extend(judge_each(known, env, names_all=names_all))
     if any(word.text.rstrip('"` )').endswith("--show-toplevel") for word in command.words[1:]):
         findings.extend(judge_whole(words[0], (*known[1:], "."), env))
-    for names_all in {each[name] for word in command.words[1:] for name in _names(word) if name in each}:
+    named = (one for word in command.words[1:] for one in word.segments if isinstance(one, Parameter))
+    for names_all in {each[one.name] for one in named if one.name in each}:
         findings.extend(judge_each(words, env, names_all=names_all, in_loop=True))
     return findings
 
@@ -218,16 +218,11 @@ def _printed_lists(words: tuple[Word, ...], env: ShellEnv) -> list[bool]:
     return [names_all for names_all in found if names_all is not None]
 
 
-def _redirect(redirect: Redirect, env: ShellEnv) -> Iterator[Finding]:
-    """Judge what empties a file: each of a list, or whatever a pattern without a name stands for."""
+def _empties_each(redirect: Redirect, env: ShellEnv) -> bool:
+    """Whether a file is emptied that is each of a list, or whatever a pattern without a name stands for."""
     if redirect.operator not in (">", ">|", "&>"):
-        return
-    is_name = not any(isinstance(segment, Literal) and segment.text for segment in redirect.target.segments)
-    is_each = is_name and not dict(env.each).keys().isdisjoint(_names(redirect.target))
+        return False
+    parts = [one for one in redirect.target.segments if not isinstance(one, Literal) or one.text]
+    is_each = all(isinstance(one, Parameter) and one.name in dict(env.each) for one in parts)
     targets = expand_word(redirect.target, env.variables, env.cwd)
-    if is_each or any(not is_static(target) and is_whole(target, env) for target in targets):
-        yield dangerous("delete-list", f"empties each file that {redirect.target.text} stands for")
-
-
-def _names(word: Word) -> Iterator[str]:
-    yield from (segment.name for segment in word.segments if isinstance(segment, Parameter))
+    return (bool(parts) and is_each) or any(not is_static(target) and is_whole(target, env) for target in targets)

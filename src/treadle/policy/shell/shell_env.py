@@ -131,7 +131,8 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         writes = op is PathOp.WRITE
         name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
         if name := (control_name(joined) if writes else None) or name:
-            return [_protected(f"{'changes' if writes else 'reads'} {name}, which is protected", op)]
+            does = "changes" if writes else "reads"
+            return [dangerous("control-write" if writes else "secret-read", f"{does} {name}, which is protected")]
         if is_glob(text) and self.cwd != UNKNOWN:
             return _judge_glob(text, op, self)
         place = " (the directory is unknown)" if self.cwd == UNKNOWN and is_static(text) else ""
@@ -180,10 +181,6 @@ def _pieces(text: str) -> list[str]:
     return [piece for piece in dict.fromkeys((text, *behind_letter, *_BETWEEN.split(text), *ends)) if piece]
 
 
-def _protected(text: str, op: PathOp, path: str = "") -> Finding:
-    return dangerous("control-write" if op is PathOp.WRITE else "secret-read", text, path=path)
-
-
 def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     if text in ("", "-") and op is not PathOp.WRITE:
         return Finding(Risk.READ, "stdin", "reads its input")
@@ -198,7 +195,8 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     if op is PathOp.READ and is_tree:
         return dangerous("secret-read", f"{place} contains protected files")
     if check.where is Where.PROTECTED:
-        return _protected(reason.text, op, "" if reason.rule == LISTED else place)
+        rule = "control-write" if op is PathOp.WRITE else "secret-read"
+        return dangerous(rule, reason.text, path="" if reason.rule == LISTED else place)
     if check.where is Where.INSIDE:
         changes = Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return changes if op is PathOp.WRITE else Finding(Risk.READ, "read-inside", f"reads {text}")
@@ -281,18 +279,13 @@ def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[Shel
     """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
     words = tuple(dropwhile(lambda word: word in ("command", "builtin") or word.startswith("-"), words))
     name = words[0] if words else ""
-    variables = env.variables
-    if not command.words or name in _DECLARES:
-        variables = _assigned(command, env)
-    if name in _DECLARES:
-        for word in words[1:]:
-            variable, is_set, value = word.partition("=")
-            if is_set and variable.removesuffix("+").isidentifier():
-                unknown = "-n" in words or variable.endswith("+")
-                variables = variables.with_value(variable.removesuffix("+"), UNKNOWN if unknown else value)
-    elif name in _SETS or (name == "printf" and "-v" in words):
-        for word in (*words[1:], "REPLY"):
-            variables = variables.with_value(word.partition("=")[0], UNKNOWN)
+    variables = _assigned(command, env) if not command.words or name in _DECLARES else env.variables
+    forgets = name in _SETS or (name == "printf" and "-v" in words)
+    for word in (*words[1:], "REPLY") if forgets or name in _DECLARES else ():
+        variable, is_set, value = word.partition("=")
+        is_known = not forgets and "-n" not in words and not variable.endswith("+")
+        if forgets or is_set:
+            variables = variables.with_value(variable.rstrip("+"), value if is_known else UNKNOWN)
     after = env if variables is env.variables else replace(env, variables=variables)
     if name not in _CHANGES_DIRECTORY:
         return after, after

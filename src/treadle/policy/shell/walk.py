@@ -18,7 +18,7 @@ from treadle.policy.shell.builtins import (
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
-from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, upstream_of
+from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, piped_words
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.shell_env import (
     PipedInput,
@@ -83,12 +83,14 @@ def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class Walk:
-    """One pass over one line. `parts` grows as commands are met, in the order of the text."""
+    """One pass over one line. `parts` grows as commands are met, in the order of the text.
+
+    `_functions` says of each function whether its body is being judged, `_jumped` what may be behind a jump.
+    """
 
     def __init__(self) -> None:
         self.parts: list[JudgedCommand] = []
-        self._functions: set[str] = set()
-        self._defining: list[str] = []
+        self._functions: dict[str, bool] = {}
         self._jumped: ShellEnvs = ()
 
     def script(self, script: ShellScript, envs: ShellEnvs) -> ShellEnvs:
@@ -104,14 +106,12 @@ class Walk:
                 failed = together(failed, also) if joint else also
             joint = pipeline.after if pipeline.after in ("&&", "||") else ""
             if pipeline.after == "&":
-                self._note("&", [unclear("background", "runs in the background, and continues after the line")])
+                text = "runs in the background, and continues after the line"
+                self._add(JudgedCommand("&", (unclear("background", text),)))
                 worked = failed = begun
             elif not joint:
                 worked = failed = begun = together(worked, failed)
         return together(worked, failed)
-
-    def _note(self, text: str, findings: Iterable[Finding]) -> None:
-        self._add(JudgedCommand(text, _once(findings)))
 
     def _add(self, part: JudgedCommand) -> None:
         self.parts.append(part)
@@ -128,7 +128,7 @@ class Walk:
         upstreams: list[tuple[tuple[str, ...], ...]] = [()] * len(envs)
         for command in pipeline.commands:
             self._command(command, fed)
-            upstreams = [(*before, *upstream_of((command,), env)) for before, env in zip(upstreams, envs, strict=True)]
+            upstreams = [(*before, piped_words(command, env)) for before, env in zip(upstreams, envs, strict=True)]
             fed = tuple(replace(env, feed=PipedInput(upstream)) for env, upstream in zip(envs, upstreams, strict=True))
         return envs, envs
 
@@ -167,32 +167,30 @@ class Walk:
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
-        expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
-        shown = [found for word in expanded for found in judge_segments(word.segments, env)]
+        shown = [found for word in command.words for found in judge_segments(word.segments, env)]
         name = words[0] if words else ""
         # Whether a secret is set may be tested.
         findings.extend(found for found in shown if not (name in TESTS and found.rule == "secret-variable"))
         takes_any = name in _TAKES_ANY_WORDS or (name == "printf" and is_static("".join(words[1:2])))
-        if not takes_any and any(_may_split(word, env) for word in expanded):
+        if not takes_any and any(_may_split(word, env) for word in command.words):
             text = f"{name}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
-        if name in self._defining:
+        if self._functions.get(name):
             findings.append(dangerous("fork-bomb", f"{name} calls itself"))
         if name in self._functions:
             findings.append(unclear("function", f"{name} is a function of this line"))
             findings.extend(judge_subscripts(words[1:], env))
         findings.extend(judge_lists(command, words, env))
-        findings.extend(names_secret(expanded, name, env))
-        fed = feed or env.feed
-        own = judge_command(words, env if fed is env.feed else replace(env, feed=fed))
+        findings.extend(names_secret(command.words, name, env))
+        env = replace(env, feed=feed or env.feed)
         return JudgedCommand(
             text=command.text,
             around=_once(findings),
-            own=_once(own),
+            own=_once(judge_command(words, env)),
             argv=words,
             trace=env.trace,
             input=feed.text if feed else None,
-            is_fed=fed.is_pipe or fed.text is not None,
+            is_fed=env.feed != PipedInput(),
         )
 
     def _assignments(self, command: Simple, env: ShellEnv) -> list[Finding]:
@@ -225,7 +223,7 @@ class Walk:
             feed = feed or env.feed
             inner.append(replace(env, feed=feed, each=(*env.each, *listed_in_loop(block, feed, env))))
         if findings:
-            self._note(block.kind, findings)
+            self._add(JudgedCommand(block.kind, _once(findings)))
         after = self._inside(block, tuple(inner))
         if block.kind == "subshell":
             return envs
@@ -234,10 +232,9 @@ class Walk:
     def _inside(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
-            self._defining.append(block.name)
-            self._functions.add(block.name)
+            self._functions[block.name] = True
             self._scripts(block, with_values(envs, "@", UNKNOWN))
-            self._defining.pop()
+            self._functions[block.name] = False
         elif block.kind == "for":
             envs = together(*(self._listed(block, env) for env in envs))
         elif block.kind in _LOOPS:
