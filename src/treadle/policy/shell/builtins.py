@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, word_set
 from treadle.policy.shell.dangers import (
+    PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
     VARIABLES_HARMLESS,
     VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
 )
 from treadle.policy.shell.expand import SPELLED_OUT, expand_text, expand_word
-from treadle.policy.shell.interpreters import judge_shell
 from treadle.policy.shell.lists import fed_by
 from treadle.policy.shell.shell_env import FREE_TARGETS, PipedInput, ProgramJudge, ShellEnv
 from treadle.policy.shell.syntax import (
@@ -50,17 +50,14 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
 
     A name in small letters is by custom the line's own: no program reads it, but for those that are listed.
     """
-    is_read = name in _READ_BY_SHELLS or VARIABLES_DANGEROUS.fullmatch(name) is not None
-    if alone and not is_read and _OWN_NAME.fullmatch(name):
-        return [Finding(Risk.READ, "variable", f"{name} is a variable of this line")]
-    if VARIABLES_HARMLESS.fullmatch(name):
-        if _PLAIN_VALUE.fullmatch(value):
-            return [Finding(Risk.READ, "variable", f"{name} is harmless")]
-        return [unclear("variable", f"{name} is set to something unknown or to a path")]
+    is_dangerous = VARIABLES_DANGEROUS.fullmatch(name) is not None
+    is_own = alone and not is_dangerous and name not in _READ_BY_SHELLS and _OWN_NAME.fullmatch(name)
+    if is_own or (VARIABLES_HARMLESS.fullmatch(name) and _PLAIN_VALUE.fullmatch(value)):
+        return [Finding(Risk.READ, "variable", f"{name} is a variable of this line, or harmless")]
     if _TELLS_LITTLE.fullmatch(f"{name}={value}"):
         return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
-    pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
-    if VARIABLES_DANGEROUS.fullmatch(name):
+    if is_dangerous:
+        pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
         return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
     hint = "" if name.islower() else "; a lower-case name would be the line's own"
     return [unclear("variable", f"sets the variable {name}, which programs may read{hint}")]
@@ -152,7 +149,6 @@ def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
     return findings
 
 
-TESTS = frozenset({"[", "[[", "test"})
 _FILE_TESTS = word_set("-e -f -d -r -w -x -s -L -h -nt -ot -ef")
 """Operators of tests that look at the file whose name follows."""
 
@@ -181,27 +177,34 @@ def judge_subscripts(texts: Iterable[str], env: ShellEnv) -> list[Finding]:
 def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     given = [word for word in words if word != "--"]
     # An alias is a command behind its name.
-    text = " ".join(given[:1] if name == "trap" else given).replace("=", ";" if name == "alias" else "=")
+    given = [word.replace("=", ";", 1) for word in given] if name == "alias" else given
+    text = " ".join(given[:1] if name == "trap" else given)
     if not is_static(text):
         return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs")]
     return [unclear("shell", f"{name} runs text"), *env.script(text)]
 
 
+def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
+    if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
+        findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
+    return findings + [found for word in words for found in env.mentions(word)]
+
+
 def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what sets or shows variables, or changes how the shell works."""
-    given = [word.partition("=") for word in words]
-    if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
-        return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
-    findings = [unclear("shell-state", f"{name} changes the state of the shell")]
+    only_exports = name == "export" and bool(words) and all("=" in word for word in words)
+    findings = [] if only_exports else [unclear("shell-state", f"{name} changes the state of the shell")]
     if name in _ASSIGNING:
         fed = (word for command in env.feed.upstream for word in command[1:])
         findings.extend(judge_subscripts((env.feed.text or "", *fed), env))
-    for word, (variable, is_set, value) in zip(words, given, strict=True):
+    for word in words:
+        variable, is_set, value = word.partition("=")
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.
         findings.extend(judge_evaluated(word, env))
         if is_set or (name not in ("set", "unset") and not word.startswith("-")):
             findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
-        if not is_set and VARIABLES_SECRET.fullmatch(word):
+        if not is_set and name in {*PRINTS_SECRETS, "unset"} and VARIABLES_SECRET.fullmatch(word):
             findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))
         if is_glob(value) and any(_CALCULATES.match(option) for option in words):
             findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
@@ -221,29 +224,31 @@ def _flow(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     return [unclear("shell-state", f"{name} with something unknown, or for a long time")]
 
 
-def _test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def judge_test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    """Judge `[`, `test`, and `[[`, whose words are no program's."""
     if name == "[" and "".join(words[-1:]) != "]":
         return [unclear("syntax", "[ is not closed")]
     # An operator that is not known may be -v, which evaluates a subscript, and -eq does in some shells.
     parts = [word for word in words[: -1 if name == "[" else None] if word != "!"]
     is_plain = name == "[[" or all(map(is_static, words)) or (len(parts) in (2, 3) and parts[-2] in _OTHER_TESTS)
     calculates = name == "[[" and not _CALCULATING_TESTS.isdisjoint(words)
-    risky = [word for word in parts if "-v" in words or "[" in word or _EVALUATED.search(word)]
+    risky = [word for word in parts if "-v" in words or _EVALUATED.search(word) or ("[" in word and name != "[[")]
     findings = [found for word in risky for found in judge_evaluated(word, env)]
     if risky or calculates or not is_plain:
         findings.append(unclear("evaluated-text", "the test may evaluate one of its words a second time"))
-    files = [word for operator, word in pairwise(words) if operator in _FILE_TESTS]
+    named = (word for operator, word in pairwise(words) if operator in _FILE_TESTS)
+    files = [word for word in named if name == "[[" or is_static(word)]
     only_reads = Finding(Risk.READ, "reader", "a test looks at files only")
     return [only_reads, *findings, *(found for file in files for found in env.path(file, PathOp.LIST))]
 
 
 BUILTINS: dict[str, ProgramJudge] = {
     **dict.fromkeys(("eval", "trap", "alias"), _eval),
-    **dict.fromkeys(("source", "."), judge_shell),
+    **dict.fromkeys(("source", "."), _source),
     **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
     **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),
-    **dict.fromkeys(TESTS, _test),
+    **dict.fromkeys(("test", "["), judge_test),
 }
 """Judges by command name."""

@@ -111,7 +111,7 @@ def is_interpreter(name: str) -> bool:
     return _INTERPRETERS.fullmatch(name) is not None
 
 
-def judge_shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
     is_command = False
@@ -245,7 +245,8 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
     findings = [unclear("opaque-code", f"{name} runs a program in its own language, which may do more than print")]
     fed = env.feed.text or ""
     program = next((word for word in words if not word.startswith("-")), "")
-    op = PathOp.WRITE if any(re.match(r"-\w*[iI]|--in-place", word) for word in words) else PathOp.READ
+    changes = language != "awk" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
+    op = PathOp.WRITE if changes else PathOp.READ
     for text in (*words, fed):
         code = text if language == "awk" else re.sub(r"^(--[\w-]+=|-\w)", "", text)
         findings.extend(_contained(_SECRETS if language == "jq" else _MAY_RUN, code, f"the {name} program"))
@@ -262,7 +263,7 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
 
 
 LANGUAGES: dict[str, ProgramJudge] = {
-    **dict.fromkeys(SHELLS, judge_shell),
+    **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(SQL_CLIENTS, _database),
     **dict.fromkeys(word_set("sed gsed awk gawk mawk nawk jq yq gojq"), _filter),
 }

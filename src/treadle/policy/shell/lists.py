@@ -35,7 +35,7 @@ _NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-i
 RUNS_FOR_EACH = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 """Options of find that run a command for what it finds."""
 
-_LISTS = word_set("ls-files ls-tree fd fdfind ls dir tree locate du exa eza rg ag ack")
+_LISTS = word_set("ls-files ls-tree fd fdfind ls dir tree locate du exa eza rg")
 """Programs, and subcommands of git, that print the names of the files that their words stand for."""
 
 _SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg"})
@@ -52,7 +52,7 @@ _IN_PLACE = re.compile(r"-\w*i.*|--in-place.*")
 _DROPS_LINES = re.compile(r"(.*[\d$/!])?[dQ]")
 """What a program of sed and its like says that keeps little or nothing of a file."""
 
-_PRINTS = word_set("[ [[ test echo printf : true false export")
+_PRINTS = word_set("[ test echo printf : true false export")
 _TOUCHES_NO_FILE = _PRINTS | word_set("set local declare read shift return exit")
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
@@ -131,7 +131,7 @@ def _is_list_narrow(name: str, words: Sequence[str]) -> bool | None:
         name, words = plain[0], [word for word in words if word != plain[0]]
     if name in ("find", "gfind"):
         return is_narrow(words)
-    if name in _SEARCHES and "--files" not in words:
+    if name in _SEARCHES | {"ag", "ack"} and "--files" not in words:
         return _picks(words) if any(map(_LISTS_FILES.match, words)) else None
     prints = name in ("printf", "echo") and any(map(is_glob, words))
     return any(map(_NAMED.fullmatch, plain)) if prints or name in _LISTS else None

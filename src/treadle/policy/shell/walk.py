@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.builtins import (
-    TESTS,
     judge_assignment,
     judge_evaluated,
     judge_redirects,
     judge_segments,
     judge_subscripts,
+    judge_test,
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
@@ -53,7 +53,8 @@ _JUMPS = frozenset({"break", "continue"})
 MAX_ROUNDS = 3
 MAX_LOOP_VALUES = 16
 
-_TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false", "[["})
+_TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
+_NUMBERS = tuple(Parameter(name, quoted=False) for name in "?#$!")
 
 
 class JudgedCommand(Struct, frozen=True):
@@ -140,8 +141,12 @@ class Walk:
                 after = self._block(command, envs)
                 return after, after
             case Conditional(words=words, redirects=redirects):
-                words = (Word("[[", (Literal("[[", quoted=True),)), *words)
-                return self._simple(Simple("[[", (), words, redirects), envs)
+                for env in envs:
+                    shown = _spared(found for word in words for found in judge_segments(word.segments, env))
+                    tested = judge_test("[[", expand_words(words, env.variables, env.cwd), env)
+                    around = [*shown, *tested, *judge_redirects(redirects, env)[0]]
+                    self._add(JudgedCommand("[[", _once(around)))
+                return envs, envs
             case Calculation(expression=expression, redirects=redirects):
                 words = (Word(":", (Literal(":", quoted=True),)), Word(expression.text, (expression,)))
                 return self._simple(Simple(f"(({expression.text}))", (), words, redirects), envs)
@@ -167,10 +172,9 @@ class Walk:
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
-        shown = [found for word in command.words for found in judge_segments(word.segments, env)]
         name = words[0] if words else ""
-        # Whether a secret is set may be tested.
-        findings.extend(found for found in shown if not (name in TESTS and found.rule == "secret-variable"))
+        shown = [found for word in command.words for found in judge_segments(word.segments, env)]
+        findings.extend(_spared(shown) if name in ("[", "test") else shown)
         takes_any = name in _TAKES_ANY_WORDS or (name == "printf" and is_static("".join(words[1:2])))
         if not takes_any and any(_may_split(word, env) for word in command.words):
             text = f"{name}: unquoted text may become several words, even options; put it in double quotes"
@@ -232,9 +236,10 @@ class Walk:
     def _inside(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
+            is_inside = self._functions.get(block.name, False)
             self._functions[block.name] = True
             self._scripts(block, with_values(envs, "@", UNKNOWN))
-            self._functions[block.name] = False
+            self._functions[block.name] = is_inside
         elif block.kind == "for":
             envs = together(*(self._listed(block, env) for env in envs))
         elif block.kind in _LOOPS:
@@ -259,7 +264,7 @@ class Walk:
         again = together(begun, with_values(after, block.name, value))
         if left and len(again) > len(begun):
             again = self._rounds(block, value, again, left - 1)
-        return together(envs, again)
+        return together(envs, again) if left == MAX_ROUNDS else again
 
     def _scripts(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge scripts in order, each of which may run or not, but for those of a group."""
@@ -269,10 +274,15 @@ class Walk:
         return envs
 
 
+def _spared(shown: Iterable[Finding]) -> list[Finding]:
+    """Leave out what a test may do: see whether a secret is set."""
+    return [found for found in shown if found.rule != "secret-variable"]
+
+
 def _may_split(word: Word, env: ShellEnv) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
     parts = (one for one in word.segments if isinstance(one, Parameter | Substitution) and not one.quoted)
-    return any(UNKNOWN in expand_text((part,), env.variables, env.cwd) for part in parts)
+    return any(part not in _NUMBERS and UNKNOWN in expand_text((part,), env.variables, env.cwd) for part in parts)
 
 
 def _values(block: Block, env: ShellEnv) -> list[str]:
