@@ -23,7 +23,6 @@ from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
     Parameter,
-    Pipeline,
     Redirect,
     Segment,
     Simple,
@@ -34,18 +33,15 @@ from treadle.protocol.tools import Risk
 _PLAIN_VALUE = re.compile(r"[\w.@+:-]*|[A-Z]\w+(/[A-Z][\w-]+){1,2}")
 """A word, or the name of a time zone; a path would name a file to read."""
 
-
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_READ_BY_PROGRAMS = word_set("""
-    http_proxy https_proxy ftp_proxy all_proxy no_proxy rsync_proxy histchars auto_resume path fpath cdpath manpath
-    mailpath module_path fignore watch prompt argv status
-""")
-"""Names in small letters that mean something after all: to programs, or to a shell (the last ones to zsh)."""
+_READ_BY_SHELLS = word_set(
+    "histchars auto_resume path fpath cdpath manpath mailpath module_path fignore watch prompt argv status"
+)
+"""Names in small letters that mean something after all, most of them to zsh."""
 
-
-_SEARCH_PATHS = frozenset({"PYTHONPATH", "NODE_PATH"})
-_OWN_FOLDERS = re.compile(r"(\./)?\w[\w-]*(/\w[\w-]*)*/?(:(\./)?\w[\w-]*(/\w[\w-]*)*/?)*")
-"""Named folders below the directory that the line runs in: the code of the project."""
+_FOLDER = r"(\./)?\w[\w-]*(/\w[\w-]*)*/?"
+_TELLS_LITTLE = re.compile(rf".*PAGER=(cat)?|(PYTHONPATH|NODE_PATH)={_FOLDER}(:{_FOLDER})*")
+"""No pager, or where code is: in named folders below the directory that the line runs in, the code of the project."""
 
 
 def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Finding]:
@@ -53,29 +49,23 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
 
     A name in small letters is by custom the line's own: no program reads it, but for those that are listed.
     """
-    is_read = name in _READ_BY_PROGRAMS or VARIABLES_DANGEROUS.fullmatch(name) is not None
-    if alone and not is_read and _OWN_NAME.fullmatch(name):
-        return [Finding(Risk.READ, "variable", f"{name} is a variable of this line")]
-    if VARIABLES_HARMLESS.fullmatch(name):
-        if is_static(value) and _PLAIN_VALUE.fullmatch(value):
-            return [Finding(Risk.READ, "variable", f"{name} is harmless")]
-        return [unclear("variable", f"{name} is set to something unknown or to a path")]
-    if (name.endswith("PAGER") and value in ("", "cat")) or (name in _SEARCH_PATHS and _OWN_FOLDERS.fullmatch(value)):
+    is_dangerous = VARIABLES_DANGEROUS.fullmatch(name) is not None
+    is_own = alone and not is_dangerous and name not in _READ_BY_SHELLS and _OWN_NAME.fullmatch(name)
+    if is_own or (VARIABLES_HARMLESS.fullmatch(name) and _PLAIN_VALUE.fullmatch(value)):
+        return [Finding(Risk.READ, "variable", f"{name} is a variable of this line, or harmless")]
+    if _TELLS_LITTLE.fullmatch(f"{name}={value}"):
         return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
-    pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
-    if VARIABLES_DANGEROUS.fullmatch(name):
+    if is_dangerous:
+        pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
         return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
     hint = "" if name.islower() else "; a lower-case name would be the line's own"
     return [unclear("variable", f"sets the variable {name}, which programs may read{hint}")]
 
 
-_PLAIN_OPERATORS = frozenset({"", ":-", "-", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":"})
-_ARRAYS_OF_NUMBERS = frozenset({"PIPESTATUS", "BASH_VERSINFO"})
-_OFFSETS = re.compile(r"[\d\s:-]*")
-_NUMBERED = re.compile(r"\[(\d{1,2}|[@*])\]")
+_ONLY_SHOWS = word_set("- :- # ## % %% / // /# /% ^ ^^ , ,,") | {""}
 
 
-def judge_segments(segments: Iterable[Segment], env: ShellEnv, *, gentle: bool = False) -> list[Finding]:
+def judge_segments(segments: Iterable[Segment], env: ShellEnv) -> list[Finding]:
     """Judge what the expansions of a word run and show."""
     findings: list[Finding] = []
     for segment in segments:
@@ -83,49 +73,39 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv, *, gentle: bool =
             case Literal():
                 continue
             case Parameter():
-                findings.extend(_parameter(segment, env, gentle=gentle))
+                findings.extend(_parameter(segment, env))
             case Substitution(direction=direction):
-                replace(env, feed=PipedInput(upstream=((UNKNOWN,),) if direction == ">" else ())).follow(segment.script)
+                fed = PipedInput(upstream=((UNKNOWN,),) if direction == ">" else ())
+                env.judge_tree(segment.script, (replace(env, feed=fed),))
                 if direction:
                     findings.append(unclear("syntax", "a process substitution"))
-                if any(map(_spells_out, segment.script.pipelines)):
+                commands = [one for pipeline in segment.script.pipelines for one in pipeline.commands]
+                if any(isinstance(one, Simple) and SPELLED_OUT.search(one.text) for one in commands):
                     findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
             case Arithmetic():
-                findings.extend(judge_arithmetic(segment, env))
+                findings.extend(judge_segments(segment.inner, env))
+                text = f"{segment.text.strip()!r}: arithmetic evaluates values and may set variables"
+                findings.append(unclear("evaluated-text", text))
             case _:
                 assert_never(segment)
     return findings
 
 
-def _spells_out(pipeline: Pipeline) -> bool:
-    """Whether something is printed that is written as numbers."""
-    simple = [command for command in pipeline.commands if isinstance(command, Simple) and command.words]
-    return any(one.words[0].text in ("echo", "printf") and SPELLED_OUT.search(one.text) for one in simple)
-
-
-def _parameter(parameter: Parameter, env: ShellEnv, *, gentle: bool) -> list[Finding]:
-    findings = judge_segments(parameter.operand, env, gentle=gentle)
+def _parameter(parameter: Parameter, env: ShellEnv) -> list[Finding]:
+    findings = judge_segments(parameter.operand, env)
     name = parameter.name
-    shows = parameter.operator in _PLAIN_OPERATORS
-    if parameter.operator == ":":
-        shows = _OFFSETS.fullmatch(expand_text(parameter.operand, env.variables)) is not None
-    if not shows and not (name in _ARRAYS_OF_NUMBERS and _NUMBERED.fullmatch(parameter.operator)):
+    cuts = parameter.operator == ":" and re.fullmatch(r"[\d\s:-]*", expand_text(parameter.operand, env.variables))
+    if parameter.operator not in _ONLY_SHOWS and not cuts:
         text = f"${{{name}{parameter.operator}…}} may evaluate a value, and does more than show it"
         findings.append(unclear("evaluated-text", text))
     if parameter.operator in (":=", "="):
         findings.extend(judge_assignment(name, UNKNOWN))
-    if VARIABLES_SECRET.fullmatch(name):
-        risk = Risk.EXECUTE if gentle else Risk.CRITICAL
-        findings.append(Finding(risk, "secret-variable", f"uses the variable {name}, which looks like a secret"))
-    elif name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values:
+    is_secret = VARIABLES_SECRET.fullmatch(name) is not None
+    if is_secret:
+        findings.append(dangerous("secret-variable", f"uses the variable {name}, which looks like a secret"))
+    if is_secret or (name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values):
         findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
     return findings
-
-
-def judge_arithmetic(expression: Arithmetic, env: ShellEnv) -> list[Finding]:
-    """Judge what a calculation runs; the values that it holds are evaluated in turn, and it may set variables."""
-    text = f"{expression.text.strip()!r}: arithmetic evaluates values and may set variables"
-    return [*judge_segments(expression.inner, env), unclear("evaluated-text", text)]
 
 
 def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[Finding], PipedInput | None]:
@@ -134,20 +114,17 @@ def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[
     feed: PipedInput | None = None
     for redirect in redirects:
         env.effort.spend()
-        match redirect.target.segments:
-            case (Substitution(script=script, direction="<"),) if redirect.operator == "<":
-                replace(env, feed=PipedInput()).follow(script)
-                feed = fed_by(script, env)
-                findings.append(unclear("redirect", "the input is another command"))
-                continue
-            case _:
-                pass
-        findings.extend(judge_segments(redirect.target.segments, env))
+        segments = redirect.target.segments
+        findings.extend(judge_segments(segments, env))
         if redirect.operator in ("<<", "<<<"):
-            feed = PipedInput(text=expand_text(redirect.target.segments, env.variables, env.cwd))
+            feed = PipedInput(text=expand_text(segments, env.variables, env.cwd))
         else:
             findings.extend(_redirect(redirect, env))
-            feed = PipedInput() if redirect.operator == "<" else feed
+        if redirect.operator == "<":
+            feeds = (
+                fed_by(one.script, env) for one in segments if isinstance(one, Substitution) and one.direction == "<"
+            )
+            feed = next(feeds, PipedInput())
     return findings, feed
 
 
@@ -170,11 +147,11 @@ def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
     return findings
 
 
-FILE_TESTS = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef"})
+_FILE_TESTS = word_set("-e -f -d -r -w -x -s -L -h -nt -ot -ef")
 """Operators of tests that look at the file whose name follows."""
 
-_BINARY_TESTS = frozenset({"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
-_UNARY_TESTS = FILE_TESTS - _BINARY_TESTS | {"-z", "-n"}
+_CALCULATING_TESTS = word_set("-eq -ne -lt -le -gt -ge")
+_OTHER_TESTS = _FILE_TESTS | _CALCULATING_TESTS | word_set("= == != < > -z -n")
 _ASSIGNING = frozenset({"read", "mapfile", "readarray", "getopts"})
 _EVALUATED = re.compile(r"\$\(|`|\$\{")
 _CALCULATES = re.compile(r"-\w*[in]")
@@ -197,6 +174,8 @@ def judge_subscripts(texts: Iterable[str], env: ShellEnv) -> list[Finding]:
 
 def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     given = [word for word in words if word != "--"]
+    # An alias is a command behind its name.
+    given = [word.replace("=", ";", 1) for word in given] if name == "alias" else given
     text = " ".join(given[:1] if name == "trap" else given)
     if not is_static(text):
         return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs")]
@@ -212,30 +191,22 @@ def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what sets or shows variables, or changes how the shell works."""
-    given = [word.partition("=") for word in words]
-    if name == "export" and given and all(is_set and VARIABLES_HARMLESS.fullmatch(one) for one, is_set, _ in given):
-        return [finding for variable, _, value in given for finding in judge_assignment(variable, value)]
-    findings = [unclear("shell-state", f"{name} changes the state of the shell")]
+    only_exports = name == "export" and bool(words) and all("=" in word for word in words)
+    findings = [] if only_exports else [unclear("shell-state", f"{name} changes the state of the shell")]
     if name in _ASSIGNING:
         fed = (word for command in env.feed.upstream for word in command[1:])
         findings.extend(judge_subscripts((env.feed.text or "", *fed), env))
-    shows = name in PRINTS_SECRETS and "-n" not in words
-    for word, (variable, is_set, value) in zip(words, given, strict=True):
+    for word in words:
+        variable, is_set, value = word.partition("=")
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.
         findings.extend(judge_evaluated(word, env))
-        if is_set or not (shows or name == "unset"):
+        if is_set or (name not in ("set", "unset") and not word.startswith("-")):
             findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
-        elif VARIABLES_SECRET.fullmatch(word):
+        if not is_set and name in {*PRINTS_SECRETS, "unset"} and VARIABLES_SECRET.fullmatch(word):
             findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))
         if is_glob(value) and any(_CALCULATES.match(option) for option in words):
             findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
     return findings
-
-
-def _alias(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    values = [word.partition("=")[2] for word in words if "=" in word]
-    runs = [found for value in values for found in _eval("alias", [value], env)]
-    return [unclear("shell-state", "alias changes what later words mean"), *runs]
 
 
 def _change_directory(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -251,42 +222,31 @@ def _flow(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     return [unclear("shell-state", f"{name} with something unknown, or for a long time")]
 
 
-def _test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    if name == "[" and (not words or words[-1] != "]"):
+def judge_test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    """Judge `[`, `test`, and `[[`, whose words are no program's."""
+    if name == "[" and "".join(words[-1:]) != "]":
         return [unclear("syntax", "[ is not closed")]
-    # -v evaluates a subscript, and -eq does in some shells.
-    if any(word == "-v" or ("[" in word and word != "[") for word in words):
-        found = [found for word in words for found in judge_evaluated(word, env)]
-        return [unclear("evaluated-text", "the test may evaluate a subscript"), *found]
-    if not all(map(is_static, words)) and not _is_plain_test(words[:-1] if name == "[" else words):
-        text = "a word of the test is unknown and could be -v, which evaluates the next one"
-        return [unclear("evaluated-text", text)]
-    findings = [Finding(Risk.READ, "reader", "a test only reads")]
-    for operator, word in pairwise(words):
-        if operator in FILE_TESTS and is_static(word):
-            findings.extend(env.path(word, PathOp.LIST))
-    return findings
-
-
-def _is_plain_test(words: Sequence[str]) -> bool:
-    """Whether a test is of one word, or compares two: no word that is not known can be an operator then."""
-    match [word for word in words if word != "!"]:
-        case [operator, _]:
-            return operator in _UNARY_TESTS
-        case [_, operator, _]:
-            return operator in _BINARY_TESTS
-        case _:
-            return False
+    # An operator that is not known may be -v, which evaluates a subscript, and -eq does in some shells.
+    parts = [word for word in words[: -1 if name == "[" else None] if word != "!"]
+    is_plain = name == "[[" or all(map(is_static, words)) or (len(parts) in (2, 3) and parts[-2] in _OTHER_TESTS)
+    calculates = name == "[[" and not _CALCULATING_TESTS.isdisjoint(words)
+    risky = [word for word in parts if "-v" in words or _EVALUATED.search(word) or ("[" in word and name != "[[")]
+    findings = [found for word in risky for found in judge_evaluated(word, env)]
+    if risky or calculates or not is_plain:
+        findings.append(unclear("evaluated-text", "the test may evaluate one of its words a second time"))
+    named = (word for operator, word in pairwise(words) if operator in _FILE_TESTS)
+    files = [word for word in named if name == "[[" or is_static(word)]
+    only_reads = Finding(Risk.READ, "reader", "a test looks at files only")
+    return [only_reads, *findings, *(found for file in files for found in env.path(file, PathOp.LIST))]
 
 
 BUILTINS: dict[str, ProgramJudge] = {
-    **dict.fromkeys(("eval", "trap"), _eval),
+    **dict.fromkeys(("eval", "trap", "alias"), _eval),
     **dict.fromkeys(("source", "."), _source),
     **dict.fromkeys(word_set("unset let getopts read mapfile readarray shift wait bind set"), _state),
     **dict.fromkeys(word_set("declare typeset local readonly export"), _state),
-    "alias": _alias,
     **dict.fromkeys(("cd", "pushd", "popd", "chdir"), _change_directory),
     **dict.fromkeys(("exit", "return", "break", "continue", "sleep"), _flow),
-    **dict.fromkeys(("test", "["), _test),
+    **dict.fromkeys(("test", "["), judge_test),
 }
 """Judges by command name."""

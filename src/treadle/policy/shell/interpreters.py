@@ -4,12 +4,13 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import dropwhile, pairwise
 
 from msgspec.structs import replace
 
 from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, from_both_ends, is_static, word_set
+from treadle.policy.marks import MARKS, SPLIT, UNKNOWN, from_both_ends, is_static, word_set
 from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.dangers import CODE, SQL, SQL_CLIENTS
 from treadle.policy.shell.expand import Variables
@@ -24,18 +25,16 @@ _GLUED = re.compile(r"-[oO]([/~.].*)")
 
 def judge_outputs(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
-    found = (finding for path in _outputs(words) for finding in env.path(path, PathOp.WRITE))
-    return [finding for finding in found if finding.risk is Risk.CRITICAL]
+    paths = (path for path in _outputs(words) if path and is_static(path))
+    return [found for path in paths for found in env.path(path, PathOp.WRITE) if found.risk is Risk.CRITICAL]
 
 
 def _outputs(words: Sequence[str]) -> Iterator[str]:
-    for place, word in enumerate(words):
+    for word, after in pairwise((*words, "")):
         option, is_glued, value = word.partition("=")
-        if word in ("-o", "-O") or (_LONG.fullmatch(option) and not is_glued):
-            yield from (text for text in words[place + 1 : place + 2] if is_static(text))
-        elif _LONG.fullmatch(option) and value and is_static(value):
-            yield value
-        elif (match := _GLUED.fullmatch(word)) and is_static(word):
+        if word in ("-o", "-O") or _LONG.fullmatch(option):
+            yield value if is_glued else after
+        elif match := _GLUED.fullmatch(word):
             yield match[1]
 
 
@@ -45,15 +44,13 @@ _PLAIN_DEVICES = re.compile(r"/dev/(null|zero|full|u?random|tty|std(in|out|err)|
 _TREES = re.compile(r"/+|/(home|root|etc|usr|var|bin|sbin|lib\w*|boot|opt|srv|Users|System|Library|Applications)/?")
 _CUTS = re.compile(r"[;&|\n(){}`!%]+")
 _BLANKS = re.compile(r"[\s,\[\]\"']+")
-_TOKENS = re.compile(r"[\s'\"`()\[\]{};,<>|&=!]+")
+_TOKENS = re.compile(rf"[\s'\"`()\[\]{{}};,<>|&=!{''.join(MARKS)}]+")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
 
 
 def judge_reach(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find an operand, or the value of an option, that is a place to be left alone."""
-    if env.is_search:
-        return []
     for text in dict.fromkeys(text for word in words for text in (word, *word.partition("=")[2:])):
         what = _place(text, env) if is_static(text) and text else None
         if what is not None:
@@ -79,38 +76,21 @@ def judge_inner_text(text: str, env: ShellEnv) -> list[Finding]:
     return [one for one in dict.fromkeys(found) if one.rule in _DESTROYS]
 
 
-def judge_named_places(text: str, env: ShellEnv) -> list[Finding]:
-    """Find a place to be left alone that program text names; a lone slash or a folder of the system says nothing."""
-    for token in filter(is_static, dict.fromkeys(_TOKENS.split(text))):
-        if token[:1] in ("/", "~") and not _TREES.fullmatch(token) and (what := _place(token, env)) is not None:
-            return [dangerous("reach", f"the program text names {token}, {what}")]
-    return []
-
-
 def _place(word: str, env: ShellEnv) -> str | None:
     """Say what a word leads to when that is no place for unknown programs."""
-    home = env.context.home
-    if word == "~" or (home and word[0] in "~/." and is_below(home, (_resolved(word, env),))):
+    if word[0] not in "~/.":
+        return None
+    home, files = env.context.home, env.context.files
+    place = files.resolve(posixpath.join(env.cwd, word.replace("~", home, 1) if word.startswith("~/") else word))
+    if word == "~" or (home and is_below(home, (place,))):
         return "the home directory"
     if _TREES.fullmatch(word):
         return "a directory of the system"
     if word.startswith("/dev/"):
         return None if _PLAIN_DEVICES.fullmatch(word) else "a device"
-    if word.startswith(("/", "~/", "../")) or word == "..":
-        return "another repository" if _is_other_repository(word, env) else None
-    return None
-
-
-def _resolved(word: str, env: ShellEnv) -> str:
-    home = env.context.home
-    spelled = posixpath.join(home, word[2:]) if word.startswith("~/") and home else word
-    return env.context.files.resolve(posixpath.join(env.cwd, spelled)).rstrip("/") or "/"
-
-
-def _is_other_repository(word: str, env: ShellEnv) -> bool:
-    files, place = env.context.files, _resolved(word, env)
-    has_own = files.facts(posixpath.join(place, ".git")) is not None
-    return has_own and not is_below(place, map(files.resolve, env.context.roots))
+    leads_out = word.startswith(("/", "~/", "../")) or word == ".."
+    has_own = leads_out and files.facts(posixpath.join(place, ".git")) is not None
+    return "another repository" if has_own and not is_below(place, map(files.resolve, env.context.roots)) else None
 
 
 SHELLS = word_set("sh bash zsh dash ksh mksh ash fish tcsh csh rbash yash nu")
@@ -119,7 +99,7 @@ _INTERPRETERS = re.compile(
     r"|swift|ghci|runghc|ocaml|ts-node|tsx|jshell|kotlinc|clojure|bb|luajit|osascript|ipython|irb|r|octave|sqlite)"
     r"[0-9.]*w?"
 )
-_TASK_RUNNERS = frozenset({"artisan", "manage.py", "console", "rails", "rake", "django-admin"})
+_TASKS = frozenset({"artisan", "manage.py", "console", "rails", "rake", "django-admin", "setup.py"})
 _CODE_OPTIONS = re.compile(
     r"-[a-zA-Z0-9]*[ceErpFR]|--(eval|exec|print|command|execute)|-?eval|(--eval=|-e|-c).*", re.DOTALL
 )
@@ -178,18 +158,16 @@ def _judge_input(name: str, env: ShellEnv) -> list[Finding]:
 def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge an interpreter: always a question, dangerous when the program text shows danger or comes from a pipe."""
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
-    if re.fullmatch(r"(python|pypy)[0-9.]*", name) and "-m" in words:
-        module = tuple(words[list(words).index("-m") + 1 :])
-        findings.extend(found for word in words for found in env.mentions(word))
+    findings.extend(found for word in words for found in env.mentions(word))
+    if name.startswith(("python", "pypy")) and "-m" in words:
+        module = tuple(words[words.index("-m") + 1 :])
         return findings + (env.command(module) if module else [])
-    tasks = {posixpath.basename(word) for word in words[:2]} & {*_TASK_RUNNERS, "setup.py"}
     told = [word for word in words[1:] if DESTRUCTIVE_VERBS.fullmatch(word) or word in ("upload", "register")]
-    if tasks and told:
+    if told and not _TASKS.isdisjoint(map(posixpath.basename, words[:2])):
         findings.append(dangerous("dangerous-form", f"{told[0]} destroys or publishes something"))
     findings.extend(judge_reach(name, words, env))
     has_program = False
     for place, word in enumerate(words):
-        findings.extend(env.mentions(word))
         is_code = _CODE_OPTIONS.fullmatch(word) is not None
         findings.extend(scan_code(" ".join(words[place : place + 2]), env) if is_code else [])
         has_program |= is_code or not word.startswith("-")
@@ -201,17 +179,20 @@ def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Fi
 
 
 def scan_code(text: str, env: ShellEnv) -> list[Finding]:
-    """Look through program text of any language for words that mean harm, and for protected names."""
-    findings: list[Finding] = []
-    match = CODE.search(text)
-    if match is not None:
-        findings.append(dangerous("opaque-code", f"program text contains {match.group().strip()!r}"))
-    findings.extend([*judge_named_places(text, env), *judge_inner_text(text, env)])
+    """Look through program text of any language for words that mean harm, and for places and protected names."""
+    findings = [*judge_inner_text(text, env), *_contained(CODE, text, "the program text")]
     if UNKNOWN in text:
         findings.append(_unknown("the program"))
-    cleaned = text.translate({ord(mark): " " for mark in (UNKNOWN, STAR, ANY, SPLIT)})
-    tokens = dict.fromkeys(re.split(r"[\s'\"`()\[\]{};,<>|&]+", cleaned))
-    return [*findings, *(found for token in tokens if token for found in env.mentions(token))]
+    tokens = dict.fromkeys(filter(None, _TOKENS.split(text)))
+    # A lone slash or a folder of the system says nothing.
+    places = [token for token in tokens if token[0] in "/~" and not _TREES.fullmatch(token)]
+    findings.extend(judge_reach("the program text", places, env))
+    return [*findings, *(found for token in tokens for found in env.mentions(token))]
+
+
+def _contained(harm: re.Pattern[str], text: str, where: str, rule: str = "opaque-code") -> list[Finding]:
+    match = harm.search(text)
+    return [] if match is None else [dangerous(rule, f"{where} contains {match.group().strip()!r}")]
 
 
 def _database(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -219,18 +200,9 @@ def _database(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.REMOTE, "database", f"{name} sends statements to a database, which can change it")]
     for text in [*words, env.feed.text or "", *(" ".join(command) for command in env.feed.upstream)]:
         findings.extend(env.mentions(text))
-        match = SQL.search(text)
-        if match is not None:
-            findings.append(dangerous("database", f"the statement contains {match.group().strip()!r}"))
+        findings.extend(_contained(SQL, text, "the statement", "database"))
     return findings
 
-
-_LANGUAGES = {
-    **dict.fromkeys(("sed", "gsed"), "sed"),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), "awk"),
-    **dict.fromkeys(("jq", "yq", "gojq"), "jq"),
-}
-"""The little languages by program name."""
 
 _STEP = r"(\.|(\.?\[\d*\]|\.\w+)+|keys|length|type)"
 _PLAIN = {
@@ -256,19 +228,16 @@ _FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
 
 def _filter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge sed, awk, jq and their like."""
-    language = _LANGUAGES[name]
-    pending = list(words)
-    while pending and re.fullmatch(_HARMLESS[language], pending[0]):
-        pending.pop(0)
+    language = name[-3:] if name.endswith(("sed", "awk")) else "jq"
+    pending = list(dropwhile(re.compile(_HARMLESS[language]).fullmatch, words))
     in_place = language == "sed" and pending[:1] == ["-i"]
     program, *files = pending[in_place:] or [""]
     is_plain = name != "yq" and is_static(program) and _PLAIN[language].fullmatch(program) is not None
     if not is_plain or any(file.startswith("-") or "=" in file or not is_static(file[:1]) for file in files):
         return _search(name, words, env, language)
-    found = [one for file in files for one in env.path(file, PathOp.READ)]
-    if not in_place:
-        return [Finding(Risk.READ, "reader", f"{name} only prints"), *found]
-    return [*found, *(one for file in files for one in env.path(file, PathOp.WRITE))]
+    ops = (PathOp.READ, PathOp.WRITE) if in_place else (PathOp.READ,)
+    only_edits = Finding(Risk.READ, "reader", f"{name} runs nothing, and touches no other files")
+    return [only_edits, *(found for op in ops for file in files for found in env.path(file, op))]
 
 
 def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> list[Finding]:
@@ -276,22 +245,18 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
     findings = [unclear("opaque-code", f"{name} runs a program in its own language, which may do more than print")]
     fed = env.feed.text or ""
     program = next((word for word in words if not word.startswith("-")), "")
-    changes = language == "sed" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
-    op = PathOp.WRITE if changes or (name == "yq" and "-i" in words) else PathOp.READ
+    changes = language != "awk" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
+    op = PathOp.WRITE if changes else PathOp.READ
     for text in (*words, fed):
         code = text if language == "awk" else re.sub(r"^(--[\w-]+=|-\w)", "", text)
-        match = (_SECRETS if language == "jq" else _MAY_RUN).search(code)
-        if match is not None:
-            findings.append(dangerous("opaque-code", f"the {name} program contains {match.group().strip()!r}"))
-        written = [one for target in _TARGET.findall(code) for one in env.path(target.strip(), PathOp.WRITE)]
-        findings.extend(one for one in written if one.risk is Risk.CRITICAL)
-        tokens = [text, *re.split(r"[\s'\"(){};,]+", text.replace(UNKNOWN, " "))]
-        if name != "jq" or text != program:
-            named = [one for token in tokens if not _NO_NAME.search(token) for one in env.mentions(token)]
-            only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
-            findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
-        if text and not text.startswith("-"):
-            findings.extend(one for one in env.path(text, op) if one.path or one.risk is Risk.CRITICAL)
+        findings.extend(_contained(_SECRETS if language == "jq" else _MAY_RUN, code, f"the {name} program"))
+        paths = [one for target in _TARGET.findall(code) for one in env.path(target.strip(), PathOp.WRITE)]
+        paths.extend(env.path(text, op) if text and not text.startswith("-") else [])
+        findings.extend(one for one in paths if one.path or one.risk is Risk.CRITICAL)
+        tokens = (text, *_TOKENS.split(text)) if name != "jq" or text != program else ()
+        named = [one for token in tokens if not _NO_NAME.search(token) for one in env.mentions(token)]
+        only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
+        findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
     if any(_FROM_FILE.fullmatch(word) for word in words) and (env.feed.is_pipe or UNKNOWN in fed):
         findings.append(dangerous("piped-script", f"{name} may run its input"))
     return findings
@@ -300,6 +265,6 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
 LANGUAGES: dict[str, ProgramJudge] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(SQL_CLIENTS, _database),
-    **dict.fromkeys(_LANGUAGES, _filter),
+    **dict.fromkeys(word_set("sed gsed awk gawk mawk nawk jq yq gojq"), _filter),
 }
 """Judges by program name."""

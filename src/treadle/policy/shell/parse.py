@@ -37,6 +37,7 @@ _REDIRECT = re.compile(rf"(?>(\{{{_NAME.pattern}\}})?[0-9]*(<<<|<<-?|<>|<&|>>|>\
 _TEST_OPERATOR = re.compile(r"&&|\|\||[()]|[<>](?!\()")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 _AFTER_PATTERN = re.compile(r"[ \t]*([|)])")
+_NOTHING = Word(":", (Literal(":", quoted=False),))
 _PATTERN_END = re.compile(r"(?=[ \t\n;&]|\Z)")
 
 
@@ -139,16 +140,21 @@ def _read_command(cursor: Cursor) -> Command:
     return command
 
 
-def _read_block(cursor: Cursor) -> Block | None:
-    """Read a block with its redirections; None, with the cursor left alone, where there is none."""
+def _read_block(cursor: Cursor) -> Command | None:
+    """Read a block with its redirections; None, with the cursor left alone, where there is none.
+
+    A calculation is a command that does nothing with what it calculates.
+    """
     opening = cursor.find(_OPENING)
     match opening and opening[0]:
-        case "(":
-            block = Block("subshell", (_script_before(cursor, ")"),))
-        case "{":
-            block = Block("group", (_script_before(cursor, "}"),))
-        case "((" | "[[" as kind:
-            block = Block(kind, words=(_read_calculation(cursor),) if kind == "((" else _read_test(cursor))
+        case "(" | "{" as bracket:
+            kind, end = ("subshell", ")") if bracket == "(" else ("group", "}")
+            block = Block(kind, (_script_before(cursor, end),))
+        case "((":
+            calculation = _read_calculation(cursor)
+            return Simple(calculation.text, (), (_NOTHING, calculation), _read_redirects(cursor))
+        case "[[":
+            block = Block("[[", words=_read_test(cursor))
         case "if":
             block = Block("if", _read_branches(cursor))
         case "while" | "until" as kind:

@@ -3,8 +3,7 @@
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
-from itertools import islice
+from itertools import dropwhile, islice
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -34,13 +33,6 @@ _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 _BETWEEN = re.compile(r"[=:@,]")
 _BEFORE = re.compile(r"[=:@]")
 _TREES_WITH_SECRETS = frozenset({"/", "/etc", "/root", "/home", "/proc", "/Users", "/var"})
-
-
-class Breadth(StrEnum):
-    """How much of a folder a list names: what has a certain name or content, or whatever there is."""
-
-    NARROW = "narrow"
-    WHOLE = "whole"
 
 
 class PipedInput(Struct, frozen=True):
@@ -94,7 +86,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
 
     `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
     guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
-    `each` are the variables that a loop sets to each file of a list.
+    `each` are the variables that a loop sets to each file of a list, and whether that names all there is.
     """
 
     context: PolicyContext
@@ -107,7 +99,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
-    each: tuple[tuple[str, Breadth], ...] = ()
+    each: tuple[tuple[str, bool], ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -121,10 +113,6 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         self.effort.spend(len(text) // CHARACTERS_A_STEP)
         return self.judge_script(text, replace(self, depth=self.depth + 1, feed=feed or PipedInput(), is_search=False))
 
-    def follow(self, script: ShellScript) -> None:
-        """Judge a script that runs in a shell of its own."""
-        self.judge_tree(script, (self,))
-
     def command(self, argv: tuple[str, ...]) -> list[Finding]:
         """Judge a command that another one would run."""
         return self.judge_argv(argv, replace(self, depth=self.depth + 1))
@@ -137,13 +125,25 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
         self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
-        return _judge_path(text, op, self)
+        if is_static(text) and self.cwd != UNKNOWN:
+            return [_static_path(text, op, self)]
+        joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
+        writes = op is PathOp.WRITE
+        name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
+        if name := (control_name(joined) if writes else None) or name:
+            does = "changes" if writes else "reads"
+            return [dangerous("control-write" if writes else "secret-read", f"{does} {name}, which is protected")]
+        if is_glob(text) and self.cwd != UNKNOWN:
+            return _judge_glob(text, op, self)
+        place = " (the directory is unknown)" if self.cwd == UNKNOWN and is_static(text) else ""
+        does = "writes to" if writes else "reads"
+        return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
     def fits_plain_names(self, text: str) -> bool:
         """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
         if self.cwd == UNKNOWN:
             return False
-        matches, whole = _matches("/" if text.startswith("/") else self.cwd, text.strip("/").split("/"), self)
+        matches, whole = _matches(text, self)
         return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
 
     def mentions(self, text: str) -> list[Finding]:
@@ -176,33 +176,9 @@ ProgramJudge = Callable[[str, Sequence[str], ShellEnv], list[Finding]]
 
 def _pieces(text: str) -> list[str]:
     """Split a word where a file name may start: after `=`, `:`, `@`, `,` and a short option's letter."""
-    pieces = [text]
-    if text.startswith("-") and not text.startswith("--"):
-        pieces.append(text[2:])
-    parts = _BETWEEN.split(text)
-    if len(parts) > 1:
-        pieces.extend(parts)
-        pieces.extend(text[match.end() :] for match in islice(_BEFORE.finditer(text), MAX_ENDS))
-    return [piece for piece in dict.fromkeys(pieces) if piece]
-
-
-def _judge_path(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
-    if is_static(text) and env.cwd != UNKNOWN:
-        return [_static_path(text, op, env)]
-    joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(env.cwd, text))
-    writes = op is PathOp.WRITE
-    name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
-    if name := (control_name(joined) if writes else None) or name:
-        return [_protected(f"{'changes' if writes else 'reads'} {name}, which is protected", op)]
-    if is_glob(text) and env.cwd != UNKNOWN:
-        return _judge_glob(text, op, env)
-    place = " (the directory is unknown)" if env.cwd == UNKNOWN and is_static(text) else ""
-    does = "writes to" if writes else "reads"
-    return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
-
-
-def _protected(text: str, op: PathOp, path: str = "") -> Finding:
-    return dangerous("control-write" if op is PathOp.WRITE else "secret-read", text, path=path)
+    behind_letter = [text[2:]] if text.startswith("-") and not text.startswith("--") else []
+    ends = (text[match.end() :] for match in islice(_BEFORE.finditer(text), MAX_ENDS))
+    return [piece for piece in dict.fromkeys((text, *behind_letter, *_BETWEEN.split(text), *ends)) if piece]
 
 
 def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
@@ -213,46 +189,48 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     check = check_path(text, op, env.cwd, env.context)
     env.trace.paths.append((op, check.resolved))
     reason = check.reasons[0]
-    if op is PathOp.READ and _holds_secrets(check.resolved, env.context):
-        return dangerous("secret-read", f"{check.resolved} contains protected files")
+    home, place = env.context.home, check.resolved
+    # So far up that keys and passwords lie below it.
+    is_tree = place in _TREES_WITH_SECRETS or (bool(home) and is_below(home, (place,)))
+    if op is PathOp.READ and is_tree:
+        return dangerous("secret-read", f"{place} contains protected files")
     if check.where is Where.PROTECTED:
-        return _protected(reason.text, op, "" if reason.rule == LISTED else check.resolved)
-    if check.where is Where.INSIDE and op is PathOp.WRITE:
-        return Finding(Risk.WRITE, "write-inside", f"changes {text}")
+        rule = "control-write" if op is PathOp.WRITE else "secret-read"
+        return dangerous(rule, reason.text, path="" if reason.rule == LISTED else place)
     if check.where is Where.INSIDE:
-        return Finding(Risk.READ, "read-inside", f"reads {text}")
+        changes = Finding(Risk.WRITE, "write-inside", f"changes {text}")
+        return changes if op is PathOp.WRITE else Finding(Risk.READ, "read-inside", f"reads {text}")
     if op is PathOp.WRITE:
-        return dangerous("write-outside", f"{reason.text}, and the command changes it", path=check.resolved)
-    return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=check.resolved)
-
-
-def _holds_secrets(path: str, context: PolicyContext) -> bool:
-    """Whether a directory is so far up that keys and passwords lie below it."""
-    return path in _TREES_WITH_SECRETS or (bool(context.home) and is_below(context.home, (path,)))
+        return dangerous("write-outside", f"{reason.text}, and the command changes it", path=place)
+    return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=place)
 
 
 def _judge_glob(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
     """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
-    parts = text.split("/")
-    first = next(index for index, part in enumerate(parts) if not is_static(part))
-    base = "/".join(parts[:first]) + ("/" if first else "")
+    base, *parts = _split(text)
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
-    matches, whole = _matches(posixpath.join(env.cwd, base), parts[first:], env)
+    matches, whole = _matches(text, env)
     env.effort.spend(STEPS_A_PATTERN + len(matches))
     says_something = parts[-1].strip(STAR + ANY + ".") != ""
     is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
     if op is PathOp.READ and could_be_secret(text) and not is_seen:
         findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
-    if not whole or (".." in parts[first:]):
+    if not whole or ".." in parts:
         findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
     return [*findings, *(_static_path(path, op, env) for path in matches)]
 
 
-def _matches(base: str, parts: list[str], env: ShellEnv) -> tuple[list[str], bool]:
+def _split(text: str) -> list[str]:
+    """Give the directory in which a glob begins, and the parts behind it."""
+    base = text[: text.replace(ANY, STAR).partition(STAR)[0].rfind("/") + 1]
+    return [base, *text[len(base) :].split("/")]
+
+
+def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
-    found = [base]
+    base, *parts = _split(text)
+    found = [posixpath.join(env.cwd, base)]
     for part in filter(None, parts):
-        hidden = part.startswith(".")
         listed = {directory: env.context.files.names(directory) for directory in found}
         if any(len(names) >= MAX_NAMES for names in listed.values()):
             return [], False
@@ -260,7 +238,7 @@ def _matches(base: str, parts: list[str], env: ShellEnv) -> tuple[list[str], boo
             posixpath.join(directory, name)
             for directory, names in listed.items()
             for name in names
-            if (hidden or not name.startswith(".")) and fits(part, name)
+            if (part.startswith(".") or not name.startswith(".")) and fits(part, name)
         ]
         if len(found) > MAX_GLOB_MATCHES:
             return [], False
@@ -286,49 +264,33 @@ def together(*groups: Iterable[ShellEnv]) -> ShellEnvs:
 def widened(envs: ShellEnvs) -> ShellEnv:
     """Give an environment that may be any of these, of which nothing is known that differs."""
     first, *others = envs
-    values = dict(first.variables.values)
-    for other in others:
-        known = other.variables.values
-        values = {name: one if known[name] == one else UNKNOWN for name, one in values.items() if name in known}
-    cwd = first.cwd if all(one.cwd == first.cwd for one in others) else UNKNOWN
-    return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))
-
-
-def forgotten(env: ShellEnv) -> ShellEnv:
-    """Give an environment of which nothing is known but which variables are the line's own."""
-    values = dict.fromkeys(env.variables.values, UNKNOWN)
-    return replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home, values))
+    values = first.variables.values.items()
+    same = {name: one for name, one in values if all(other.variables.values.get(name) == one for other in others)}
+    cwd = first.cwd if all(other.cwd == first.cwd for other in others) else UNKNOWN
+    return replace(first, cwd=cwd, variables=Variables(first.variables.home, same))
 
 
 def with_values(envs: ShellEnvs, name: str, value: str) -> ShellEnvs:
-    """Set a variable in each environment, unless it has no name."""
-    if not name:
-        return envs
+    """Set a variable in each environment."""
     return tuple(replace(env, variables=env.variables.with_value(name, value)) for env in envs)
 
 
-def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnvs, ShellEnvs]:
+def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnv, ShellEnv]:
     """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
-    while words and (words[0] in ("command", "builtin") or words[0].startswith("-")):
-        words = words[1:]
+    words = tuple(dropwhile(lambda word: word in ("command", "builtin") or word.startswith("-"), words))
     name = words[0] if words else ""
-    variables = env.variables
-    if not command.words or name in _DECLARES:
-        variables = _assigned(command, env)
-    if name in _DECLARES:
-        for word in words[1:]:
-            variable, is_set, value = word.partition("=")
-            if is_set and variable.removesuffix("+").isidentifier():
-                unknown = "-n" in words or variable.endswith("+")
-                variables = variables.with_value(variable.removesuffix("+"), UNKNOWN if unknown else value)
-    elif name in _SETS or (name == "printf" and "-v" in words):
-        for word in (*words[1:], "REPLY"):
-            variables = variables.with_value(word.partition("=")[0], UNKNOWN)
+    variables = _assigned(command, env) if not command.words or name in _DECLARES else env.variables
+    forgets = name in _SETS or (name == "printf" and "-v" in words)
+    for word in (*words[1:], "REPLY") if forgets or name in _DECLARES else ():
+        variable, is_set, value = word.partition("=")
+        is_known = not forgets and "-n" not in words and not variable.endswith("+")
+        if forgets or is_set:
+            variables = variables.with_value(variable.rstrip("+"), value if is_known else UNKNOWN)
     after = env if variables is env.variables else replace(env, variables=variables)
     if name not in _CHANGES_DIRECTORY:
-        return (after,), (after,)
+        return after, after
     cwd = _directory(words, env)
-    return (replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)),), (after,)
+    return replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)), after
 
 
 def _assigned(command: Simple, env: ShellEnv) -> Variables:

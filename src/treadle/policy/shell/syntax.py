@@ -84,7 +84,7 @@ class Simple(Struct, frozen=True):
 class Block(Struct, frozen=True):
     """A subshell, group, conditional, loop, function: scripts that run in order, perhaps repeatedly; or a test.
 
-    Of `[[ … ]]` and `((…))` there are only words, in which operators are words too.
+    Of `[[ … ]]` there are only words, in which operators are words too.
     """
 
     kind: str

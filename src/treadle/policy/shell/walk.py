@@ -1,25 +1,24 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
 from treadle.policy.shell.builtins import (
-    FILE_TESTS,
     judge_assignment,
     judge_evaluated,
     judge_redirects,
     judge_segments,
     judge_subscripts,
+    judge_test,
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
-from treadle.policy.shell.expand import expand_text, expand_word, expand_words
-from treadle.policy.shell.lists import feed_of, judge_lists, listed_in_loop, names_secret
+from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
+from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, piped_words
 from treadle.policy.shell.programs import judge_command
 from treadle.policy.shell.shell_env import (
     PipedInput,
@@ -27,7 +26,6 @@ from treadle.policy.shell.shell_env import (
     ShellEnvs,
     Trace,
     behind,
-    forgotten,
     together,
     widened,
     with_values,
@@ -36,7 +34,6 @@ from treadle.policy.shell.syntax import (
     Block,
     BudgetError,
     Command,
-    Literal,
     Parameter,
     Pipeline,
     ShellScript,
@@ -44,20 +41,17 @@ from treadle.policy.shell.syntax import (
     Substitution,
     Word,
 )
-from treadle.protocol.tools import Risk
 
 MAX_PARTS = 500
 
-_TESTS = frozenset({"[", "test"})
-_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case", "(("})
+_PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
 _LOOPS = frozenset({"while", "until", "calculated for"})
 _JUMPS = frozenset({"break", "continue"})
 MAX_ROUNDS = 3
 MAX_LOOP_VALUES = 16
 
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
-
-_NUMBERS = frozenset({"?", "#", "$", "!", "LINENO", "RANDOM", "SECONDS", "UID", "EUID", "PPID"})
+_NUMBERS = tuple(Parameter(name, quoted=False) for name in "?#$!")
 
 
 class JudgedCommand(Struct, frozen=True):
@@ -87,38 +81,35 @@ def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class Walk:
-    """One pass over one line. `parts` grows as commands are met, in the order of the text."""
+    """One pass over one line. `parts` grows as commands are met, in the order of the text.
+
+    `_functions` says of each function whether its body is being judged, `_jumped` what may be behind a jump.
+    """
 
     def __init__(self) -> None:
         self.parts: list[JudgedCommand] = []
-        self._functions: set[str] = set()
-        self._defining: list[str] = []
+        self._functions: dict[str, bool] = {}
         self._jumped: ShellEnvs = ()
 
     def script(self, script: ShellScript, envs: ShellEnvs) -> ShellEnvs:
         """Judge a script in each environment that it may run in; gives the environments behind it."""
-        worked, failed, operator = envs, envs, ""
-        begun = envs
+        worked = failed = begun = envs
+        joint = ""
         for pipeline in script.pipelines:
-            if operator == "||":
+            if joint == "||":
                 also, failed = self._pipeline(pipeline, failed)
                 worked = together(worked, also)
             else:
                 worked, also = self._pipeline(pipeline, worked)
-                failed = together(failed, also) if operator else also
-            operator = pipeline.after
-            if operator == "&":
-                self._note(
-                    "&", [Finding(Risk.EXECUTE, "background", "runs in the background, and continues after the line")]
-                )
-                worked = begun
-            elif operator not in ("&&", "||"):
-                worked = begun = together(worked, failed)
-            operator = operator if operator in ("&&", "||") else ""
-        return together(worked, failed) if operator else worked
-
-    def _note(self, text: str, findings: Iterable[Finding]) -> None:
-        self._add(JudgedCommand(text, _once(findings)))
+                failed = together(failed, also) if joint else also
+            joint = pipeline.after if pipeline.after in ("&&", "||") else ""
+            if pipeline.after == "&":
+                text = "runs in the background, and continues after the line"
+                self._add(JudgedCommand("&", (unclear("background", text),)))
+                worked = failed = begun
+            elif not joint:
+                worked = failed = begun = together(worked, failed)
+        return together(worked, failed)
 
     def _add(self, part: JudgedCommand) -> None:
         self.parts.append(part)
@@ -132,21 +123,23 @@ class Walk:
             return (failed, worked) if pipeline.negated else (worked, failed)
         # Each command runs in a shell of its own.
         fed = envs
+        upstreams: list[tuple[tuple[str, ...], ...]] = [()] * len(envs)
         for command in pipeline.commands:
             self._command(command, fed)
-            upstream = [() if command is pipeline.commands[0] else env.feed.upstream for env in fed]
-            fed = tuple(
-                replace(env, feed=PipedInput(upstream=(*before, *feed_of((command,), env).upstream)))
-                for env, before in zip(fed, upstream, strict=True)
-            )
+            upstreams = [(*before, piped_words(command, env)) for before, env in zip(upstreams, envs, strict=True)]
+            fed = tuple(replace(env, feed=PipedInput(upstream)) for env, upstream in zip(envs, upstreams, strict=True))
         return envs, envs
 
     def _command(self, command: Command, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
         match command:
             case Simple():
                 return self._simple(command, envs)
-            case Block(kind="[["):
-                self._note("[[", [found for env in envs for found in self._conditional(command, env)])
+            case Block(kind="[[", words=words, redirects=redirects):
+                for env in envs:
+                    shown = _spared(found for word in words for found in judge_segments(word.segments, env))
+                    tested = judge_test("[[", expand_words(words, env.variables, env.cwd), env)
+                    around = [*shown, *tested, *judge_redirects(redirects, env)[0]]
+                    self._add(JudgedCommand("[[", _once(around)))
                 return envs, envs
             case Block():
                 after = self._block(command, envs)
@@ -155,53 +148,47 @@ class Walk:
                 assert_never(command)
 
     def _simple(self, command: Simple, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
-        """Judge a command in each environment: one part for each way in which its words may turn out."""
-        parts: dict[tuple[str, ...], JudgedCommand] = {}
-        after: list[tuple[ShellEnvs, ShellEnvs]] = []
+        """Judge a command in each environment that it may run in."""
+        after: list[tuple[ShellEnv, ShellEnv]] = []
         for env in envs:
             part = self._judged(command, env)
-            known = parts.setdefault(part.argv, part)
-            if known is not part:
-                known.trace.add(part.trace)
-                around, own = (*known.around, *part.around), (*known.own, *part.own)
-                parts[part.argv] = replace(known, around=_once(around), own=_once(own))
+            self._add(part)
             if not _JUMPS.isdisjoint(part.argv):
                 self._jumped = together(self._jumped, (env,))
-            called = bool(part.argv) and part.argv[0] in self._functions
-            after.append(behind(command, part.argv, forgotten(env) if called else env))
-        for part in parts.values():
-            self._add(part)
-        return together(*(worked for worked, _ in after)), together(*(failed for _, failed in after))
+            # What a function sets is not followed.
+            forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
+            is_function = bool(part.argv) and part.argv[0] in self._functions
+            after.append(behind(command, part.argv, forgotten if is_function else env))
+        return together([worked for worked, _ in after]), together([failed for _, failed in after])
 
     def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
         env = replace(env, trace=Trace(places=[env.cwd]))
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
-        gentle = bool(words) and words[0] in _TESTS
-        expanded = [word for word in command.words if not all(isinstance(one, Literal) for one in word.segments)]
-        for word in expanded:
-            findings.extend(judge_segments(word.segments, env, gentle=gentle))
-        if words and not _takes_any_words(words) and any(_may_split(word, env) for word in expanded):
-            text = f"{words[0]}: unquoted text may become several words, even options; put it in double quotes"
+        name = words[0] if words else ""
+        shown = [found for word in command.words for found in judge_segments(word.segments, env)]
+        findings.extend(_spared(shown) if name in ("[", "test") else shown)
+        takes_any = name in _TAKES_ANY_WORDS or (name == "printf" and is_static("".join(words[1:2])))
+        if not takes_any and any(_may_split(word, env) for word in command.words):
+            text = f"{name}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
-        if words and words[0] in self._defining:
-            findings.append(dangerous("fork-bomb", f"{words[0]} calls itself"))
-        if words and words[0] in self._functions:
-            findings.append(unclear("function", f"{words[0]} is a function of this line"))
+        if self._functions.get(name):
+            findings.append(dangerous("fork-bomb", f"{name} calls itself"))
+        if name in self._functions:
+            findings.append(unclear("function", f"{name} is a function of this line"))
             findings.extend(judge_subscripts(words[1:], env))
         findings.extend(judge_lists(command, words, env))
-        findings.extend(names_secret(expanded, "".join(words[:1]), env))
-        fed = feed or env.feed
-        own = judge_command(words, env if fed is env.feed else replace(env, feed=fed))
+        findings.extend(names_secret(command.words, name, env))
+        env = replace(env, feed=feed or env.feed)
         return JudgedCommand(
             text=command.text,
             around=_once(findings),
-            own=_once(own),
+            own=_once(judge_command(words, env)),
             argv=words,
             trace=env.trace,
             input=feed.text if feed else None,
-            is_fed=fed.is_pipe or fed.text is not None,
+            is_fed=env.feed != PipedInput(),
         )
 
     def _assignments(self, command: Simple, env: ShellEnv) -> list[Finding]:
@@ -212,9 +199,8 @@ class Walk:
                 findings.extend(judge_assignment(assignment.name, " ".join(values), alone=not command.words))
             if assignment.is_array:
                 findings.append(unclear("shell-state", "sets an array"))
-            for value in values:
-                if "$(" in value or "`" in value:
-                    findings.extend(judge_evaluated(value, env))
+            evaluated = (value for value in values if "$(" in value or "`" in value)
+            findings.extend(found for value in evaluated for found in judge_evaluated(value, env))
             for word in assignment.values:
                 findings.extend(judge_segments(word.segments, env))
         return findings
@@ -235,7 +221,7 @@ class Walk:
             feed = feed or env.feed
             inner.append(replace(env, feed=feed, each=(*env.each, *listed_in_loop(block, feed, env))))
         if findings:
-            self._note(block.kind, findings)
+            self._add(JudgedCommand(block.kind, _once(findings)))
         after = self._inside(block, tuple(inner))
         if block.kind == "subshell":
             return envs
@@ -244,10 +230,10 @@ class Walk:
     def _inside(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
-            self._defining.append(block.name)
-            self._functions.add(block.name)
+            is_inside = self._functions.get(block.name, False)
+            self._functions[block.name] = True
             self._scripts(block, with_values(envs, "@", UNKNOWN))
-            self._defining.pop()
+            self._functions[block.name] = is_inside
         elif block.kind == "for":
             envs = together(*(self._listed(block, env) for env in envs))
         elif block.kind in _LOOPS:
@@ -262,20 +248,17 @@ class Walk:
             envs = self._rounds(block, value, envs)
         return envs
 
-    def _rounds(self, block: Block, value: str, envs: ShellEnvs) -> ShellEnvs:
+    def _rounds(self, block: Block, value: str, envs: ShellEnvs, left: int = MAX_ROUNDS) -> ShellEnvs:
         """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
-        begun = with_values(envs, block.name, value)
-        for _ in range(MAX_ROUNDS):
-            # A jump may lead out of several loops, so it counts behind all that follow.
-            after = together(self._scripts(block, begun), self._jumped)
-            if is_static(value):
-                return after
-            again = together(begun, with_values(after, block.name, value))
-            if len(again) == len(begun):
-                return together(envs, again)
-            begun = again
-        begun = (widened(begun),)
-        return together(envs, begun, self._scripts(block, begun))
+        begun = with_values(envs if left else (widened(envs),), block.name, value)
+        # A jump may lead out of several loops, so it counts behind all that follow.
+        after = together(self._scripts(block, begun), self._jumped)
+        if is_static(value):
+            return after
+        again = together(begun, with_values(after, block.name, value))
+        if left and len(again) > len(begun):
+            again = self._rounds(block, value, again, left - 1)
+        return together(envs, again) if left == MAX_ROUNDS else again
 
     def _scripts(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
         """Judge scripts in order, each of which may run or not, but for those of a group."""
@@ -284,35 +267,16 @@ class Walk:
             envs = after if block.kind == "group" else together(envs, after)
         return envs
 
-    def _conditional(self, command: Block, env: ShellEnv) -> list[Finding]:
-        findings = [Finding(Risk.READ, "reader", "a test only reads")]
-        for word in command.words:
-            findings.extend(judge_segments(word.segments, env, gentle=True))
-            for text in expand_word(word, env.variables, env.cwd):
-                if "$(" in text or "`" in text:
-                    findings.extend(judge_evaluated(text, env))
-            if word.text in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"):
-                findings.append(unclear("evaluated-text", "the test evaluates arithmetic"))
-        for operator, word in pairwise(command.words):
-            if operator.text in FILE_TESTS:
-                for text in expand_word(word, env.variables, env.cwd):
-                    findings.extend(env.path(text, PathOp.LIST))
-        return findings + judge_redirects(command.redirects, env)[0]
 
-
-def _takes_any_words(words: tuple[str, ...]) -> bool:
-    """Whether a command only prints its words, however many there are and whatever they look like."""
-    return words[0] in _TAKES_ANY_WORDS or (words[0] == "printf" and is_static("".join(words[1:2])))
+def _spared(shown: Iterable[Finding]) -> list[Finding]:
+    """Leave out what a test may do: see whether a secret is set."""
+    return [found for found in shown if found.rule != "secret-variable"]
 
 
 def _may_split(word: Word, env: ShellEnv) -> bool:
     """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
-    for segment in word.segments:
-        falls_apart = isinstance(segment, Parameter | Substitution) and not segment.quoted
-        is_number = isinstance(segment, Parameter) and segment.name in _NUMBERS
-        if falls_apart and not is_number and UNKNOWN in expand_text((segment,), env.variables, env.cwd):
-            return True
-    return False
+    parts = (one for one in word.segments if isinstance(one, Parameter | Substitution) and not one.quoted)
+    return any(part not in _NUMBERS and UNKNOWN in expand_text((part,), env.variables, env.cwd) for part in parts)
 
 
 def _values(block: Block, env: ShellEnv) -> list[str]:

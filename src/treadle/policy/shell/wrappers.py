@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
 from treadle.policy.shell.builtins import judge_assignment
-from treadle.policy.shell.lists import RUNS_FOR_EACH, breadth_of, is_narrow, judge_each
+from treadle.policy.shell.lists import RUNS_FOR_EACH, is_narrow, judge_each, lists_all
 from treadle.policy.shell.readers import CONTENT_FREE, Arguments, read_arguments, read_table
-from treadle.policy.shell.shell_env import Breadth, PipedInput, ProgramJudge, ShellEnv
+from treadle.policy.shell.shell_env import PipedInput, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 MAX_FED_WORDS = 64
@@ -129,15 +129,15 @@ def _xargs(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     marks = arguments.values("-I", "-J") or [word for word in ("{}",) if any(word in text for text in inner)]
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
     fed = [*(word for command in env.feed.upstream for word in command[1:]), *(env.feed.text or "").split()]
-    breadth = breadth_of(env.feed.upstream)
+    names_all = lists_all(env.feed.upstream)
     without_input = replace(env, feed=PipedInput())
-    if breadth is not None:
-        findings.extend(judge_each(_filled(inner, marks, UNKNOWN), breadth, without_input))
+    if names_all is not None:
+        findings.extend(judge_each(_filled(inner, marks, UNKNOWN), without_input, names_all=names_all))
     for word in fed[:MAX_FED_WORDS]:
         findings.extend(env.mentions(word))
         named = _critical(env.command(_filled(inner, marks, word)))
-        findings.extend(one for one in named if breadth is None or one.rule != "delete-all")
-    if inner[0] in _DELETERS and breadth is not Breadth.NARROW:
+        findings.extend(one for one in named if names_all is None or one.rule != "delete-all")
+    if inner[0] in _DELETERS and names_all is not False:
         findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
     found = without_input.command(_filled(inner, marks, UNKNOWN))
     said = ("unknown-option", "unknown-path")
@@ -184,7 +184,7 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     first = next((place for place, word in enumerate(pending) if word[:1] in ("-", "(", "!")), len(pending))
     starts, pending = pending[:first], pending[first:]
     places = [found for start in starts for found in env.path(start, PathOp.LIST)]
-    breadth = Breadth.NARROW if is_narrow(pending) else Breadth.WHOLE
+    names_all = not is_narrow(pending)
     texts = (text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if _PATTERN.fullmatch(test))
     names = [UNKNOWN, *map(as_glob, texts)]
     changes = False
@@ -194,7 +194,7 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             del pending[:1]
         elif word in RUNS_FOR_EACH:
             inner = _taken(pending)
-            ran = _run(inner, names, breadth, env)
+            ran = _run(inner, names, env, names_all=names_all)
             findings.extend([Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds"), *ran])
             if inner[:1] and inner[0] not in CONTENT_FREE:
                 named = (one for start in starts for one in env.mentions(start))
@@ -203,7 +203,7 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         elif word == "-delete":
             changes = True
             findings.append(Finding(Risk.EXECUTE, "delete", "find -delete deletes files"))
-            if breadth is Breadth.WHOLE:
+            if names_all:
                 findings.append(dangerous("delete-tree", "deletes everything below the directory"))
         elif word not in _FLAGS:
             text = f"find: {word!r} is not a test or action known to be harmless"
@@ -226,11 +226,11 @@ def _taken(pending: list[str]) -> list[str]:
     return inner
 
 
-def _run(inner: Sequence[str], names: Sequence[str], breadth: Breadth, env: ShellEnv) -> list[Finding]:
+def _run(inner: Sequence[str], names: Sequence[str], env: ShellEnv, *, names_all: bool) -> list[Finding]:
     """Judge a command that is run with each name that may be found; the first one stands for any."""
     if not inner:
         return []
     filled = [tuple(part.replace("{}", name) for part in inner) for name in names]
-    found = [*env.command(filled[0]), *judge_each(filled[0], breadth, env)]
+    found = [*env.command(filled[0]), *judge_each(filled[0], env, names_all=names_all)]
     named = (one for command in filled[1:] for one in env.command(command))
     return [*found, *(one for one in named if one.risk is Risk.CRITICAL)]
