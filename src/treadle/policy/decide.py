@@ -12,9 +12,8 @@ from treadle.policy.context import PolicyContext
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, worst
 from treadle.policy.modes import granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
-from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, apply_rules, reason_of
+from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network import PUBLISHES
-from treadle.policy.shell.shell_env import Trace
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
@@ -158,13 +157,13 @@ def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -
             risk = Risk.WRITE if op is PathOp.WRITE else Risk.READ
         case _:
             assert_never(check.where)
-    subject = Subject(tool=spec.name, paths=((op, check.resolved),))
+    subject = Subject(tool=spec.name, trace=Trace(paths=[(op, check.resolved)]))
     return _answer(path, (Finding(risk, reason.rule, reason.text),), subject, context)[0]
 
 
 def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) -> Part:
     check = check_url(url)
-    subject = Subject(tool=spec.name, hosts=(check.host,))
+    subject = Subject(tool=spec.name, trace=Trace(hosts=[check.host]))
     if check.kind is HostKind.INVALID:
         return _refused(url, "url-form", check.problem or "the host cannot be read")
     if check.kind is HostKind.METADATA:
@@ -182,7 +181,7 @@ def _new_hosts(subject: Subject, context: PolicyContext) -> tuple[Finding, ...]:
     """Ask for each host that text from outside may have named (rule 39)."""
     if not context.tainted:
         return ()
-    new = [host for host in subject.hosts if host not in context.hosts]
+    new = [host for host in subject.trace.hosts if host not in context.hosts]
     text = "text from outside was read in this turn, and this host is new: "
     return tuple(Finding(Risk.READ_OUTSIDE, "taint", text + host, always_asks=True) for host in new)
 
@@ -198,28 +197,20 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     confined = context.confined and (not access.background or context.mode is Mode.AUTO)
     answers: list[tuple[Part, bool]] = []
     for part in line.parts:
-        subject = _subject(spec, part.trace)
+        subject = Subject(tool=spec.name, trace=part.trace)
         around = (*part.around, *_new_hosts(subject, context))
         answers.append(_answer(part.text, part.own, subject, context, around=around, confined=confined))
     if line.findings or not answers:
         findings = line.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
-        answers.append(_answer(access.command, findings, _subject(spec, line.trace), context, confined=confined))
+        answers.append(
+            _answer(access.command, findings, Subject(tool=spec.name, trace=line.trace), context, confined=confined)
+        )
     hosts = [host for trace in (line.trace, *(part.trace for part in line.parts)) for host in trace.hosts]
     return _Judged(
         parts=[part for part, _ in answers],
         command=line,
         rights=rights_beyond(line.every, hosts, context),
         ruled=any(ruled for _, ruled in answers),
-    )
-
-
-def _subject(spec: ToolSpec, trace: Trace) -> Subject:
-    return Subject(
-        tool=spec.name,
-        commands=tuple(trace.commands),
-        paths=tuple(trace.paths),
-        hosts=tuple(trace.hosts),
-        places=tuple(trace.places),
     )
 
 
@@ -241,7 +232,7 @@ def _answer(
     places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
     rule = apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
     lifts = rule is not None and rule.verdict is Verdict.ALLOW and _may_lift(rule, worst(every), subject, context)
-    trusted = context.trusted and not any(map(context.is_in_untrusted, subject.places))
+    trusted = context.trusted and not any(map(context.is_in_untrusted, subject.trace.places))
     can_try = confined and (trusted or worst(every) in _LOOKS)
 
     def by_mode(found: Sequence[Finding]) -> tuple[Verdict, str]:
@@ -291,7 +282,7 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
     given_here = rule.scope is Scope.SESSION or bool(rule.workspace)
     if risk in (Risk.NONE, Risk.READ, Risk.READ_OUTSIDE):
         return True
-    return (context.trusted or given_here) and not any(map(context.is_in_untrusted, subject.places))
+    return (context.trusted or given_here) and not any(map(context.is_in_untrusted, subject.trace.places))
 
 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:

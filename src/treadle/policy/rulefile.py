@@ -15,7 +15,7 @@ import msgspec
 
 from treadle.policy.findings import PathOp
 from treadle.policy.marks import UNKNOWN
-from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, matches
+from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, Trace, matches
 from treadle.policy.shell.expand import Variables, expand_words
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.syntax import BudgetError, Pipeline, ShellSyntaxError, Simple
@@ -134,16 +134,17 @@ def _test_examples(rule: Rule) -> None:
 
 def _example_subject(rule: Rule, example: str) -> Subject:
     """Read an example as what the rule speaks of: a command, a URL or host, a path, or a tool's name."""
-    spoken_of = Subject(tool=rule.tool.replace("*", "x"))
     if rule.argv:
-        return replace(spoken_of, commands=(_words(example),))
-    if rule.host:
-        return replace(spoken_of, hosts=(check_url(example).host if "://" in example else example,))
-    if rule.path:
+        trace = Trace(commands=[_words(example)])
+    elif rule.host:
+        trace = Trace(hosts=[check_url(example).host if "://" in example else example])
+    elif rule.path:
         home = example.replace("~", _EXAMPLE_PLACES.home, 1) if example.startswith("~/") else example
         path = posixpath.normpath(posixpath.join(_EXAMPLE_PLACES.roots[0], home))
-        return replace(spoken_of, paths=((rule.op or PathOp.READ, path),))
-    return Subject(tool=example, tool_digest=rule.tool_digest)
+        trace = Trace(paths=[(rule.op or PathOp.READ, path)])
+    else:
+        return Subject(tool=example, tool_digest=rule.tool_digest)
+    return Subject(tool=rule.tool.replace("*", "x"), trace=trace)
 
 
 def _words(line: str) -> tuple[str, ...]:

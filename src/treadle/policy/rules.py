@@ -3,9 +3,11 @@
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from treadle.policy.findings import PathOp
 from treadle.policy.urls import matches_host
@@ -60,19 +62,31 @@ class Ruleset:
     version: str = "1"
 
 
+class Trace(Struct, frozen=True):
+    """What was met while judging a part of a call: commands, files with what is done, and hosts.
+
+    `places` are the directories that it may run in, `outside` the programs that bring text from outside.
+    """
+
+    commands: list[tuple[str, ...]] = []
+    paths: list[tuple[PathOp, str]] = []
+    hosts: list[str] = []
+    outside: list[str] = []
+    places: list[str] = []
+
+    def add(self, other: "Trace") -> None:
+        """Take over what was met in a script that the command runs."""
+        for name in self.__struct_fields__:
+            getattr(self, name).extend(getattr(other, name))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What rules are held against: one part of a call with everything that it would touch.
-
-    `places` are the directories in which it may run.
-    """
+    """What rules are held against: one part of a call with everything that it would touch."""
 
     tool: str
     tool_digest: str = ""
-    commands: tuple[tuple[str, ...], ...] = ()
-    paths: tuple[tuple[PathOp, str], ...] = ()
-    hosts: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    trace: Trace = field(default_factory=Trace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +126,12 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
     if rule.tool and not (fits_glob(rule.tool, subject.tool) and rule.tool_digest in ("", subject.tool_digest)):
         return False
     covers_all = rule.verdict is Verdict.ALLOW
-    if rule.argv and not (_allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.commands)):
+    if rule.argv and not (
+        _allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.trace.commands)
+    ):
         return False
-    paths = [_path_matches(rule, op, path, places) for op, path in subject.paths] if rule.path else [True]
-    hosts = [matches_host(host, (rule.host,)) for host in subject.hosts] if rule.host else [True]
+    paths = [_path_matches(rule, op, path, places) for op, path in subject.trace.paths] if rule.path else [True]
+    hosts = [matches_host(host, (rule.host,)) for host in subject.trace.hosts] if rule.host else [True]
     if any(not hits or not (all(hits) if covers_all else any(hits)) for hits in (paths, hosts)):
         return False
     return bool(rule.tool or rule.argv or rule.path or rule.host)
@@ -128,7 +144,7 @@ def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:
 
 def _allows_command(rule: Rule, subject: Subject) -> bool:
     """Whether a rule that allows covers the command itself: `./npm` is not `npm`, options may run others."""
-    command = subject.commands[0] if subject.commands else ()
+    command = subject.trace.commands[0] if subject.trace.commands else ()
     return bool(command) and _begins(rule, command) and (rule.exact or covers(rule.argv, command))
 
 

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, dangerous
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
+from treadle.policy.rules import Trace
 from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS
 from treadle.policy.shell.expand import expand_word, expand_words
 from treadle.policy.shell.readers import CONTENT_FREE
-from treadle.policy.shell.shell_env import PipedInput, ShellEnv, Trace
+from treadle.policy.shell.shell_env import PipedInput, ShellEnv
 from treadle.policy.shell.syntax import (
     Block,
     Command,

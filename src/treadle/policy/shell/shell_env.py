@@ -13,6 +13,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
+from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
 from treadle.policy.shell.syntax import ShellScript, Simple
 from treadle.protocol.tools import Risk
@@ -45,24 +46,6 @@ class PipedInput(Struct, frozen=True):
     def is_pipe(self) -> bool:
         """Whether the input comes through a pipe."""
         return bool(self.upstream)
-
-
-class Trace(Struct, frozen=True):
-    """What was met while judging one command, for the user's rules: commands, files with what is done, and hosts.
-
-    `places` are the directories that it may run in, `outside` the programs that bring text from outside.
-    """
-
-    commands: list[tuple[str, ...]] = []
-    paths: list[tuple[PathOp, str]] = []
-    hosts: list[str] = []
-    outside: list[str] = []
-    places: list[str] = []
-
-    def add(self, other: "Trace") -> None:
-        """Take over what was met in a script that the command runs."""
-        for name in self.__struct_fields__:
-            getattr(self, name).extend(getattr(other, name))
 
 
 class EffortError(Exception):

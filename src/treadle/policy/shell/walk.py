@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static
+from treadle.policy.rules import Trace
 from treadle.policy.shell.builtins import (
     judge_assignment,
     judge_evaluated,
@@ -24,7 +25,6 @@ from treadle.policy.shell.shell_env import (
     PipedInput,
     ShellEnv,
     ShellEnvs,
-    Trace,
     behind,
     together,
     widened,
