@@ -30,8 +30,15 @@ _is_control_directory = _test_for(CONTROL_DIRECTORIES)
 _is_control_file = _test_for(CONTROL_FILES)
 _is_secret_directory = _test_for(SECRET_DIRECTORIES)
 _is_listed_secret = _test_for(SECRET_FILES)
-_CONTROL_PATH = re.compile(f"(?:^|/)({'|'.join(map(re.escape, CONTROL_PATHS))})(?=/|$)")
-_SECRET_PATH = re.compile(f"(?:^|/)({'|'.join(map(re.escape, SECRET_PATHS))})(?=/|$)")
+_CONTROL_PATH = re.compile(f"(?:^|/)(?:{'|'.join(map(re.escape, CONTROL_PATHS))})(?=/|$)")
+_SECRET_PATH = re.compile(
+    f"(?:^|/)(?:{'|'.join(map(re.escape, SECRET_PATHS))})(?=/|$)"
+    r"|(?:^|/)\.config(?=/[^/]+/|/[^/.]+$)"
+    r"|^proc/(?:.*/)?(?:environ|mem|maps|cmdline|auxv|stack|fd|root|cwd|map_files|task|kcore|kmem)(?=/|$)"
+    r"|^dev/(?:(?:[shv]|xv)d[a-z]\d*|nvme\d[^/]*|mmcblk[^/]*|r?disk\d[^/]*|dm-\d+|loop\d+|md\d+|k?mem|port|mapper|fb\d+"
+    r"|input|vcsa?\d*|hidraw\d+)(?=/|$)"
+)
+"""Where a file or folder is a secret by its place: the settings of programs, of other processes, and raw devices."""
 _PUBLIC = re.compile(
     r".*[._-](?:example|sample|template|dist|defaults|schema|tmpl|tpl)"
     r"|.*\.pub"
@@ -46,12 +53,6 @@ _CODE = re.compile(
 """Names of program texts and documents: only one that is spelled out among the secrets is one."""
 _MOST_COPIES = 32
 """Names of files that one may be a copy of; one with more is not looked into, and counts as a secret."""
-_PROCESS_SECRETS = frozenset(
-    {"environ", "mem", "maps", "cmdline", "auxv", "stack", "fd", "root", "cwd", "map_files", "task", "kcore", "kmem"}
-)
-_RAW_DEVICE = re.compile(
-    r"(sd|hd|vd|xvd)[a-z]\d*|nvme\d.*|mmcblk.*|r?disk\d.*|dm-\d+|loop\d+|md\d+|mem|kmem|port|mapper|fb\d+|input|vcsa?\d*|hidraw\d+"
-)
 _SHORT_NAME = re.compile(r"(?P<beginning>[a-z0-9_-]{1,6})~\d{1,4}(?:\.[a-z0-9]{1,3})?")
 _OWN = re.compile(r"^(?:\.?#|\.)")
 _COPY = re.compile(
@@ -66,7 +67,6 @@ _PLAIN_ENDINGS = (
 """Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
 _ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
 _SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
-_ODD = frozenset(":~")
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -75,7 +75,7 @@ _IGNORABLE = re.compile(
 @lru_cache(maxsize=4096)
 def normalise(name: str) -> str:
     """Reduce one name to what some file system takes it for: case, composition, invisible characters, NTFS endings."""
-    if name.isascii() and not _ODD.intersection(name) and name[-1:] not in (" ", "."):
+    if name.isascii() and ":" not in name and "~" not in name and name[-1:] not in (" ", "."):
         return name.casefold()
     seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     text = _IGNORABLE.sub("", "".join(seen)).casefold()
@@ -101,46 +101,32 @@ def components(path: str) -> tuple[str, ...]:
 def control_name(path: str) -> str | None:
     """Give the name that makes a path write-protected, or None."""
     parts = components(path)
-    for part in parts:
-        if _is_control_directory(part):
-            return part
+    if directory := next(filter(_is_control_directory, parts), None):
+        return directory
     if parts and _is_control_file(parts[-1]):
         return parts[-1]
     if len(parts) > 1 and parts[-1] in HOOKS and parts[-2] in HOOK_DIRECTORIES:
         return parts[-1]
     found = _CONTROL_PATH.search("/".join(parts))
-    return found[1] if found else None
+    return found[0].strip("/") if found else None
 
 
 @lru_cache(maxsize=8192)
 def secret_name(path: str) -> str | None:
     """Give the name that makes a path read-protected, or None."""
     parts = components(path)
-    for part in parts:
-        if _is_secret_directory(part):
-            return part
+    if directory := next(filter(_is_secret_directory, parts), None):
+        return directory
     if parts and (_is_secret_file(parts[-1]) or _is_kept_among_secrets(parts)):
         return parts[-1]
-    if parts[:1] == ("proc",) and not _PROCESS_SECRETS.isdisjoint(parts[1:]):
-        return "/proc"
-    if parts[:1] == ("dev",) and len(parts) > 1 and _RAW_DEVICE.fullmatch(parts[1]):
-        return "/dev/" + parts[1]
-    if _is_of_a_program(parts):
-        return ".config"
     found = _SECRET_PATH.search("/".join(parts))
-    return found[1] if found else None
+    return found[0].strip("/") if found else None
 
 
 def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
     """Whether a file that is no program text lies in a folder `secrets`."""
     *_, folder, name = ("", *parts)
     return folder == "secrets" and not _CODE.fullmatch(name) and not _PUBLIC.fullmatch(name)
-
-
-def _is_of_a_program(parts: tuple[str, ...]) -> bool:
-    """Whether a path leads to the settings of one of the user's programs, which keep their tokens among them."""
-    below = parts[parts.index(".config") + 1 :] if ".config" in parts else ()
-    return len(below) > 1 or (len(below) == 1 and "." not in below[0])
 
 
 def _is_secret_file(name: str) -> bool:

@@ -16,7 +16,6 @@ from treadle.protocol.permissions import Reason
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
-_SYSTEM_TREES = ("/proc", "/dev", "/sys")
 _SLASHES = "\uff0f\u2044\u2215\u29f8\uff3c\ufe68\u29f5\u2216"
 _LOOKALIKES = str.maketrans(
     {**dict.fromkeys(_SLASHES, "/"), **dict.fromkeys("\uff0e\u2024\ufe52", "."), "\u2025": "..", "\u2026": "..."}
@@ -66,7 +65,7 @@ def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathC
     for spelling in dict.fromkeys((resolved, lexical)):
         if listed := context.listed(spelling):
             return _answer(Where.PROTECTED, resolved, LISTED, listed)
-    if is_below(lexical, _SYSTEM_TREES) or not is_inside:
+    if is_below(lexical, ("/proc", "/dev", "/sys")) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)
     if foreign != joined and not is_below(context.files.resolve(_normal(foreign)), roots):

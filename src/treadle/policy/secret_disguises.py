@@ -6,7 +6,6 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from urllib.parse import quote, quote_plus
 
@@ -52,18 +51,9 @@ def forms(value: str) -> Iterator[str]:
             yield from (digits, digits.lower()) if bits == 5 else (digits,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Needles:
-    """All forms of all known values with their names: those that are one long word, and the others; how they begin."""
-
-    words: dict[str, str]
-    others: dict[str, str]
-    beginnings: frozenset[str]
-    longest: int
-
-
 @lru_cache(maxsize=8)
-def _needles(values: Values) -> _Needles:
+def _needles(values: Values) -> tuple[dict[str, str], dict[str, str]]:
+    """Give all forms of all known values with their names: those that are one long word, and the others."""
     every: dict[str, str] = {}
     for value, name in values:
         for form in forms(value):
@@ -71,9 +61,15 @@ def _needles(values: Values) -> _Needles:
                 every.setdefault(form.replace("\n", ""), name)
                 every.setdefault(form, name)
     words = {form: name for form, name in every.items() if len(form) >= _LONG and form.split() == [form]}
-    others = {form: name for form, name in every.items() if form not in words}
-    beginnings = frozenset(form[:size] for form in every for size in range(1, min(len(form), _PREFIX + 1)))
-    return _Needles(words, others, beginnings, max(map(len, every), default=0))
+    return words, {form: name for form, name in every.items() if form not in words}
+
+
+@lru_cache(maxsize=8)
+def _beginnings(values: Values) -> tuple[frozenset[str], int]:
+    """Give how each form may begin, and how long the longest is."""
+    every = [form for names in _needles(values) for form in names]
+    found = (form[:size] for form in every for size in range(1, min(len(form), _PREFIX + 1)))
+    return frozenset(found), max(map(len, every), default=0)
 
 
 def find_all(text: str, literal: str) -> Iterator[int]:
@@ -97,9 +93,9 @@ def long_words(text: str) -> str:
 
 def known(text: str, words: str, values: Values) -> Iterator[Span]:
     """Find known values, encoded too, also where lines break inside of long words; `words` are those of the text."""
-    needles = _needles(values)
+    long_ones, others = _needles(values)
     joined, joints = _joined(text)
-    for searched, names in ((long_words(joined) if joints else words, needles.words), (joined, needles.others)):
+    for searched, names in ((long_words(joined) if joints else words, long_ones), (joined, others)):
         for needle in filter(finder(searched), names):
             for at in find_all(joined, needle):
                 start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
@@ -109,11 +105,11 @@ def known(text: str, words: str, values: Values) -> Iterator[Span]:
 
 def open_end(text: str, values: Values) -> int:
     """Give the place behind which a known value may have begun that goes on after the text."""
-    needles = _needles(values)
-    tail = text[-2 * needles.longest :]
+    beginnings, longest = _beginnings(values)
+    tail = text[-2 * longest :]
     joined, joints = _joined(tail)
-    for start in range(max(0, len(joined) - needles.longest + 1), len(joined)):
-        if joined[start : start + _PREFIX] in needles.beginnings:
+    for start in range(max(0, len(joined) - longest + 1), len(joined)):
+        if joined[start : start + _PREFIX] in beginnings:
             return len(text) - len(tail) + start + bisect_right(joints, start)
     return len(text)
 

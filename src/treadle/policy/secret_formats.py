@@ -112,8 +112,7 @@ _ADDRESS_WITH_PASSWORD = re.compile(r"://[^\s/:@]{0,256}:(?P<secret>(?![{$<*\[]|
 _PRIVATE_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?[A-Z0-9 ]{0,9}"
 _KEY_BLOCK = re.compile(rf"-----BEGIN {_PRIVATE_KEY}-----.*?(?:(?P<end>-----END {_PRIVATE_KEY}-----)|\Z)", re.DOTALL)
 BLOCK_END = re.compile(rf"-----END {_PRIVATE_KEY}-----")
-BLOCK_START = "-----BEGIN "
-"""A private key in its usual frame, the end of the frame, and what is looked for."""
+"""A private key in its usual frame, and the end of the frame."""
 
 _HEADER = _Format(
     ("authorization",),
@@ -137,11 +136,8 @@ def _is_value(found: re.Match[str]) -> bool:
     if value.startswith(_NO_VALUES) or _OF_A_NAME.fullmatch(more):
         return False
     promise = found[0].lower()
-    if promise.startswith('"auth'):
-        return not _is_wordy(value)
-    if not _looks_random(value):
-        return False
-    return not _is_wordy(value) or (promise.startswith("pass") and _BETWEEN_CODE.search(value) is None)
+    is_code = _is_wordy(value) and not (promise.startswith("pass") and _BETWEEN_CODE.search(value) is None)
+    return not is_code and (promise.startswith('"auth') or _looks_random(value))
 
 
 _ASSIGNED = _Format(
@@ -191,13 +187,14 @@ def _looks_random(value: str) -> bool:
 
 def keys_in(text: str, words: str) -> Iterator[Span]:
     """Find keys by their formats, and what is given to promising names; `words` are the long words of the text."""
+    holds = finder(words)
     for each in _FORMATS:
-        if any(_matches(words, words, each)):
-            yield from _matches(text, text, each)
+        if any(_matches(words, words, each, holds)):
+            yield from _matches(text, text, each, holds)
     # The small form of a capital I with a dot is two characters.
     small = text.replace("\u0130", "I").lower()
-    yield from _matches(text, small, _HEADER)
-    yield from _matches(text, small, _ASSIGNED)
+    for each in (_HEADER, _ASSIGNED):
+        yield from _matches(text, small, each, finder(small))
     for at in find_all(text, "://"):
         found = _ADDRESS_WITH_PASSWORD.match(text, at) if text.find("@", at, at + 520) >= 0 else None
         if found is not None:
@@ -206,18 +203,14 @@ def keys_in(text: str, words: str) -> Iterator[Span]:
 
 def blocks_in(text: str) -> Iterator[Span]:
     """Find private keys in their frames; one without an end goes on beyond the text."""
-    at = text.find(BLOCK_START)
-    while at >= 0:
-        found = _KEY_BLOCK.match(text, at)
-        if found is not None:
-            yield found.start(), found.end() + (found["end"] is None), "private key"
-        at = text.find(BLOCK_START, found.end() if found is not None else at + len(BLOCK_START))
+    for found in _KEY_BLOCK.finditer(text):
+        yield found.start(), found.end() + (found["end"] is None), "private key"
 
 
-def _matches(text: str, searched: str, wanted: _Format) -> Iterator[Span]:
+def _matches(text: str, searched: str, wanted: _Format, holds: Callable[[str], bool]) -> Iterator[Span]:
     """Try a format wherever one of its beginnings stands; `searched` is the text, perhaps in small letters."""
     group = "secret" if "secret" in wanted.shape.groupindex else 0
-    for start in filter(finder(searched), wanted.starts):
+    for start in filter(holds, wanted.starts):
         at = searched.find(start)
         while at >= 0:
             found = wanted.shape.match(text, at)

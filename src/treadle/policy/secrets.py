@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from treadle.policy.secret_disguises import Span, Values, disguised, known, long_words, open_end
-from treadle.policy.secret_formats import BLOCK_END, BLOCK_START, ORDINARY_VARIABLES, blocks_in, keys_in
+from treadle.policy.secret_formats import BLOCK_END, ORDINARY_VARIABLES, blocks_in, keys_in
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 from treadle.protocol.base import SHORTEST_SECRET
 
@@ -102,7 +102,7 @@ class RedactedStream:
             return ""
         held = self._held
         cut = len(held) if held.endswith(":") else max(held.rfind(blank) for blank in " \n\t") + 1
-        frame = held.find(BLOCK_START[:5], held.rfind("\n") + 1)
+        frame = held.find("-----", held.rfind("\n") + 1)
         return self._give(cut if frame < 0 else min(cut, frame))
 
     def finish(self) -> str:

@@ -55,9 +55,8 @@ def check_url(url: str) -> UrlCheck:
     except ValueError as error:
         return UrlCheck(kind=HostKind.INVALID, problem=f"the URL cannot be read: {error}")
     if parts.scheme not in ("http", "https"):
-        return UrlCheck(
-            kind=HostKind.INVALID, host=host, problem=f"{parts.scheme or 'no'} scheme instead of http or https"
-        )
+        problem = f"{parts.scheme or 'no'} scheme instead of http or https"
+        return UrlCheck(kind=HostKind.INVALID, host=host, problem=problem)
     if parts.username is not None or parts.password is not None:
         return UrlCheck(kind=HostKind.INVALID, host=host, port=port, problem="the URL contains a user name or password")
     return UrlCheck(kind=host_kind(host), host=host, port=port)
