@@ -85,6 +85,21 @@ def test_a_key_block_without_end_is_bounded_and_stays_hidden() -> None:
     assert shown == "a\n[hidden: private key]\nb\n"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"-----END PRIVATE KEY-----{_BLOCK}{_BLOCK}after",
+        f'{{"kind": "of key",\n"key": "{_BLOCK}",\n"mail": "me"}} after\n',
+        "a -----BEGIN PRIVATE KEY-----\nMIIB\n-----BEGIN RSA PRIVATE KEY-----\nabcd",
+    ],
+)
+def test_a_private_key_is_hidden_alike_wherever_a_stream_is_cut(text: str) -> None:
+    redactor = known_secrets({}, [(text.removesuffix(" after\n"), "it")] if "mail" in text else [])
+    for cut in range(len(text)):
+        stream = redactor.stream()
+        assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.finish() == redactor.redact(text)
+
+
 _SECRETS = (
     "correct-horse-battery",
     'quo"ted\\back/sl+sh',

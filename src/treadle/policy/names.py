@@ -125,8 +125,7 @@ def secret_name(path: str) -> str | None:
 
 def _is_kept_among_secrets(parts: tuple[str, ...]) -> bool:
     """Whether a file that is no program text lies in a folder `secrets`."""
-    *_, folder, name = ("", *parts)
-    return folder == "secrets" and not _CODE.fullmatch(name) and not _PUBLIC.fullmatch(name)
+    return parts[-2:-1] == ("secrets",) and not _CODE.fullmatch(parts[-1]) and not _PUBLIC.fullmatch(parts[-1])
 
 
 def _is_secret_file(name: str) -> bool:

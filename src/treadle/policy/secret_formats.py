@@ -63,7 +63,7 @@ _FORMATS = (
         """
         ghp_ gho_ ghu_ ghs_ ghr_ AIza AQ.Ab npm_ pypi- rubygems_ hf_ api_org_ gsk_ xai- csk- nvapi- pplx- pcsk_ lsv2_
         e2b_ jina_ r8_ dop_v1_ doo_v1_ dor_v1_ shpat_ shpss_ shpca_ shppa_ AGE-SECRET-KEY-1 lin_api_ lin_oauth_ ntn_
-        figd_ ATATT3 ATCTT3 ATBB AKID EZAK EZTK dapi glsa_ glc_ pul- sntrys_ sntryu_ sbp_ pscale_tkn_ pscale_pw_
+        figd_ ATATT3 ATCTT3 ATBB AKID EZAK EZTK glsa_ glc_ pul- sntrys_ sntryu_ sbp_ pscale_tkn_ pscale_pw_
         pscale_oauth_ CFPAT- CCIPAT_ CCIPRJ_ CLOJARS_ HRKU- fo1_ fm2_ ops_eyJ PMAK- AKCp cmVmdGtu dp.pt. dp.st. dp.ct.
         dp.sa. dp.scim. dp.audit.
         """,
@@ -75,7 +75,7 @@ _FORMATS = (
     _key("1//0", rf"{_NAME}{{30,}}", _ALONE),
     _key("oy2", r"[a-z0-9]{43}(?![A-Za-z0-9])"),
     _key("cio", r"[A-Za-z0-9]{32}(?![A-Za-z0-9_])", is_secret=_is_no_words),
-    _key("sk_", r"[a-f0-9]{48}"),
+    _key("dapi sk_", r"[a-f0-9]{32,48}"),
     _key("SK", r"[0-9a-f]{32}(?![A-Za-z0-9])", _ALONE),
     _key("key-", r"[0-9a-f]{32}(?![0-9a-f])"),
     _key("secret_", r"[A-Za-z0-9]{40,50}(?![A-Za-z0-9_])", is_secret=_is_no_words),

@@ -121,11 +121,12 @@ class RedactedStream:
         block = next((start for start, end, _ in spans if end > len(held)), None)
         if block is not None and open_end(held, values) > block:
             self._in_block, cut = True, len(held)
+            self._held = held[max(block, cut - _MAX_MARKER) :]
         else:
             cut = min(cut, open_end(held[:cut], values))
             # From the last to the first: before one it may lie inside another.
             for start, end, _ in sorted(spans, key=lambda span: -span[1]):
                 cut = start if start < cut < end else cut
-        self._held = held[-_MAX_MARKER:] if self._in_block else held[cut:]
+            self._held = held[cut:]
         self._shown_before = f"{self._shown_before}{held[:cut]}"[-_CONTEXT:].rpartition("\n")[2]
         return _replaced(held[:cut], [span for span in spans if span[0] < cut])
