@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.policy.secrets import MAX_BLOCK, Redactor, known_secrets
+from treadle.policy.secrets import Redactor, known_secrets
 from treadle.workspace.text import Decoder
 
 REDACTOR = known_secrets(
@@ -80,9 +80,24 @@ def test_a_key_block_without_end_is_bounded_and_stays_hidden() -> None:
     stream = Redactor().stream()
     shown = stream.feed("a\n-----BEGIN PRIVATE KEY-----\n")
     for _ in range(40):
-        shown += stream.feed("MIIBabcd\n" * (MAX_BLOCK // 200))
+        shown += stream.feed("MIIBabcd\n" * (320))
     shown += stream.feed("-----END PRIVATE KEY-----\nb\n") + stream.finish()
     assert shown == "a\n[hidden: private key]\nb\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"-----END PRIVATE KEY-----{_BLOCK}{_BLOCK}after",
+        f'{{"kind": "of key",\n"key": "{_BLOCK}",\n"mail": "me"}} after\n',
+        "a -----BEGIN PRIVATE KEY-----\nMIIB\n-----BEGIN RSA PRIVATE KEY-----\nabcd",
+    ],
+)
+def test_a_private_key_is_hidden_alike_wherever_a_stream_is_cut(text: str) -> None:
+    redactor = known_secrets({}, [(text.removesuffix(" after\n"), "it")] if "mail" in text else [])
+    for cut in range(len(text)):
+        stream = redactor.stream()
+        assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.finish() == redactor.redact(text)
 
 
 _SECRETS = (

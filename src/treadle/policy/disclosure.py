@@ -24,8 +24,7 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
         return decision
     advice = "do not write secrets into a call: let the program read it from where it is stored"
     reason = Reason(rule="secret-in-arguments", text=f"the call contains the value of {', '.join(names)}; {advice}")
-    denied = decision.verdict is Verdict.DENY
-    verdict = Verdict.DENY if denied else Verdict.REQUIRE_USER_CONFIRMATION
+    verdict = Verdict.DENY if decision.verdict is Verdict.DENY else Verdict.REQUIRE_USER_CONFIRMATION
     part = Part(text=spec.name, verdict=verdict, risk=Risk.CRITICAL, reasons=(reason,))
     return msgspec.structs.replace(
         decision,
@@ -39,15 +38,10 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
 
 def _texts(value: Any) -> Iterator[str]:
     """Give every text in what a model wrote: a value of JSON."""
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            for key, inner in value.items():
-                yield from _texts(key)
-                yield from _texts(inner)
-        case list() | tuple():
-            for inner in value:
-                yield from _texts(inner)
-        case _:
-            pass
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts(inner)

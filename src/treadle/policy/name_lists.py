@@ -23,42 +23,38 @@ CONTROL_DIRECTORIES = split_words("""
 """Directories below which nothing is written unasked."""
 
 CONTROL_FILES = split_words("""
-    .gitmodules .gitconfig .gitconfig.* .gitconfig-* .lfsconfig .hgrc .mcp.json mcp.json .mcp.local.json
-    mcp_config.json mcp_settings.json mcp-config.json claude_desktop_config.json cline_mcp_settings.json .claude.json
-    .envrc .envrc.* .direnvrc .autoenv .autoenv.zsh *.code-workspace *.sublime-project *.sublime-workspace *.ipr *.iws
-    .bashrc .bashrc.* .bashrc_* .bash_profile .bash_profile.* .bash_login .bash_logout .bash_aliases .bash_functions
-    .bash_env .bash_completion .profile .zshrc .zshrc.* .zshenv .zprofile .zlogin .zlogout .zsh_aliases .aliases
-    .kshrc .mkshrc .shrc .shinit .cshrc .tcshrc .login .logout .xonshrc .elvishrc .inputrc .editrc .lessfilter
-    .lesskey .lessopen profile.ps1 *_profile.ps1 .xinitrc .xprofile .xserverrc .xsession .xsessionrc .xbindkeysrc
-    .pam_environment .vimrc .vimrc.* _vimrc .local.vimrc .gvimrc .ideavimrc .exrc .nvimrc .nvim.lua .lvimrc .emacs
-    .emacs.el .spacemacs .dir-locals.el .dir-locals-2.el .ycm_extra_conf.py .nanorc .kakrc .sublimelinterrc .tmux.conf
-    .tmux.conf.* .screenrc .wezterm.lua .hammerspoon .yabairc .skhdrc .bspwmrc .gdbinit .gdbearlyinit .lldbinit
-    .pythonrc .pythonrc.py .pythonstartup .pdbrc .pdbrc.py .irbrc .pryrc .rprofile .rprofile.site .renviron .ghci
-    .ocamlinit .sbclrc .clisprc .eclrc .iex.exs .erlang .octaverc .guile .luarc .psqlrc .sqliterc .duckdbrc .my.cnf
-    .mongorc.js .mongoshrc.js .mysqlshrc .curlrc _curlrc .wgetrc .ripgreprc .hushlogin .rhosts .shosts .forward
-    .procmailrc .mailcap .mailrc .muttrc .tigrc .npmrc .yarnrc .yarnrc.* .pnpmfile.cjs .pnpmfile.js .pnpmfile.mjs
-    .pnp.cjs .pnp.js .pnp.loader.mjs bunfig.toml .bunfig.toml .pypirc pip.conf pip.ini .pydistutils.cfg .netrc _netrc
+    .gitmodules .gitconfig .gitconfig.* .gitconfig-* .lfsconfig .hgrc .mcp.json mcp.json .mcp.local.json mcp_config.json
+    mcp-config.json mcp_settings.json claude_desktop_config.json cline_mcp_settings.json .claude.json .envrc .envrc.*
+    .direnvrc .autoenv .autoenv.zsh *.code-workspace *.sublime-project *.sublime-workspace *.ipr *.iws .bashrc .bashrc.*
+    .bashrc_* .bash_profile .bash_profile.* .bash_login .bash_logout .bash_aliases .bash_functions .bash_env
+    .bash_completion .profile .zshrc .zshrc.* .zshenv .zprofile .zlogin .zlogout .zsh_aliases .aliases .kshrc .mkshrc
+    .shrc .shinit .cshrc .tcshrc .login .logout .xonshrc .elvishrc .inputrc .editrc .lessfilter .lesskey .lessopen
+    profile.ps1 *_profile.ps1 .xinitrc .xprofile .xserverrc .xsession .xsessionrc .xbindkeysrc .pam_environment .vimrc
+    .vimrc.* _vimrc .local.vimrc .gvimrc .ideavimrc .exrc .nvimrc .nvim.lua .lvimrc .emacs .emacs.el .spacemacs
+    .dir-locals*.el .ycm_extra_conf.py .nanorc .kakrc .sublimelinterrc .tmux.conf .tmux.conf.* .screenrc .wezterm.lua
+    .hammerspoon .yabairc .skhdrc .bspwmrc .gdbinit .gdbearlyinit .lldbinit .pythonrc .pythonrc.py .pythonstartup .pdbrc
+    .pdbrc.py .irbrc .pryrc .rprofile .rprofile.site .renviron .ghci .ocamlinit .sbclrc .clisprc .eclrc .iex.exs .erlang
+    .octaverc .guile .luarc .psqlrc .sqliterc .duckdbrc .my.cnf .mongorc.js .mongoshrc.js .mysqlshrc .curlrc _curlrc
+    .wgetrc .ripgreprc .hushlogin .rhosts .shosts .forward .procmailrc .mailcap .mailrc .muttrc .tigrc .npmrc .yarnrc
+    .yarnrc.* .pnpmfile.* .pnp.* bunfig.toml .bunfig.toml .pypirc pip.conf pip.ini .pydistutils.cfg .netrc _netrc
     .git-credentials .condarc .mambarc .gemrc .bazelrc .bazeliskrc .buckconfig .buckconfig.local .jvmopts .sbtopts
-    .mavenrc .antrc init.gradle init.gradle.kts .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml
-    prek.toml lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml .lefthook.toml lefthook.json
-    .lefthook.json lefthook-local.* .lefthook-local.* .overcommit.yml .huskyrc .huskyrc.* husky.config.js
-    .simple-git-hooks.* simple-git-hooks.* .lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json
-    grumphp.yml grumphp.yaml .rusty-hook.toml .mise.toml .mise.*.toml mise.toml mise.*.toml .miserc.toml .rtx.toml
-    .asdfrc agents.md agents.*.md agent.md claude.md claude.*.md gemini.md qwen.md codex.md warp.md crush.md
-    opencode.md replit.md treadle.md copilot-instructions.md *.instructions.md *.prompt.md *.chatmode.md .rules
-    .cursorrules .cursorignore .windsurfrules .clinerules .roorules .traerules .junierules .goosehints .roomodes
-    .aider.conf.yml .aider.conf.yaml .aider.model.settings.yml .aiderignore .clineignore .agentignore .treadleignore
-    .codeiumignore .geminiignore .rooignore .claudeignore .windsurfignore sitecustomize.py usercustomize.py
-    opencode.json opencode.jsonc .crush.json crush.json .augment-guidelines .gitlab-ci.yml .gitlab-ci.yaml
-    .gitlab-ci.*.yml .travis.yml .travis.yaml .drone.yml .drone.yaml .drone.jsonnet .drone.star .woodpecker.yml
-    .woodpecker.yaml azure-pipelines.yml azure-pipelines.yaml azure-pipelines-*.yml azure-pipelines.*.yml
-    bitbucket-pipelines.yml bitbucket-pipelines.yaml jenkinsfile jenkinsfile.* *.jenkinsfile appveyor.yml
-    .appveyor.yml .cirrus.yml .cirrus.star .build.yml .semaphore.yml cloudbuild.yaml cloudbuild.yml cloudbuild.json
-    buildspec.yml buildspec.yaml codefresh.yml screwdriver.yaml wercker.yml shippable.yml codemagic.yaml bitrise.yml
-    .devcontainer.json .gitpod.yml .gitpod.dockerfile replit.nix authorized_keys authorized_keys2
-    authorized_principals known_hosts known_hosts2 ssh_config sshd_config .k5login crontab .crontab anacrontab sudoers
-    doas.conf shadow passwd ld.so.preload rc.local .selected_editor .gitattributes codeowners nuget.config uv.toml
-    poetry.toml .mixrc .pnpmrc apt.conf sources.list .augmentignore .cursorindexingignore
+    .mavenrc .antrc init.gradle init.gradle.kts .pre-commit-*.yaml .pre-commit-config.yml prek.toml lefthook.*
+    .lefthook.* lefthook-local.* .lefthook-local.* .overcommit.yml .huskyrc .huskyrc.* husky.config.js
+    .simple-git-hooks.* simple-git-hooks.* .lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json grumphp.*
+    .rusty-hook.toml .mise.toml .mise.*.toml mise.toml mise.*.toml .miserc.toml .rtx.toml .asdfrc agents.md agents.*.md
+    agent.md claude.md claude.*.md gemini.md qwen.md codex.md warp.md crush.md opencode.md replit.md treadle.md
+    copilot-instructions.md *.instructions.md *.prompt.md *.chatmode.md .rules .cursorrules .cursorignore .windsurfrules
+    .clinerules .roorules .traerules .junierules .goosehints .roomodes .aider.*.yml .aider.conf.yaml .aiderignore
+    .clineignore .agentignore .treadleignore .codeiumignore .geminiignore .rooignore .claudeignore .windsurfignore
+    sitecustomize.py usercustomize.py opencode.json opencode.jsonc .crush.json crush.json .augment-guidelines
+    .gitlab-ci.* .travis.* .drone.yml .drone.yaml .drone.jsonnet .drone.star .woodpecker.* azure-pipelines.*
+    azure-pipelines-*.yml bitbucket-pipelines.* jenkinsfile jenkinsfile.* *.jenkinsfile appveyor.yml .appveyor.yml
+    .cirrus.yml .cirrus.star .build.yml .semaphore.yml cloudbuild.* buildspec.* codefresh.yml screwdriver.yaml
+    wercker.yml shippable.yml codemagic.yaml bitrise.yml .devcontainer.json .gitpod.yml .gitpod.dockerfile replit.nix
+    authorized_keys authorized_keys2 authorized_principals known_hosts known_hosts2 ssh_config sshd_config .k5login
+    crontab .crontab anacrontab sudoers doas.conf shadow passwd ld.so.preload rc.local .selected_editor .gitattributes
+    codeowners nuget.config uv.toml poetry.toml .mixrc .pnpmrc apt.conf sources.list .augmentignore
+    .cursorindexingignore
 """)
 """Files that are not written unasked."""
 
@@ -122,21 +118,12 @@ SECRET_FILES = split_words("""
     *.secret *.secrets *.credentials .mailrc .xauthority .iceauthority .wget-hsts .rdebug_hist debian.cnf
     .hg-credentials .cookies login*data secrets.* secret.* credentials.* *-secrets.* *_secrets.* *.secrets.* secrets-*.*
     passwords.* *_credentials.* *-credentials.* .vault_pass* .vault-pass* .vault_password* wg-*.conf creds.* api_keys.*
-    apikeys.* api-keys.* *-secret.y*ml
+    apikeys.* api-keys.* *-secret.y*ml *_key.txt *-key.txt *_token.txt *_secret.txt *_password.txt *-password.txt
+    token.txt tokens.txt password.txt passwd.txt passphrase.txt vault_password.txt apikey.txt keys.txt mnemonic.txt
+    seed.txt seed*phrase.txt recovery*codes.txt backup*codes.txt cookies.txt consolehost_history.txt *db_password
+    *root_password wp-config.php
 """)
 """Files that are not read unasked."""
-
-SECRET_TEXTS = word_set("""
-    vault_pass.txt vault_password.txt api_key.txt api_keys.txt api-key.txt api-keys.txt apikey.txt apikeys.txt
-    token.txt tokens.txt access_token.txt auth_token.txt password.txt passwords.txt passwd.txt passphrase.txt
-    secret.txt secrets.txt secret_key.txt secret-key.txt client_secret.txt credentials.txt creds.txt db_password.txt
-    db-password.txt db_root_password.txt mysql_password.txt mysql_root_password.txt postgres_password.txt
-    redis_password.txt admin_password.txt root_password.txt openai_key.txt openai_api_key.txt anthropic_key.txt
-    github_token.txt jwt_secret.txt age-key.txt age_key.txt keys.txt mnemonic.txt seed.txt seed-phrase.txt
-    seed_phrase.txt recovery-codes.txt recovery_codes.txt backup-codes.txt backup_codes.txt cookies.txt
-    consolehost_history.txt db_password db_root_password wp-config.php
-""")
-"""Names of plain texts: only a file that is there is one of them, a pattern such as `*.txt` is not."""
 
 SECRET_PATHS = split_words("""
     .docker/config.json .circleci/cli.yml .travis/config.yml .wrangler/config .supabase/access-token

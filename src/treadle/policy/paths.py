@@ -16,9 +16,10 @@ from treadle.protocol.permissions import Reason
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
-_SYSTEM_TREES = ("/proc", "/dev", "/sys")
 _SLASHES = "\uff0f\u2044\u2215\u29f8\uff3c\ufe68\u29f5\u2216"
-_LOOKALIKES = re.compile(f"[{_SLASHES}\uff0e\u2024\u2025\u2026\ufe52]")
+_LOOKALIKES = str.maketrans(
+    {**dict.fromkeys(_SLASHES, "/"), **dict.fromkeys("\uff0e\u2024\ufe52", "."), "\u2025": "..", "\u2026": "..."}
+)
 """Characters that some systems and programs take for slashes and dots."""
 _OTHER_ROOT = re.compile(r"(?:^|/)(?:[A-Za-z]:[\\/]|\\\\)")
 """A drive, or a share of another machine."""
@@ -64,7 +65,7 @@ def check_path(path: str, op: PathOp, cwd: str, context: PolicyContext) -> PathC
     for spelling in dict.fromkeys((resolved, lexical)):
         if listed := context.listed(spelling):
             return _answer(Where.PROTECTED, resolved, LISTED, listed)
-    if is_below(lexical, _SYSTEM_TREES) or not is_inside:
+    if is_below(lexical, ("/proc", "/dev", "/sys")) or not is_inside:
         return _answer(Where.OUTSIDE, resolved, "outside", f"{resolved} is outside the workspace")
     foreign = _folded(joined)
     if foreign != joined and not is_below(context.files.resolve(_normal(foreign)), roots):
@@ -82,9 +83,11 @@ def refusal(path: str) -> PathCheck | None:
         return _answer(Where.OUTSIDE, "", "path-form", "the path is empty")
     if path.isascii() and path.isprintable() and len(path) <= MAX_NAME_BYTES:
         return None
-    if any(unicodedata.category(char) in ("Cc", "Cs") and not _is_byte(char) for char in path):
+    # A byte that is no UTF-8 is read as one of these by Python: old archives have such in their names.
+    kinds = {unicodedata.category(char) for char in path if not "\udc80" <= char <= "\udcff"}
+    if not kinds.isdisjoint(("Cc", "Cs")):
         return _answer(Where.OUTSIDE, "", "path-form", "the path has control characters")
-    if any(unicodedata.category(char) in ("Cf", "Zl", "Zp") for char in path):
+    if not kinds.isdisjoint(("Cf", "Zl", "Zp")):
         return _answer(Where.PROTECTED, "", "path-form", "the path has invisible or direction-changing characters")
     encoded = path.encode(errors="surrogateescape")
     if len(encoded) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded.split(b"/")):
@@ -92,33 +95,20 @@ def refusal(path: str) -> PathCheck | None:
     return None
 
 
-def _is_byte(char: str) -> bool:
-    """Whether this stands for a byte that is no UTF-8, as Python reads names: old archives have such."""
-    return "\udc80" <= char <= "\udcff"
-
-
 def _expanded(path: str, context: PolicyContext) -> str:
     """Read `~` and `file:` the way a tool behind us might: the stricter reading counts."""
     if path.startswith(("file:/", "FILE:/")):
         return "/" + unquote(path[len("file:") :]).lstrip("/")
-    if path == "~" or path.startswith("~/"):
-        return posixpath.join(context.home or "/", path[2:])
     if path.startswith("~"):
-        return posixpath.join("/home", path[1:])
+        return posixpath.join(context.home or "/", path[2:]) if path[1:2] in ("", "/") else f"/home/{path[1:]}"
     return path
 
 
 def _folded(path: str) -> str:
     """Spell a path as it is read where `\\` separates, drives have letters, and wide dots count as dots."""
-    if path.isascii() and "\\" not in path and ":" not in path:
-        return path
-    folded = _LOOKALIKES.sub(_plain, path)
+    folded = path.translate(_LOOKALIKES)
     start = max((found.end() for found in _OTHER_ROOT.finditer(folded)), default=0)
     return ("/" if start else "") + folded[start:].replace("\\", "/")
-
-
-def _plain(found: re.Match[str]) -> str:
-    return "/" if found[0] in _SLASHES else "." * len(unicodedata.normalize("NFKC", found[0]))
 
 
 def _normal(path: str) -> str:
@@ -156,25 +146,16 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
 
 
 def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:
-    facts = context.files.facts(resolved)
-    if _has_link(resolved, context) if facts is None else facts.kind is FileKind.LINK:
+    path, facts = resolved, context.files.facts(resolved)
+    while facts is None and len(path) > 1:
+        path = posixpath.dirname(path)
+        facts = context.files.facts(path)
+    if facts is not None and facts.kind is FileKind.LINK:
+        # One that is left in a resolved path is a loop.
         return _answer(Where.OUTSIDE, resolved, "link-loop", "a symbolic link that leads nowhere")
-    if facts is None or facts.kind is FileKind.DIRECTORY:
-        return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
-    if facts.kind is FileKind.OTHER:
+    if facts is not None and facts.kind is FileKind.OTHER:
         return _answer(Where.OUTSIDE, resolved, "not-a-file", "a device, socket or pipe")
-    if facts.links > 1 and op is not PathOp.LIST:
+    if facts is not None and facts.kind is FileKind.FILE and facts.links > 1 and op is not PathOp.LIST:
         where = Where.OUTSIDE if op is PathOp.WRITE else Where.PROTECTED
         return _answer(where, resolved, "hard-link", "the file has another name (a hard link), which may be anywhere")
     return _answer(Where.INSIDE, resolved, "inside", "inside the workspace")
-
-
-def _has_link(resolved: str, context: PolicyContext) -> bool:
-    """Whether a link is left in a resolved path: then it is a loop."""
-    path = posixpath.dirname(resolved)
-    while len(path) > 1:
-        facts = context.files.facts(path)
-        if facts is not None:
-            return facts.kind is FileKind.LINK
-        path = posixpath.dirname(path)
-    return False

@@ -1,152 +1,195 @@
-"""Known values in other forms: as tools encode them, in other letters, spread out, and in dumps of bytes."""
+"""Known values in a text: as they are, as tools encode them, in other letters, spread out, and in dumps of bytes."""
 
 import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain
-from typing import AnyStr
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
 from urllib.parse import quote, quote_plus
 
 from treadle.protocol.base import SHORTEST_SECRET
 
+Span = tuple[int, int, str]
+"""Begin and end of what is to be hidden, and the name that is shown instead."""
 
-def forms(value: str) -> tuple[str, ...]:
-    """Give a value as tools print it: as it is, for a shell, in URLs, JSON, HTML, as bytes, base64 and base32."""
-    quoted = json.dumps(value)[1:-1]
-    plain = json.dumps(value, ensure_ascii=False)[1:-1]
-    encoded = value.encode(errors="surrogatepass")
-    hexadecimal, escaped = encoded.hex(), html.escape(value)
-    found = (
-        *(value, quoted, plain, json.dumps(quoted)[1:-1], json.dumps(plain)[1:-1]),
-        *(
-            quote(value, safe=""),
-            quote(value),
-            quote_plus(value),
-            re.sub(r"%..", lambda escape: escape[0].lower(), quote(value, safe="")),
-        ),
-        *(escaped, html.escape(value, quote=False)),
-        *(escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;"), escaped.replace("&#x27;", "&apos;")),
-        *(quoted.replace("/", "\\/"), *_for_a_shell(value)),
-        *(hexadecimal, hexadecimal.upper(), "\\x00".join(value)),
-        *("".join(map(byte.format, encoded)) for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}")),
-        *chain.from_iterable(_base64(encoded)),
-        *chain.from_iterable(_base32(encoded)),
-    )
-    return tuple(dict.fromkeys(form for form in found if len(form) >= SHORTEST_SECRET))
+Values = tuple[tuple[str, str], ...]
+"""Texts to hide, with their names."""
+
+_LONG = 15
+"""Characters without a blank that every recognised key has at least, but for what is given to a name."""
+
+_PREFIX = 64
+"""Characters of a value's beginning by which one is recognised that goes on in the next chunk."""
+
+_BREAK = re.compile(r"\n(?<=[^ \n]{16}\n)")
+"""A line break that may stand inside a long word, as in base64."""
 
 
-def _for_a_shell(value: str) -> Iterator[str]:
-    """Quote a value as shells do that print their variables, and programs that print commands."""
+def forms(value: str) -> Iterator[str]:
+    """Give a value as tools print it: as it is, in JSON, URLs and HTML, for a shell, as bytes, base64 and base32."""
+    data = value.encode(errors="surrogatepass")
+    quoted, plain = json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+    yield from (value, quoted, plain, json.dumps(quoted)[1:-1], json.dumps(plain)[1:-1], quoted.replace("/", "\\/"))
+    url, page = quote(data, safe=""), html.escape(value)
+    yield from (url, quote(data), quote_plus(data), re.sub(r"%..", lambda escape: escape[0].lower(), url))
+    yield from (page, html.escape(value, quote=False), page.replace("&#x27;", "&apos;"))
+    yield page.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    # As shells print their variables, and programs commands.
     yield re.sub(r"([^\w@%+=:,./\n-])", r"\\\1", value, flags=re.ASCII)
     yield re.sub(r'(["\\$`])', r"\\\1", value)
-    yield value.replace("'", "'\\''")
-    yield value.replace("'", "'\"'\"'")
+    yield from (value.replace("'", "'\\''"), value.replace("'", "'\"'\"'"))
     yield value.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _base64(value: bytes) -> Iterator[tuple[str, str]]:
-    """Encode a value at each of the three places it can have in what is encoded; the digits it shares are left out."""
-    for before in range(3):
-        first, last = (before * 8 + 5) // 6, (before + len(value)) * 8 // 6
-        digits = base64.b64encode(bytes(before) + value + bytes(2)).decode()[first:last]
-        yield digits, digits.replace("+", "-").replace("/", "_")
-
-
-def _base32(value: bytes) -> Iterator[tuple[str, str]]:
-    """The same of base32, where there are five places."""
+    yield from (data.hex(), data.hex().upper(), "\\x00".join(value))
+    yield from ("".join(map(byte.format, data)) for byte in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\{:03o}"))
+    # A value may begin at each of three places in base64, and of five in base32; the digits it shares are left out.
     for before in range(5):
-        first, last = (before * 8 + 4) // 5, (before + len(value)) * 8 // 5
-        digits = base64.b32encode(bytes(before) + value + bytes(4)).decode()[first:last]
-        yield digits, digits.lower()
+        for encode, bits in ((base64.b64encode, 6), (base64.urlsafe_b64encode, 6), (base64.b32encode, 5)):
+            first, last = (before * 8 + bits - 1) // bits, (before + len(data)) * 8 // bits
+            digits = encode(bytes(before) + data + bytes(4)).decode()[first:last]
+            yield from (digits, digits.lower()) if bits == 5 else (digits,)
 
 
-def find_all(text: AnyStr, literals: Iterable[AnyStr]) -> Iterator[int]:
-    """Give every place where one of some literals stands, literal by literal."""
-    for literal in literals:
-        at = text.find(literal)
-        while at >= 0:
-            yield at
-            at = text.find(literal, at + len(literal))
+@lru_cache(maxsize=8)
+def _needles(values: Values) -> tuple[dict[str, str], dict[str, str]]:
+    """Give all forms of all known values with their names: those that are one long word, and the others."""
+    every: dict[str, str] = {}
+    for value, name in values:
+        for form in forms(value):
+            if len(form) >= SHORTEST_SECRET:
+                every.setdefault(form.replace("\n", ""), name)
+                every.setdefault(form, name)
+    words = {form: name for form, name in every.items() if len(form) >= _LONG and form.split() == [form]}
+    return words, {form: name for form, name in every.items() if form not in words}
 
 
-def lowered(text: str) -> str:
-    """Give a text in small letters, of the same length."""
-    small = text.lower()
-    return small if len(small) == len(text) else text.replace("\u0130", "I").lower()
+@lru_cache(maxsize=8)
+def _beginnings(values: Values) -> tuple[frozenset[str], int]:
+    """Give how each form may begin, and how long the longest is."""
+    every = [form for names in _needles(values) for form in names]
+    found = (form[:size] for form in every for size in range(1, min(len(form), _PREFIX + 1)))
+    return frozenset(found), max(map(len, every), default=0)
+
+
+def find_all(text: str, literal: str) -> Iterator[int]:
+    """Give every place where a literal stands."""
+    at = text.find(literal)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + len(literal))
+
+
+def finder(text: str) -> Callable[[str], bool]:
+    """Give a test for literals: most have a character that the text lacks, which takes next to no time to see."""
+    lacks = cache(lambda char: char not in text)
+    return lambda literal: not any(map(lacks, literal)) and literal in text
+
+
+def long_words(text: str) -> str:
+    """Give the words of a text in which a key may stand: most of a text is short words, and need not be searched."""
+    return "\n".join({word for word in text.split() if len(word) >= _LONG})
+
+
+def known(text: str, words: str, values: Values) -> Iterator[Span]:
+    """Find known values, encoded too, also where lines break inside of long words; `words` are those of the text."""
+    long_ones, others = _needles(values)
+    joined, joints = _joined(text)
+    for searched, names in ((long_words(joined) if joints else words, long_ones), (joined, others)):
+        for needle in filter(finder(searched), names):
+            for at in find_all(joined, needle):
+                start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
+                if not _is_part_of_word(text, start, last + 1):
+                    yield start, last + 1, names[needle]
+
+
+def open_end(text: str, values: Values) -> int:
+    """Give the place behind which a known value may have begun that goes on after the text."""
+    beginnings, longest = _beginnings(values)
+    tail = text[-2 * longest :]
+    joined, joints = _joined(tail)
+    for start in range(max(0, len(joined) - longest + 1), len(joined)):
+        if joined[start : start + _PREFIX] in beginnings:
+            return len(text) - len(tail) + start + bisect_right(joints, start)
+    return len(text)
+
+
+def _joined(text: str) -> tuple[str, list[int]]:
+    """Take out the line breaks that may stand inside a long word; gives the places of those that are gone."""
+    joints = [found.start() - gone for gone, found in enumerate(_BREAK.finditer(text))]
+    return (_BREAK.sub("", text), joints) if joints else (text, joints)
+
+
+def _is_part_of_word(text: str, start: int, end: int) -> bool:
+    """Whether a place holds what looks like a word of a language inside of another, such as `postgres`."""
+    word = text[start:end]
+    is_word = len(word) < _LONG and word.isalpha() and (word[1:].islower() or word.isupper())
+    return is_word and (text[start - 1 : start].isalpha() or text[end : end + 1].isalpha())
 
 
 _LEAST = 12
 """Letters and digits that a value has at least which is looked for when nothing else of it is left."""
 
-_DROPPED = bytes(byte for byte in range(256) if byte >= 128 or not chr(byte).isalnum())
-_KEPT = re.compile(rb"[0-9A-Za-z]")
-_OFFSET = re.compile(rb"^[ \t]*[0-9A-Fa-f]{6,16}:?(?=[ \t])", re.MULTILINE)
-_DUMPED = re.compile(
-    rb"^(?:[0-9A-Fa-f]{6,8}: ((?:[0-9A-Fa-f]+ )+) |[0-9A-Fa-f]{6,8}[ \t]+)?([^>|\n]*)([>|][^\n]*)?$", re.MULTILINE
-)
-"""A line of a dump: an offset, groups of digits, and perhaps the same as text."""
-
-_BEGINNINGS = [(size, skip) for size in (1, 2, 4, 8) for skip in range(size)]
-_OCTAL_DIGITS = {1: 3, 2: 6, 4: 11}
 _MOST = 256 * 1024
 """Characters of a text that is looked through so: several times what the result of one call may hold."""
 
-Place = tuple[int, int, str]
-"""Begin and end of what is to be hidden, and the name that is shown instead."""
+_DROPPED = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+_KEPT = re.compile(r"[0-9A-Za-z]")
+_OFFSET = re.compile(r"^[ \t]*[0-9A-Fa-f]{6,16}:?(?=[ \t])", re.MULTILINE)
+_DUMPED = re.compile(
+    r"^(?:[0-9A-Fa-f]{6,8}: ((?:[0-9A-Fa-f]+ )+) |[0-9A-Fa-f]{6,8}[ \t]+)?([^>|\n]*)([>|][^\n]*)?$", re.MULTILINE
+)
+"""A line of a dump: an offset, groups of digits, and perhaps the same as text."""
 
 
-def disguised(text: str, values: Sequence[tuple[str, str]]) -> Iterator[Place]:
+def disguised(text: str, values: Values) -> Iterator[Span]:
     """Find known values that are not spelled as they are; of dumps the whole lines. Not in a very long text."""
     if not values or len(text) > _MOST:
         return
-    data = text.encode("ascii", "replace")
-    spread = _OFFSET.sub(lambda found: b" " * len(found[0]), data)
+    plain = text.encode("ascii", "replace").decode()
+    spread = _OFFSET.sub(lambda found: " " * len(found[0]), plain)
     yield from _found(spread, [(_skeleton(value), name) for value, name in values])
-    dumped = _DUMPED.sub(_digits, data)
-    numbers = [(form, name) for value, name in values for form in _in_numbers(value)]
-    for start, end, name in _found(dumped, numbers):
-        first, last = data.rfind(b"\n", 0, start) + 1, (data + b"\n").find(b"\n", end)
-        is_dump = dumped[first:last] != data[first:last] or data[first : first + 1].isspace()
+    dumped = _DUMPED.sub(_digits, plain)
+    for start, end, name in _found(dumped, [(form, name) for value, name in values for form in _in_numbers(value)]):
+        first, last = plain.rfind("\n", 0, start) + 1, (plain + "\n").find("\n", end)
+        is_dump = dumped[first:last] != plain[first:last] or plain[first].isspace()
         yield (first, last, name) if is_dump else (start, end, name)
 
 
-def _digits(line: re.Match[bytes]) -> bytes:
+def _digits(line: re.Match[str]) -> str:
     """Keep the groups of digits of a line, where they stand."""
     group = 1 if line[1] else 2
-    before, behind = line.start(group) - line.start(), line.end() - line.end(group)
-    return b" " * before + line[group] + b" " * behind
+    return " " * (line.start(group) - line.start()) + line[group] + " " * (line.end() - line.end(group))
 
 
 @lru_cache(maxsize=4096)
-def _skeleton(value: str) -> bytes:
+def _skeleton(value: str) -> str:
     """Give the letters and digits of a value in small letters; empty where they are too few to tell it by."""
-    found = value.encode(errors="replace").translate(None, _DROPPED).lower()
-    told = len(found) >= _LEAST and not found.isdigit() and (value != value.lower() or not found.isalpha())
-    return found if told else b""
+    found = value.encode("ascii", "ignore").decode().translate(_DROPPED).lower()
+    is_telling = len(found) >= _LEAST and not found.isdigit() and (value != value.lower() or not found.isalpha())
+    return found if is_telling else ""
 
 
 @lru_cache(maxsize=1024)
-def _in_numbers(value: str) -> tuple[bytes, ...]:
+def _in_numbers(value: str) -> list[str]:
     """Write the bytes of a value as numbers, as dumps and lists do, wherever a number of several bytes begins in it."""
     data = value.encode(errors="replace")
-    found = ["".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
-    for size, skip in _BEGINNINGS:
-        whole = data[skip:][: (len(data) - skip) // size * size] or data[skip % 4 :][:4]
-        words = [int.from_bytes(whole[at : at + size], "little") for at in range(0, len(whole), size)]
-        found.append("".join(f"{word:0{2 * min(size, len(whole))}x}" for word in words))
-        if size in _OCTAL_DIGITS:
-            found.append("".join(f"{word:0{_OCTAL_DIGITS[size]}o}" for word in words))
-    return tuple(form.encode() for form in found)
+    found = ["".join(map("0x{:02x}".format, data)), "".join(map(str, data))]
+    for size in (1, 2, 4, 8):
+        for skip in range(size):
+            whole = data[skip:][: (len(data) - skip) // size * size] or data[skip % 4 :][:4]
+            words = [int.from_bytes(whole[at : at + size], "little") for at in range(0, len(whole), size)]
+            found.append("".join(f"{word:0{2 * min(size, len(whole))}x}" for word in words))
+            if size < 8:
+                found.append("".join(f"{word:0{(8 * size + 2) // 3}o}" for word in words))
+    return found
 
 
-def _found(data: bytes, wanted: Iterable[tuple[bytes, str]]) -> Iterator[Place]:
+def _found(text: str, wanted: Iterable[tuple[str, str]]) -> Iterator[Span]:
     """Find texts of letters and digits, whatever stands between their characters, in small letters or not."""
-    bones = data.translate(None, _DROPPED).lower()
+    bones = text.translate(_DROPPED).lower()
     places: list[int] = []
     for form, name in wanted:
-        for at in find_all(bones, (form,) if form else ()):
-            places = places or [found.start() for found in _KEPT.finditer(data)]
+        for at in find_all(bones, form) if form else ():
+            places = places or [found.start() for found in _KEPT.finditer(text)]
             yield places[at], places[at + len(form) - 1] + 1, name

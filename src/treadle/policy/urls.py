@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 from urllib.parse import urlsplit
 
@@ -32,12 +33,16 @@ class UrlCheck(Struct, frozen=True, kw_only=True):
 
 _METADATA_NAMES = word_set("metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal")
 _METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
-_PRIVATE_ENDINGS = (".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc")
+_PRIVATE_ENDINGS = (
+    *(".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc"),
+    *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me"),
+)
+"""Of private networks, and of services whose names lead to any address."""
+
 _NUMBER = regex(r"0[xX][0-9a-fA-F]*|[0-9]+")
 """A part of an address in another spelling: the C library reads `127.1`, `0x7f.1` and `2130706433`, people do not."""
 
 _EMBEDDED_ADDRESS = regex(r"(\d{1,3}[.-]){3}\d{1,3}")
-_WILDCARD_DNS = ("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me")
 
 
 def check_url(url: str) -> UrlCheck:
@@ -50,9 +55,8 @@ def check_url(url: str) -> UrlCheck:
     except ValueError as error:
         return UrlCheck(kind=HostKind.INVALID, problem=f"the URL cannot be read: {error}")
     if parts.scheme not in ("http", "https"):
-        return UrlCheck(
-            kind=HostKind.INVALID, host=host, problem=f"{parts.scheme or 'no'} scheme instead of http or https"
-        )
+        problem = f"{parts.scheme or 'no'} scheme instead of http or https"
+        return UrlCheck(kind=HostKind.INVALID, host=host, problem=problem)
     if parts.username is not None or parts.password is not None:
         return UrlCheck(kind=HostKind.INVALID, host=host, port=port, problem="the URL contains a user name or password")
     return UrlCheck(kind=host_kind(host), host=host, port=port)
@@ -63,33 +67,22 @@ def host_kind(host: str) -> HostKind:
     name = host.strip("[]").rstrip(".").lower()
     if not name or "%" in name or "\0" in name:
         return HostKind.INVALID
-    address = _address(name)
-    if address is not None:
-        return _address_kind(address)
+    with suppress(ValueError):
+        return _address_kind(ipaddress.ip_address(name))
     if all(_NUMBER.fullmatch(part) for part in name.split(".")):
         return HostKind.INVALID
     if name == "localhost" or name.endswith(".localhost"):
         return HostKind.LOOPBACK
     if name in _METADATA_NAMES:
         return HostKind.METADATA
-    if name.endswith((*_PRIVATE_ENDINGS, *_WILDCARD_DNS)) or "." not in name:
-        return HostKind.PRIVATE
-    if _EMBEDDED_ADDRESS.search(name):
-        return HostKind.PRIVATE
-    return HostKind.PUBLIC
+    is_private = name.endswith(_PRIVATE_ENDINGS) or "." not in name or _EMBEDDED_ADDRESS.search(name)
+    return HostKind.PRIVATE if is_private else HostKind.PUBLIC
 
 
 def matches_host(host: str, allowed: Iterable[str]) -> bool:
     """Whether a host is one of the allowed ones: exactly, or below an entry that starts with a dot."""
     name = host.rstrip(".").lower()
     return any(name == entry or (entry.startswith(".") and name.endswith(entry)) for entry in allowed)
-
-
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(name)
-    except ValueError:
-        return None
 
 
 def _address_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> HostKind:
