@@ -10,7 +10,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
 from treadle.policy.shell.builtins import judge_assignment
 from treadle.policy.shell.lists import RUNS_FOR_EACH, breadth_of, is_narrow, judge_each
-from treadle.policy.shell.readers import CONTENT_FREE, Arguments, read_arguments, read_table
+from treadle.policy.shell.readers import CONTENT_FREE, read_arguments, read_table
 from treadle.policy.shell.shell_env import Breadth, PipedInput, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
@@ -18,29 +18,28 @@ MAX_FED_WORDS = 64
 MAX_GUESSED_WORDS = 60
 MAX_GUESSES = 40
 
-_TABLES = {
-    "nice": read_table("-n: -0123456789 --adjustment:"),
-    "timeout": read_table("-k: -s: -v --foreground --kill-after: --signal: --preserve-status"),
-    "time": read_table("-apv -f: -o: --format: --output:"),
-    "stdbuf": read_table("-i: -o: -e: --input: --output: --error:"),
-    "ionice": read_table("-t -c: -n:"),
-    "env": read_table("-iv0 -u: -C: -S: -a: --ignore-environment --null --unset: --chdir: --split-string:"),
-    "command": read_table("-pvV"),
-    "xargs": read_table("""
-    -0rtpxo -a: -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? -j: --null --arg-file: --delimiter: --replace?
+_TABLES_TEXT = """
+nice = -n: -0123456789 --adjustment:
+timeout = -k: -s: -v --foreground --kill-after: --signal: --preserve-status
+time = -apv -f: --format:
+stdbuf = -i: -o: -e: --input: --output: --error:
+ionice = -t -c: -n:
+env = -iv0 -u: --ignore-environment --null --unset:
+command = -pvV
+xargs gxargs = -0rtpxo -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? -j: --null --delimiter: --replace?
     --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs:
-"""),
-    **dict.fromkeys(
-        word_set("""
-        nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate
-        unbuffer rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
-        """),
-        read_table("-clfw -a: -o: -e: -p:"),
-    ),
+nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate unbuffer
+    rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
+    = -clfw -a: -o: -e: -p:
+"""
+_TABLES = {
+    name: read_table(row.partition(" = ")[2])
+    for row in filter(None, _TABLES_TEXT.replace("\n    ", " ").splitlines())
+    for name in row.partition(" = ")[0].split()
 }
 """Wrappers with their options; any other program that runs another one is searched for it."""
 
-_NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice"})
+_NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice", "env", "command"})
 _DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
 _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
@@ -49,19 +48,34 @@ _DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 def _unwrap(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a wrapper and what it runs."""
     arguments = read_arguments(_TABLES[name], words, permute=False)
-    findings = _options(name, arguments, env)
-    inner = arguments.operands[1:] if name == "timeout" else arguments.operands
-    while name not in _NO_RISK and inner and inner[0].isdigit():
+    inner = list(arguments.operands)
+    if name == "command" and arguments.has("-v", "-V") and not arguments.strange:
+        return [Finding(Risk.READ, "look-up", "looks up a program")]
+    findings = _odd(name, arguments.strange, words, env)
+    if name == "timeout":
+        if not _DURATION.fullmatch("".join(inner[:1])):
+            findings.append(unclear("wrapper", "timeout without a plain duration"))
         inner = inner[1:]
-    if name not in _NO_RISK:
+    if name not in _NO_RISK or arguments.has("-u", "--unset"):
         findings.append(Finding(Risk.EXECUTE, "wrapper", f"{name} runs another command"))
-    if not inner:
-        return [*findings, unclear("wrapper", f"{name} without a command")]
-    if name == "timeout" and not _DURATION.fullmatch(arguments.operands[0]):
-        findings.append(unclear("wrapper", "timeout without a plain duration"))
-    if arguments.strange:
-        findings.extend(suffixes(words, env))
-    return findings + env.command(inner)
+    while inner and ("=" in inner[0] if name == "env" else name not in _NO_RISK and inner[0].isdigit()):
+        variable, is_set, value = inner.pop(0).partition("=")
+        findings.extend(judge_assignment(variable, value) if is_set else [])
+    if inner:
+        return findings + env.command(tuple(inner))
+    if name == "env":
+        return [*findings, Finding(Risk.EXECUTE, "prints-environment", "prints every variable, secrets included")]
+    return [*findings, unclear("wrapper", f"{name} without a command")]
+
+
+def _odd(name: str, strange: Sequence[str], words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    """Judge a wrapper with an option that is not known, or may be one: any of its words may be the command."""
+    if not strange:
+        return []
+    odd = dangerous if any(word.startswith("-") for word in strange) and not env.is_guess else unclear
+    named = (found for word in words for found in env.mentions(word))
+    text = f"{name}: {shown(strange[0])!r} is not a known option, so it may run something else"
+    return [odd("unknown-option", text), *named, *suffixes(words, env)]
 
 
 def suffixes(words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -85,46 +99,10 @@ def _critical(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.risk is Risk.CRITICAL]
 
 
-def _options(name: str, arguments: Arguments, env: ShellEnv) -> list[Finding]:
-    strange = [
-        unclear("unknown-option", f"{name}: {shown(word)!r} is not a known option") for word in arguments.strange
-    ]
-    files = arguments.values("-o", "--output") if name == "time" else arguments.values("-a", "--arg-file")
-    for file in files:
-        strange.append(Finding(Risk.EXECUTE, "wrapper", f"{name} uses the file {file}"))
-        strange.extend(env.mentions(file))
-    return strange
-
-
-def _env(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    arguments = read_arguments(_TABLES[name], words, permute=False)
-    findings = _options(name, arguments, env)
-    for text in arguments.values("-S", "--split-string"):
-        findings.append(Finding(Risk.EXECUTE, "wrapper", "env -S runs a string"))
-        findings.extend(env.script(" ".join((text, *arguments.operands))))
-    if arguments.has("-C", "--chdir", "-u", "--unset", "-a"):
-        findings.append(unclear("wrapper", "env changes where or how the command runs"))
-    inner = list(arguments.operands)
-    while inner and "=" in inner[0]:
-        variable, _, value = inner.pop(0).partition("=")
-        findings.extend(judge_assignment(variable, value))
-    if not inner:
-        return [*findings, Finding(Risk.EXECUTE, "prints-environment", "prints every variable, secrets included")]
-    return findings + env.command(tuple(inner))
-
-
-def _command(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    arguments = read_arguments(_TABLES[name], words, permute=False)
-    if arguments.has("-v", "-V") and not arguments.strange:
-        return [Finding(Risk.READ, "look-up", "looks up a program")]
-    findings = _options(name, arguments, env)
-    return findings + (env.command(arguments.operands) if arguments.operands else [])
-
-
 def _xargs(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge xargs by each word that it is known to read, and by any word."""
     arguments = read_arguments(_TABLES["xargs"], words, permute=False)
-    findings = _options("xargs", arguments, env)
+    findings = _odd("xargs", arguments.strange, words, env)
     inner = arguments.operands or ("echo",)
     marks = arguments.values("-I", "-J") or [word for word in ("{}",) if any(word in text for text in inner)]
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
@@ -157,8 +135,6 @@ def _parallel(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 WRAPPERS: dict[str, ProgramJudge] = {
     **dict.fromkeys(_TABLES, _unwrap),
-    "env": _env,
-    "command": _command,
     "xargs": _xargs,
     "gxargs": _xargs,
     "parallel": _parallel,
@@ -206,10 +182,9 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             if breadth is Breadth.WHOLE:
                 findings.append(dangerous("delete-tree", "deletes everything below the directory"))
         elif word not in _FLAGS:
+            odd = dangerous if word.startswith(("-fprint", "-fls")) else unclear
             text = f"find: {word!r} is not a test or action known to be harmless"
-            findings.extend([unclear("unknown-option", text), *env.mentions(word)])
-            if word.startswith(("-fprint", "-fls")) and pending:
-                findings.extend(env.path(pending[0], PathOp.WRITE))
+            findings.extend([odd("unknown-option", text), *env.mentions(word)])
     if changes and any(found.risk is not Risk.READ for found in places):
         findings.append(dangerous("write-outside", "changes files outside the workspace"))
     return findings + places
@@ -217,12 +192,10 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
 
 def _taken(pending: list[str]) -> list[str]:
     """Take the command that is run off what is left of the line."""
-    inner: list[str] = []
-    while pending:
-        part = pending.pop(0)
-        if part == ";" or (part == "+" and inner and inner[-1] == "{}"):
-            break
-        inner.append(part)
+    ends = (place for place, part in enumerate(pending) if part == ";" or pending[place - 1 : place + 1] == ["{}", "+"])
+    end = next(ends, len(pending))
+    inner = pending[:end]
+    del pending[: end + 1]
     return inner
 
 
