@@ -2,37 +2,30 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, PathOp, dangerous
-from treadle.policy.marks import is_static, word_set
+from treadle.policy.marks import is_static, rows_by_name, word_set
 from treadle.policy.shell.interpreters import SHELLS, is_interpreter, judge_outputs
 from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.tools import Risk
 
-_CLIENTS = word_set("""
-    ssh telnet ftp lftp sftp nc ncat netcat socat websocat grpcurl mosquitto_sub rclone gsutil s3cmd aws gcloud az
-    w3m lynx links elinks newsboat mutt dig host nslookup drill whois
-""")
-"""Programs that bring such text whatever their arguments."""
+_BRINGS_TEXT = """
+ssh telnet ftp lftp sftp nc ncat netcat socat websocat grpcurl mosquitto_sub rclone gsutil s3cmd aws gcloud az
+    w3m lynx links elinks newsboat mutt dig host nslookup drill whois =
+gh glab = api view list diff checks search status download clone watch
+npm pnpm yarn bun cargo gem apt apt-cache dnf yum pacman zypper apk brew port conda composer helm docker
+    = view info show search audit query
+pip pip3 = search index
+git = clone
+svn hg = checkout co cat log clone incoming
+"""
+_VERBS = {name: word_set(verbs) for name, verbs in rows_by_name(_BRINGS_TEXT).items()}
+"""Programs that bring text from outside when they are told one of these words, or by whatever they are told."""
 
-_VERBS: Mapping[str, frozenset[str]] = {
-    name: word_set(verbs)
-    for names, verbs in (
-        ("gh glab", "api view list diff checks search status download clone watch"),
-        (
-            "npm pnpm yarn bun cargo gem apt apt-cache dnf yum pacman zypper apk brew port conda composer helm docker",
-            "view info show search audit query",
-        ),
-        ("pip pip3", "search index"),
-        ("git svn hg", "clone"),
-        ("svn hg", "checkout co cat log clone incoming"),
-    )
-    for name in names.split()
-}
 _OF_GIT = frozenset({"fetch", "pull", "ls-remote", "submodule", "archive"})
 _ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 _WEB = re.compile(r"https?://(?!localhost\b|127\.|\[::1\])")
@@ -44,34 +37,30 @@ def brings_text(argv: Sequence[str], fed: str) -> bool:
     Those that take an address of the web judge themselves. What a folder's own remotes send counts as the folder's.
     """
     name, words = posixpath.basename(argv[0]), argv[1:]
-    if name in _CLIENTS:
-        return True
     if name == "git" and not _OF_GIT.isdisjoint(words) and any(_ADDRESS.search(word) for word in words):
         return True
     if is_interpreter(name):
         return any(_WEB.search(text) for text in (*words, fed))
-    return not _VERBS.get(name, frozenset()).isdisjoint(words[:4])
+    verbs = _VERBS.get(name)
+    return verbs is not None and (not verbs or not verbs.isdisjoint(words[:4]))
 
 
-_TABLES = {
-    "curl": read_table("""
-    -fgGhiIjJkLNOqRsSvZ#0123456 -A: -b: -C: -e: -H: -m: -r: -u: -w: -X: -z: -d: -F: -o% -c% -D%
+_TABLES_TEXT = """
+curl = -fgGhiIjJkLNOqRsSvZ#0123456 -A: -b: -C: -e: -H: -m: -r: -u: -w: -X: -z: -d: -F: -o% -c% -D%
     --compressed --create-dirs --fail --fail-with-body --get --globoff --head --help --http1.1 --http2 --include
     --insecure --ipv4 --ipv6 --location --no-buffer --no-progress-meter --parallel --progress-bar --remote-header-name
     --remote-name --retry-all-errors --retry-connrefused --show-error --silent --tlsv1.2 --verbose
     --connect-timeout: --cookie: --header: --limit-rate: --max-time: --proto: --range: --referer: --request:
     --retry: --retry-delay: --retry-max-time: --url: --user: --user-agent: --write-out: --data: --data-raw:
     --data-binary: --data-urlencode: --form: --json: --output% --output-dir% --cookie-jar% --dump-header%
-"""),
-    "wget": read_table("""
-    -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a%
+wget = -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a%
     --adjust-extension --content-disposition --continue --convert-links --help --https-only --mirror
     --no-check-certificate --no-clobber --no-directories --no-host-directories --no-parent --no-verbose
     --page-requisites --quiet --recursive --retry-connrefused --server-response --show-progress --spider --timestamping
     --accept: --connect-timeout: --cut-dirs: --header: --level: --progress: --reject: --timeout: --tries:
     --user-agent: --wait: --waitretry: --output-document% --directory-prefix% --output-file% --append-output%
-"""),
-}
+"""
+_TABLES = {name: read_table(options) for name, options in rows_by_name(_TABLES_TEXT).items()}
 """The options with which they only fetch, or send what is local to this machine; `%` marks what is written."""
 
 _SENDS = word_set("-d -F --data --data-raw --data-binary --data-urlencode --form --json")

@@ -7,11 +7,11 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, as_glob, is_static, shown, word_set
+from treadle.policy.marks import UNKNOWN, as_glob, is_static, rows_by_name, shown, word_set
 from treadle.policy.shell.builtins import judge_assignment
 from treadle.policy.shell.lists import RUNS_FOR_EACH, breadth_of, is_narrow, judge_each
 from treadle.policy.shell.readers import CONTENT_FREE, read_arguments, read_table
-from treadle.policy.shell.shell_env import Breadth, PipedInput, ProgramJudge, ShellEnv
+from treadle.policy.shell.shell_env import Breadth, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 MAX_FED_WORDS = 64
@@ -32,11 +32,7 @@ nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linu
     rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
     = -clfw -a: -o: -e: -p:
 """
-_TABLES = {
-    name: read_table(row.partition(" = ")[2])
-    for row in filter(None, _TABLES_TEXT.replace("\n    ", " ").splitlines())
-    for name in row.partition(" = ")[0].split()
-}
+_TABLES = {name: read_table(options) for name, options in rows_by_name(_TABLES_TEXT).items()}
 """Wrappers with their options; any other program that runs another one is searched for it."""
 
 _NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice", "env", "command"})
@@ -99,32 +95,35 @@ def _critical(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.risk is Risk.CRITICAL]
 
 
-def _xargs(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def _xargs(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge xargs by each word that it is known to read, and by any word."""
-    arguments = read_arguments(_TABLES["xargs"], words, permute=False)
-    findings = _odd("xargs", arguments.strange, words, env)
+    arguments = read_arguments(_TABLES[name], words, permute=False)
+    findings = _odd(name, arguments.strange, words, env)
     inner = arguments.operands or ("echo",)
-    marks = arguments.values("-I", "-J") or [word for word in ("{}",) if any(word in text for text in inner)]
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
     fed = [*(word for command in env.feed.upstream for word in command[1:]), *(env.feed.text or "").split()]
+    findings.extend(found for word in fed[:MAX_FED_WORDS] for found in env.mentions(word))
     breadth = breadth_of(env.feed.upstream)
-    without_input = replace(env, feed=PipedInput())
-    if breadth is not None:
-        findings.extend(judge_each(_filled(inner, marks, UNKNOWN), breadth, without_input))
-    for word in fed[:MAX_FED_WORDS]:
-        findings.extend(env.mentions(word))
-        named = _critical(env.command(_filled(inner, marks, word)))
-        findings.extend(one for one in named if breadth is None or one.rule != "delete-all")
     if inner[0] in _DELETERS and breadth is not Breadth.NARROW:
         findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
-    found = without_input.command(_filled(inner, marks, UNKNOWN))
+    mark = "".join(arguments.values("-I", "-J")[:1]) or "{}"
+    marked = [part.replace(mark, "{}") for part in inner]
+    filled = marked if any("{}" in part for part in marked) else [*marked, "{}"]
     said = ("unknown-option", "unknown-path")
-    return findings + [one for one in found if one.risk is not Risk.EXECUTE or one.rule not in said or one.always_asks]
+    ran = _run(filled, fed[:MAX_FED_WORDS], breadth, env)
+    return findings + [one for one in ran if one.risk is not Risk.EXECUTE or one.rule not in said or one.always_asks]
 
 
-def _filled(inner: Sequence[str], marks: Sequence[str], word: str) -> tuple[str, ...]:
-    """Give the command that is run for one word of the input."""
-    return tuple(one.replace(marks[0], word) for one in inner) if marks else (*inner, word)
+def _run(inner: Sequence[str], names: Sequence[str], breadth: Breadth | None, env: ShellEnv) -> list[Finding]:
+    """Judge a command that is run with any name in the place of `{}`, and by the names that are known."""
+    if not inner:
+        return []
+    unknown, *known = [tuple(part.replace("{}", name) for part in inner) for name in (UNKNOWN, *names)]
+    found = env.command(unknown)
+    if breadth is not None:
+        found.extend(judge_each(unknown, breadth, env))
+    named = (one for command in known for one in _critical(env.command(command)))
+    return [*found, *(one for one in named if breadth is None or one.rule != "delete-all")]
 
 
 def _parallel(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -135,8 +134,7 @@ def _parallel(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 WRAPPERS: dict[str, ProgramJudge] = {
     **dict.fromkeys(_TABLES, _unwrap),
-    "xargs": _xargs,
-    "gxargs": _xargs,
+    **dict.fromkeys(("xargs", "gxargs"), _xargs),
     "parallel": _parallel,
 }
 """Judges by program name."""
@@ -162,25 +160,22 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     places = [found for start in starts for found in env.path(start, PathOp.LIST)]
     breadth = Breadth.NARROW if is_narrow(pending) else Breadth.WHOLE
     texts = (text.replace("\\", "").replace(".*", "*") for test, text in pairwise(pending) if _PATTERN.fullmatch(test))
-    names = [UNKNOWN, *map(as_glob, texts)]
+    names = [*map(as_glob, texts)]
     changes = False
     while pending:
         word = pending.pop(0)
         if word in _VALUES:
             del pending[:1]
-        elif word in RUNS_FOR_EACH:
-            inner = _taken(pending)
+        elif word == "-delete" or word in RUNS_FOR_EACH:
+            inner = ["rm", "{}"] if word == "-delete" else _taken(pending)
             ran = _run(inner, names, breadth, env)
-            findings.extend([Finding(Risk.EXECUTE, "wrapper", f"find {word} runs a command for what it finds"), *ran])
+            findings.extend(
+                [Finding(Risk.EXECUTE, "wrapper", f"find {word} does something with each file it finds"), *ran]
+            )
             if inner[:1] and inner[0] not in CONTENT_FREE:
                 named = (one for start in starts for one in env.mentions(start))
                 findings.extend(one for one in named if one.rule == "secret-read")
             changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
-        elif word == "-delete":
-            changes = True
-            findings.append(Finding(Risk.EXECUTE, "delete", "find -delete deletes files"))
-            if breadth is Breadth.WHOLE:
-                findings.append(dangerous("delete-tree", "deletes everything below the directory"))
         elif word not in _FLAGS:
             odd = dangerous if word.startswith(("-fprint", "-fls")) else unclear
             text = f"find: {word!r} is not a test or action known to be harmless"
@@ -197,13 +192,3 @@ def _taken(pending: list[str]) -> list[str]:
     inner = pending[:end]
     del pending[: end + 1]
     return inner
-
-
-def _run(inner: Sequence[str], names: Sequence[str], breadth: Breadth, env: ShellEnv) -> list[Finding]:
-    """Judge a command that is run with each name that may be found; the first one stands for any."""
-    if not inner:
-        return []
-    filled = [tuple(part.replace("{}", name) for part in inner) for name in names]
-    found = [*env.command(filled[0]), *judge_each(filled[0], breadth, env)]
-    named = (one for command in filled[1:] for one in env.command(command))
-    return [*found, *(one for one in named if one.risk is Risk.CRITICAL)]
