@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from treadle.policy.findings import Finding, PathOp, dangerous
@@ -67,7 +67,6 @@ _SENDS = word_set("-d -F --data --data-raw --data-binary --data-urlencode --form
 _LOCAL = re.compile(r"(https?://)?(localhost|127\.\d+\.\d+\.\d+|\[::1\])([:/?#].*)?", re.DOTALL)
 _SENDING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _FIELD = re.compile(r"[\w.-]+:?=(?!=)|.*@")
-_REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 
 
 def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -76,7 +75,8 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     addresses = [*arguments.operands, *arguments.values("--url")]
     is_local = bool(addresses) and all(map(_LOCAL.fullmatch, addresses))
     findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
-    findings.extend([*_secrets(words, env), *judge_outputs(words, env)])
+    findings.extend(found for word in words for found in env.mentions(word) if found.rule == "secret-read")
+    findings.extend(judge_outputs(words, env))
     findings.extend(found for address in addresses for found in _judge_url(address, env))
     for option in arguments.given:
         if option.kind == "%":
@@ -98,6 +98,9 @@ def _downloads(name: str, env: ShellEnv) -> Finding:
     return Finding(Risk.REMOTE, "download", f"{name} fetches from the network")
 
 
+_CLIENTS = word_set(
+    "aria2c axel http https httpie xh xhs fetch lwp-request lwp-download lynx w3m yt-dlp GET POST PUT DELETE"
+)
 _LOOK_UPS = frozenset({"dig", "drill", "host", "nslookup", "ping", "ping6", "traceroute", "whois"})
 
 
@@ -117,10 +120,6 @@ def _reach(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return findings
 
 
-def _secrets(words: Sequence[str], env: ShellEnv) -> Iterator[Finding]:
-    yield from (finding for word in words for finding in env.mentions(word) if finding.rule == "secret-read")
-
-
 def _judge_url(url: str, env: ShellEnv) -> list[Finding]:
     if not is_static(url):
         return [dangerous("unknown-url", "sends something unknown to the network")]
@@ -134,21 +133,12 @@ def _judge_url(url: str, env: ShellEnv) -> list[Finding]:
     return []
 
 
-NETWORK: dict[str, ProgramJudge] = {
-    **dict.fromkeys(("curl", "wget"), _fetch),
-    **dict.fromkeys(
-        _LOOK_UPS
-        | word_set(
-            "aria2c axel http https httpie xh xhs fetch lwp-request lwp-download lynx w3m yt-dlp GET POST PUT DELETE"
-        ),
-        _reach,
-    ),
-}
+NETWORK: dict[str, ProgramJudge] = {**dict.fromkeys(_TABLES, _fetch), **dict.fromkeys(_CLIENTS | _LOOK_UPS, _reach)}
 """Judges by program name."""
 
 
 PUBLISHES = "publish"
-"""The rule by which such a finding is known."""
+"""The rule by which it is known that a command publishes or deploys."""
 
 _LEADS = word_set("""
     image nuget npm git hosting compose pages functions app stack chart package run run-script exec x dlx tool npx bunx
@@ -172,14 +162,8 @@ _PUBLISHING = re.compile(
 """A program and what it is told to do, or the name of a script, that publishes."""
 
 
-def judge_publishing(name: str, words: Sequence[str]) -> list[Finding]:
-    """Find that a command publishes or deploys."""
-    if not _publishes(name, words):
-        return []
-    return [Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")]
-
-
-def _publishes(name: str, words: Sequence[str]) -> bool:
+def publishes(name: str, words: Sequence[str]) -> bool:
+    """Whether a command publishes or deploys."""
     plain = [word for word in words if not word.startswith("-")]
     if name in _TARGETS:
         return any(re.fullmatch(_VERB, word) for word in plain)

@@ -8,13 +8,7 @@ from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfol
 from treadle.policy.marks import is_static
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import dangerous_form
-from treadle.policy.shell.dangers import (
-    PRINTS_SECRETS,
-    VARIABLES_SAFE_TO_SHOW,
-    VARIABLES_SECRET,
-    always,
-    only_tells,
-)
+from treadle.policy.shell.dangers import VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET, always, only_tells
 from treadle.policy.shell.files import FILE_PROGRAMS, named_in
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
@@ -25,7 +19,7 @@ from treadle.policy.shell.interpreters import (
     judge_reach,
 )
 from treadle.policy.shell.lists import judge_whole
-from treadle.policy.shell.network import NETWORK, brings_text, judge_publishing
+from treadle.policy.shell.network import NETWORK, PUBLISHES, brings_text, publishes
 from treadle.policy.shell.readers import SHOWS_VERSION
 from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
 from treadle.policy.shell.wrappers import WRAPPERS, judge_find, suffixes
@@ -43,6 +37,7 @@ _TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
 """Programs that may run another version of themselves, which the folder selects."""
 
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
@@ -69,7 +64,8 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         name, words = "git", (name[4:], *words)
     found = [*findings, *_by_name(name, words, env)]
     if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
-        found.extend([*judge_whole(name, words, env), *judge_publishing(name, words)])
+        published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
+        found.extend([*judge_whole(name, words, env), *([published] if publishes(name, words) else [])])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
@@ -114,17 +110,14 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
 
 
 def _printenv(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
-    if any(VARIABLES_SECRET.fullmatch(word) for word in words):
-        return [dangerous("prints-environment", f"{name} prints a secret variable")]
-    if words and all(word in VARIABLES_SAFE_TO_SHOW for word in words):
+    if words and VARIABLES_SAFE_TO_SHOW.issuperset(words):
         return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
-    return [Finding(Risk.EXECUTE, "prints-environment", "prints variables, perhaps secrets")]
+    prints = dangerous if any(map(VARIABLES_SECRET.fullmatch, words)) else unclear
+    return [prints("prints-environment", "prints variables, perhaps secrets")]
 
 
 def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
-    findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
-    findings.extend(named_in(words, env))
+    findings = [unclear("unknown-program", f"{name} is not known to only read"), *named_in(words, env)]
     if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
@@ -135,16 +128,9 @@ def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Findi
         findings.extend(judge_reach(name, words, env))
         for text in (*words, env.feed.text or ""):
             findings.extend(judge_inner_text(text, env) if " " in text else [])
-    if name == "kill":
-        findings.extend(_kill(words))
+    if name == "kill" and _ENDS_MANY.search(" ".join(words)):
+        findings.append(dangerous("kill", "ends processes that may belong to others"))
     return findings
-
-
-def _kill(words: Sequence[str]) -> list[Finding]:
-    targets = [word for word in words[1:] if re.fullmatch(r"-\d+|0|1", word)]
-    if targets or not all(map(is_static, words)) or words[:1] in (("0",), ("1",), ("-1",)):
-        return [dangerous("kill", "ends processes that may belong to others")]
-    return []
 
 
 _JUDGES: dict[str, ProgramJudge] = {
