@@ -25,17 +25,16 @@ _GLOBAL = read_table(
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
-_READERS = word_set("""
-    status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
-    name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
-    stash remote worktree submodule symbolic-ref
-""")
 _READS_COMMITS = word_set(
     "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
 )
 """Subcommands that read what is committed, never the files: these look into no other repository."""
 
-_SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
+_READERS = _READS_COMMITS | word_set("""
+    status diff ls-files name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index
+    diff-files stash remote worktree submodule symbolic-ref
+""")
+_SHORT = re.compile(r"--|-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
 _LONG = word_set("""
     --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
     --no-patch --oneline --ignore-all-space --unified --diff-filter --cached --staged --check --exit-code --quiet
@@ -53,12 +52,7 @@ _SHOWS_ALL = word_set("-l --list -a -r -v -vv -n --all --remotes --contains --no
 _LISTS = {"branch": _SHOWS_ALL - {"-n"}, "tag": _SHOWS_ALL - {"-a", "-v", "-r"} | {"--points-at"}}
 """Subcommands that create something when an operand comes without one of these options."""
 
-_FIRST_WORDS = {
-    "stash": ("list", "show"),
-    "remote": ("-v", "get-url"),
-    "worktree": ("list",),
-    "submodule": ("status",),
-}
+_FIRST_WORDS = {"stash": ("list", "show"), "remote": ("-v", "get-url"), "worktree": ("list",), "submodule": ("status",)}
 """First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
 
 _KEYS = (
@@ -75,6 +69,8 @@ _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
+_CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
+_ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 
 
@@ -110,9 +106,6 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     # Other options name a directory to write to.
     spelled = [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
     findings = judge_outputs(spelled, env)
-    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
-    if form is not None:
-        findings.append(dangerous("git", f"{form} destroys, leaks or runs something"))
     telling = [word for word in words if word.startswith("-") or command not in _NAMES_ONLY]
     named = (found for word in telling for found in env.mentions(word))
     findings.extend(found for found in named if found.rule == "secret-read")
@@ -146,7 +139,9 @@ def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         return []
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
     for word in options:
-        findings.extend(_git_option(command, word))
+        if not _only_shows(command, word):
+            text = f"git {command}: {shown(word)!r} is not known to be harmless"
+            findings.append(unclear("unknown-option", text))
     for operand in operands:
         if operand.startswith(("/", "../")) or operand == "..":
             findings.extend(env.path(operand, PathOp.READ))
@@ -155,13 +150,12 @@ def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     return findings
 
 
-def _git_option(command: str, word: str) -> list[Finding]:
-    name = word.partition("=")[0]
-    is_known = is_static(word) and (word == "--" or name in _LONG or _SHORT.fullmatch(word) is not None)
-    changes = command in _LISTS and re.match(r"-[^-]*[dDmMcCfFasu]", word) and not word.startswith("-a")
-    if not is_known or changes or "%G" in word or "signature" in word or (command == "blame" and word.startswith("-S")):
-        return [unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")]
-    return []
+def _only_shows(command: str, option: str) -> bool:
+    if command in _LISTS and re.match(r"-(?!a)[^-]*[dDmMcCfFasu]", option):
+        return False
+    if "%G" in option or "signature" in option or (command == "blame" and option.startswith("-S")):
+        return False
+    return is_static(option) and (option.partition("=")[0] in _LONG or _SHORT.fullmatch(option) is not None)
 
 
 def _repository(command: str, env: ShellEnv, *, reads: bool) -> list[Finding]:
@@ -194,7 +188,10 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
 
     paths = has(r"--|\.|(\./|:|--pathspec-from).*")
     makes = has("-b|--orphan|-t")
+    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
     match command:
+        case _ if form is not None:
+            return f"destroys, leaks or runs something in the form {form}"
         case _ if has("(ext|fd)::.*"):
             return "is given an address that runs a command"
         case "clean" if not has(r"-\w*n\w*|--dry-run"):
@@ -223,23 +220,22 @@ def _is_there(word: str, env: ShellEnv) -> bool:
 
 def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what a subcommand reads or reaches."""
-    match command:
-        case "config":
-            return _config(words)
-        case "push":
-            return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
-        case "fetch" | "pull" | "ls-remote" | "clone":
-            local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
-            found = [one for word in local for one in env.path(word, PathOp.READ)]
-            return [Finding(Risk.REMOTE, "download", "git connects to another repository"), *found]
-        case "submodule":
-            rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
-            if rest[:1] == ["foreach"]:
-                return env.script(" ".join(rest[1:]))
-            connects = Finding(Risk.REMOTE, "network", "git connects to another repository")
-            return _reading(command, words, env) or [connects]
-        case _:
-            return _reading(command, words, env)
+    if command == "config":
+        return _config(words)
+    if command == "push":
+        return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
+    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
+    if command == "submodule" and rest[:1] == ["foreach"]:
+        return env.script(" ".join(rest[1:]))
+    found = _reading(command, words, env)
+    if found or command not in _CONNECTS:
+        return found
+    if command == "clone" or any(map(_ADDRESS.search, words)):
+        env.brings_text("git")
+    local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
+    rule = "network" if command == "submodule" else "download"
+    connects = Finding(Risk.REMOTE, rule, "git connects to another repository")
+    return [connects, *(one for word in local for one in env.path(word, PathOp.READ))]
 
 
 def _config(words: Sequence[str]) -> list[Finding]:
@@ -256,7 +252,5 @@ def _config(words: Sequence[str]) -> list[Finding]:
         return [Finding(Risk.READ, "git-read", "git config shows a setting")]
     key = next((word for word in plain if "." in word), "")
     if flags & {"--global", "--worktree"} or not re.fullmatch(_KEYS, key):
-        return [
-            dangerous("git-config", f"the setting {shown(key)} can make git run something, or is one of other folders")
-        ]
+        return [dangerous("git-config", f"the setting {shown(key)} is a global one, or can make git run something")]
     return []

@@ -20,25 +20,20 @@ gh glab = api view list diff checks search status download clone watch
 npm pnpm yarn bun cargo gem apt apt-cache dnf yum pacman zypper apk brew port conda composer helm docker
     = view info show search audit query
 pip pip3 = search index
-git = clone
 svn hg = checkout co cat log clone incoming
 """
 _VERBS = {name: word_set(verbs) for name, verbs in rows_by_name(_BRINGS_TEXT).items()}
 """Programs that bring text from outside when they are told one of these words, or by whatever they are told."""
 
-_OF_GIT = frozenset({"fetch", "pull", "ls-remote", "submodule", "archive"})
-_ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 _WEB = re.compile(r"https?://(?!localhost\b|127\.|\[::1\])")
 
 
 def brings_text(argv: Sequence[str], fed: str) -> bool:
     """Whether a command brings text from outside; `fed` is what it reads as its input, as far as that is known.
 
-    Those that take an address of the web judge themselves. What a folder's own remotes send counts as the folder's.
+    Those that take an address judge themselves.
     """
     name, words = posixpath.basename(argv[0]), argv[1:]
-    if name == "git" and not _OF_GIT.isdisjoint(words) and any(_ADDRESS.search(word) for word in words):
-        return True
     if is_interpreter(name):
         return any(_WEB.search(text) for text in (*words, fed))
     verbs = _VERBS.get(name)
@@ -46,19 +41,15 @@ def brings_text(argv: Sequence[str], fed: str) -> bool:
 
 
 _TABLES_TEXT = """
-curl = -fgGhiIjJkLNOqRsSvZ#0123456 -A: -b: -C: -e: -H: -m: -r: -u: -w: -X: -z: -d: -F: -o% -c% -D%
-    --compressed --create-dirs --fail --fail-with-body --get --globoff --head --help --http1.1 --http2 --include
-    --insecure --ipv4 --ipv6 --location --no-buffer --no-progress-meter --parallel --progress-bar --remote-header-name
-    --remote-name --retry-all-errors --retry-connrefused --show-error --silent --tlsv1.2 --verbose
-    --connect-timeout: --cookie: --header: --limit-rate: --max-time: --proto: --range: --referer: --request:
-    --retry: --retry-delay: --retry-max-time: --url: --user: --user-agent: --write-out: --data: --data-raw:
-    --data-binary: --data-urlencode: --form: --json: --output% --output-dir% --cookie-jar% --dump-header%
-wget = -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a%
-    --adjust-extension --content-disposition --continue --convert-links --help --https-only --mirror
-    --no-check-certificate --no-clobber --no-directories --no-host-directories --no-parent --no-verbose
-    --page-requisites --quiet --recursive --retry-connrefused --server-response --show-progress --spider --timestamping
-    --accept: --connect-timeout: --cut-dirs: --header: --level: --progress: --reject: --timeout: --tries:
-    --user-agent: --wait: --waitretry: --output-document% --directory-prefix% --output-file% --append-output%
+curl = -fgGhiIjJkLNOqRsSvZ#0123456 -A: -b: -C: -e: -H: -m: -r: -u: -w: -X: -z: -d: -F: -o% -c% -D% --compressed --fail
+    --fail-with-body --get --head --help --include --insecure --location --no-buffer --no-progress-meter --progress-bar
+    --remote-name --show-error --silent --verbose --connect-timeout: --cookie: --header: --max-time: --proto: --request:
+    --retry: --retry-delay: --tlsv1.2 --url: --user: --user-agent: --write-out: --data: --data-raw: --data-binary:
+    --data-urlencode: --form: --json: --output% --output-dir% --cookie-jar% --dump-header%
+wget = -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a% --content-disposition
+    --continue --help --mirror --no-check-certificate --no-clobber --no-parent --no-verbose --quiet --recursive
+    --server-response --show-progress --spider --timestamping --header: --level: --progress: --timeout: --tries:
+    --user-agent: --output-document% --directory-prefix% --output-file% --append-output%
 """
 _TABLES = {name: read_table(options) for name, options in rows_by_name(_TABLES_TEXT).items()}
 """The options with which they only fetch, or send what is local to this machine; `%` marks what is written."""
@@ -146,9 +137,7 @@ _LEADS = word_set("""
 """)
 """What stands before the program that is run, or before the verb."""
 
-_TARGETS = word_set(
-    "make gmake just task rake nx turbo invoke inv nox tox gradle gradlew mvn mvnw ant grunt gulp mage cap fab"
-)
+_TARGETS = word_set("make gmake just task rake nx turbo invoke inv nox tox gradle gradlew mvn mvnw ant grunt gulp mage")
 """Programs of which any word may be something to do."""
 
 _AT_ONCE = frozenset({"vercel", "now", "surge", "gh-pages", "np", "semantic-release", "release-it", "goreleaser"})
