@@ -209,14 +209,11 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
     findings = [Finding(Risk.EXECUTE, "delete", f"{name} deletes files")]
     for operand in operands:
         findings.extend(env.path(operand, PathOp.WRITE))
-        if is_recursive and not _is_regenerable(operand, env):
+        is_known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
+        is_made_again = is_known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
+        if is_recursive and not is_made_again:
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
     return findings
-
-
-def _is_regenerable(operand: str, env: ShellEnv) -> bool:
-    known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
-    return known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
 
 
 FILE_PROGRAMS: dict[str, ProgramJudge] = {

@@ -231,6 +231,7 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if found or command not in _CONNECTS:
         return found
     if command == "clone" or any(map(_ADDRESS.search, words)):
+        # What the folder's own remotes send counts as the folder's.
         env.brings_text("git")
     local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
     rule = "network" if command == "submodule" else "download"

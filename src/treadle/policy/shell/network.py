@@ -76,11 +76,10 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
             findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))
     harmless = {"GET", "HEAD"} | (_SENDING_METHODS - {"DELETE"} if is_local else set())
     changes = not harmless.issuperset(map(str.upper, arguments.values("-X", "--request")))
-    if changes or arguments.strange or (not is_local and arguments.has(*_SENDS)):
-        text = f"{name} changes something elsewhere, sends data, or reaches another place"
+    writes = any("%output{" in word for word in words)
+    if changes or writes or arguments.strange or (not is_local and arguments.has(*_SENDS)):
+        text = f"{name} changes something elsewhere, sends data, reaches another place, or writes a file"
         findings.append(dangerous("upload", text))
-    if any("%output{" in word for word in words):
-        findings.append(dangerous("dangerous-option", f"{name} -w writes a file"))
     return findings if is_local else [*findings, _downloads(name, env)]
 
 

@@ -77,17 +77,14 @@ def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
     if "/" not in word:
         return word, []
     directory, name = posixpath.split(posixpath.normpath(word))
-    if directory in _SYSTEM_DIRECTORIES and _is_of_the_system(word, env):
-        return name, []
+    if directory in _SYSTEM_DIRECTORIES:
+        facts = env.context.files.facts(env.context.files.resolve(word))
+        # Only root may be able to change it.
+        if facts is None or (facts.uid == 0 and not facts.mode & 0o022):
+            return name, []
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc")]
     return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
-
-
-def _is_of_the_system(word: str, env: ShellEnv) -> bool:
-    """Whether a program in a system directory belongs to root and only root can change it."""
-    facts = env.context.files.facts(env.context.files.resolve(word))
-    return facts is None or (facts.uid == 0 and not facts.mode & 0o022)
 
 
 def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:

@@ -103,9 +103,7 @@ def _xargs(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
     fed = [*(word for command in env.feed.upstream for word in command[1:]), *(env.feed.text or "").split()]
     findings.extend(found for word in fed[:MAX_FED_WORDS] for found in env.mentions(word))
-    breadth = breadth_of(env.feed.upstream)
-    if inner[0] in _DELETERS and breadth is not Breadth.NARROW:
-        findings.append(dangerous("delete-unknown", f"xargs {inner[0]} deletes files that are unknown until it runs"))
+    breadth = breadth_of(env.feed.upstream) or (Breadth.WHOLE if inner[0] in _DELETERS else None)
     mark = "".join(arguments.values("-I", "-J")[:1]) or "{}"
     marked = [part.replace(mark, "{}") for part in inner]
     filled = marked if any("{}" in part for part in marked) else [*marked, "{}"]
@@ -140,14 +138,10 @@ WRAPPERS: dict[str, ProgramJudge] = {
 """Judges by program name."""
 
 
-_FLAGS = word_set(
-    "-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -readable -writable -not -a -and -o -or"
-    " ! ( ) , -true -false -P"
+_FLAGS = word_set("-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -not -a -and -o -or ! ( )")
+_VALUES = re.compile(
+    r"-(i?(name|path|wholename|regex)|regextype|type|size|[acm](time|min)|(max|min)depth|perm|user|group|printf|newermt)"
 )
-_VALUES = word_set("""
-    -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -size -mtime -mmin -atime -amin
-    -ctime -cmin -maxdepth -mindepth -perm -user -group -links -printf -newermt
-""")
 _PATTERN = re.compile(r"-i?(name|path|wholename|regex)|-iwholename")
 
 
@@ -164,7 +158,7 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     changes = False
     while pending:
         word = pending.pop(0)
-        if word in _VALUES:
+        if _VALUES.fullmatch(word):
             del pending[:1]
         elif word == "-delete" or word in RUNS_FOR_EACH:
             inner = ["rm", "{}"] if word == "-delete" else _taken(pending)
