@@ -131,7 +131,7 @@ _FURTHER = word_set("""
 """)
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
-_RECURSIVE = re.compile(r"-\w*[aRr]\w*|--(r|archive).*")
+_RECURSIVE = re.compile(r"-\w*[aRr].*|--(r|archive).*")
 _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link", "rsync", "scp"})
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
@@ -162,8 +162,8 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         found = env.path(operand, PathOp.WRITE)
         is_scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
         findings.extend([unclear("scratch", one.text) for one in found] if is_scratch else found)
-    if name in _COPIES and operands:
-        findings.extend(_copy(name, operands, env))
+    if name in _COPIES:
+        findings.extend(_copy(name, operands or [""], env))
     if name.startswith("ch") and is_recursive:
         findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree"))
     modes = [word for word in words if not _NO_MODE.fullmatch(word)][:1] if name == "chmod" else []
@@ -195,7 +195,7 @@ def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
     if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
-    return [*findings, *env.path(target, PathOp.WRITE)]
+    return [*findings, *(env.path(target, PathOp.WRITE) if target else [])]
 
 
 def _may_be_folder(path: str, env: ShellEnv) -> bool:

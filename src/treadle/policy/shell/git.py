@@ -84,10 +84,10 @@ def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         if option.name in _ELSEWHERE or (option.name == "-c" and not is_harmless):
             text = f"git {option.name} {shown(setting)} can make git run something, or work elsewhere"
             findings.append(dangerous("git-option", text))
-    places = outer.values("-C")
+    start, places = env, outer.values("-C")
     for place in places:
-        found = env.path(place, PathOp.LIST)
-        trusted = env.is_trusted and env.context.trusts(posixpath.join(env.cwd, place))
+        found = start.path(place, PathOp.LIST)
+        trusted = start.is_trusted and start.context.trusts(posixpath.join(start.cwd, place))
         if not (trusted and is_static(place) and places == [place] and is_plain(found)):
             text = "git -C works in another directory"
             found.append(Finding(Risk.EXECUTE, "git-option", text, always_asks=not trusted))

@@ -76,10 +76,11 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
             findings.append(dangerous("unknown-url", f"{name} {option.name} sends something unknown to the network"))
     harmless = {"GET", "HEAD"} | (_SENDING_METHODS - {"DELETE"} if is_local else set())
     changes = not harmless.issuperset(map(str.upper, arguments.values("-X", "--request")))
-    writes = any("%output{" in word for word in words)
-    if changes or writes or arguments.strange or (not is_local and arguments.has(*_SENDS)):
-        text = f"{name} changes something elsewhere, sends data, reaches another place, or writes a file"
-        findings.append(dangerous("upload", text))
+    if changes or (not is_local and arguments.has(*_SENDS)):
+        findings.append(dangerous("upload", f"{name} changes something elsewhere or sends data"))
+    if any(word.startswith("-") for word in arguments.strange) or any("%output{" in word for word in words):
+        text = f"{name} has an option that may send, write or change more, or reach another place"
+        findings.append(dangerous("dangerous-option", text))
     return findings if is_local else [*findings, _downloads(name, env)]
 
 
@@ -165,5 +166,5 @@ def publishes(name: str, words: Sequence[str]) -> bool:
         said = [word for word in said if word[:1] != "-" and is_static(word)]
     program, verb, *_ = (*(word for word in said if word not in _LEADS), "", "")
     if program in _AT_ONCE:
-        return _SHOWS.isdisjoint((verb, *words[:1]))
+        return _SHOWS.isdisjoint(words if program == name else said)
     return _PUBLISHING.fullmatch(f"{program} {verb}".strip()) is not None
