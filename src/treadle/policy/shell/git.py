@@ -151,11 +151,10 @@ def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
 
 
 def _only_shows(command: str, option: str) -> bool:
-    if command in _LISTS and re.match(r"-(?!a)[^-]*[dDmMcCfFasu]", option):
-        return False
-    if "%G" in option or "signature" in option or (command == "blame" and option.startswith("-S")):
-        return False
-    return is_static(option) and (option.partition("=")[0] in _LONG or _SHORT.fullmatch(option) is not None)
+    is_known = is_static(option) and (option.partition("=")[0] in _LONG or _SHORT.fullmatch(option) is not None)
+    changes = command in _LISTS and re.match(r"-(?!a)[^-]*[dDmMcCfFasu]", option)
+    runs = "%G" in option or "signature" in option or (command == "blame" and option.startswith("-S"))
+    return is_known and not changes and not runs
 
 
 def _repository(command: str, env: ShellEnv, *, reads: bool) -> list[Finding]:

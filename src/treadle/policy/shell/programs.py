@@ -119,9 +119,10 @@ def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Findi
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
         findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
-    if name not in _MESSAGE_PROGRAMS:
-        findings.extend(suffixes(words, env))
-    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not env.is_search:
+    if name in _MESSAGE_PROGRAMS:
+        return findings
+    findings.extend(suffixes(words, env))
+    if name not in _SENDS_ITS_INPUT and not env.is_search:
         findings.extend(judge_reach(name, words, env))
         for text in (*words, env.feed.text or ""):
             findings.extend(judge_inner_text(text, env) if " " in text else [])

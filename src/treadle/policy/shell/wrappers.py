@@ -145,13 +145,14 @@ _FLAGS = word_set("-print -print0 -ls -prune -quit -depth -mount -xdev -empty -e
 _VALUES = re.compile(
     r"-(i?(name|path|wholename|regex)|regextype|type|size|[acm](time|min)|(max|min)depth|perm|user|group|printf|newermt)"
 )
-_PATTERN = re.compile(r"-i?(name|path|wholename|regex)|-iwholename")
+_PATTERN = re.compile(r"-i?(name|path|wholename|regex)")
 
 
 def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge one find command line."""
     findings = [Finding(Risk.READ, "reader", "find only lists")]
-    pending = [word for word in words if word != "-P"]
+    deletes = ("-exec", "rm", "{}", ";")
+    pending = [part for word in words if word != "-P" for part in (deletes if word == "-delete" else (word,))]
     first = next((place for place, word in enumerate(pending) if word[:1] in ("-", "(", "!")), len(pending))
     starts, pending = pending[:first], pending[first:]
     places = [found for start in starts for found in env.path(start, PathOp.LIST)]
@@ -163,12 +164,12 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         word = pending.pop(0)
         if _VALUES.fullmatch(word):
             del pending[:1]
-        elif word == "-delete" or word in RUNS_FOR_EACH:
-            inner = ["rm", "{}"] if word == "-delete" else _taken(pending)
+        elif word in RUNS_FOR_EACH:
+            ends = (at for at, part in enumerate(pending) if part == ";" or pending[at - 1 : at + 1] == ["{}", "+"])
+            end = next(ends, len(pending))
+            inner, pending = pending[:end], pending[end + 1 :]
             ran = _run(inner, names, breadth, env)
-            findings.extend(
-                [Finding(Risk.EXECUTE, "wrapper", f"find {word} does something with each file it finds"), *ran]
-            )
+            findings.extend([Finding(Risk.EXECUTE, "wrapper", "find does something with each file it finds"), *ran])
             if inner[:1] and inner[0] not in CONTENT_FREE:
                 named = (one for start in starts for one in env.mentions(start))
                 findings.extend(one for one in named if one.rule == "secret-read")
@@ -180,12 +181,3 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     if changes and any(found.risk is not Risk.READ for found in places):
         findings.append(dangerous("write-outside", "changes files outside the workspace"))
     return findings + places
-
-
-def _taken(pending: list[str]) -> list[str]:
-    """Take the command that is run off what is left of the line."""
-    ends = (place for place, part in enumerate(pending) if part == ";" or pending[place - 1 : place + 1] == ["{}", "+"])
-    end = next(ends, len(pending))
-    inner = pending[:end]
-    del pending[: end + 1]
-    return inner
