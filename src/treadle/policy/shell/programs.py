@@ -54,8 +54,6 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     env.trace.commands.append(argv)
     if not is_static(argv[0]):
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], env)]
-    if not argv[0].strip():
-        return [unclear("unknown-program", "the program has no name")]
     if brings_text(argv, env.feed.text or ""):
         env.brings_text(argv[0])
     name, findings = _program(argv[0], env)
@@ -114,7 +112,8 @@ def _printenv(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Findin
 
 
 def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    findings = [unclear("unknown-program", f"{name} is not known to only read"), *named_in(words, env)]
+    text = f"{name.strip() or 'a program without a name'} is not known to only read"
+    findings = [unclear("unknown-program", text), *named_in(words, env)]
     if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
@@ -137,9 +136,7 @@ _JUDGES: dict[str, ProgramJudge] = {
     **WRAPPERS,
     **NETWORK,
     **BUILTINS,
-    "find": judge_find,
-    "gfind": judge_find,
-    "git": judge_git,
-    "hub": judge_git,
+    **dict.fromkeys(("find", "gfind"), judge_find),
+    **dict.fromkeys(("git", "hub"), judge_git),
     "printenv": _printenv,
 }
