@@ -35,9 +35,6 @@ nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linu
 _TABLES = {name: read_table(options) for name, options in rows_by_name(_TABLES_TEXT).items()}
 """Wrappers with their options; any other program that runs another one is searched for it."""
 
-_MAY_DO_MORE = frozenset({"env", "time", "xargs", "gxargs"})
-"""Those of which other options name files, directories or scripts."""
-
 _NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice", "env", "command"})
 _DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
@@ -71,7 +68,9 @@ def _odd(name: str, strange: Sequence[str], words: Sequence[str], env: ShellEnv)
     """Judge a wrapper with an option that is not known, or may be one: any of its words may be the command."""
     if not strange:
         return []
-    odd = dangerous if name in _MAY_DO_MORE and not env.is_guess else unclear
+    # Of those in very common use all harmless options are known.
+    is_known = name in _NO_RISK or name in ("xargs", "gxargs")
+    odd = dangerous if is_known and strange[0].startswith("-") and not env.is_guess else unclear
     named = (found for word in words for found in env.mentions(word))
     text = f"{name}: {shown(strange[0])!r} is not a known option, so it may run something else"
     return [odd("unknown-option", text), *named, *suffixes(words, env)]
