@@ -146,7 +146,7 @@ _AT_ONCE = frozenset({"vercel", "now", "surge", "gh-pages", "np", "semantic-rele
 _SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _VERB = r"((publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy))"
 _PUBLISHING = re.compile(
-    rf"(.+ )?{_VERB}|{_VERB} .*|(.*/)?(publish|deploy|release)([_-].*)?(\.\w+)?( .*)?|svn (commit|ci|import)", re.DOTALL
+    rf".+ {_VERB}|(.*/)?(publish|deploy|release)([_-].*)?(\.\w+)?( .*)?|svn (commit|ci|import)", re.DOTALL
 )
 """A program and what it is told to do, or the name of a script, that publishes."""
 
@@ -167,4 +167,5 @@ def publishes(name: str, words: Sequence[str]) -> bool:
     program, verb, *_ = (*(word for word in said if word not in _LEADS), "", "")
     if program in _AT_ONCE:
         return _SHOWS.isdisjoint(words if program == name else said)
-    return _PUBLISHING.fullmatch(f"{program} {verb}".strip()) is not None
+    is_verb = program != name and re.fullmatch(_VERB, program) is not None
+    return is_verb or _PUBLISHING.fullmatch(f"{program} {verb}".strip()) is not None
