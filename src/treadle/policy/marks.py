@@ -63,6 +63,12 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def rows_by_name(text: str) -> dict[str, str]:
+    """Read a table of rows `names = what holds for each of them`; a line that is indented continues a row."""
+    rows = (row.partition(" =") for row in text.replace("\n    ", " ").splitlines())
+    return {name: rest for names, _, rest in rows for name in names.split()}
+
+
 def from_both_ends(texts: Iterable[str]) -> list[str]:
     """Give each text once, from both ends inwards: what is to be hidden stands at an end."""
     listed = list(dict.fromkeys(texts))

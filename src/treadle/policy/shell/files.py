@@ -3,14 +3,13 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, word_set
 from treadle.policy.names import picks_secret
-from treadle.policy.shell.builtins import judge_evaluated
-from treadle.policy.shell.dangers import PRINTS_SECRETS, VARIABLES_DANGEROUS
+from treadle.policy.shell.builtins import judge_assignment, judge_evaluated
+from treadle.policy.shell.dangers import PRINTS_SECRETS
 from treadle.policy.shell.expand import in_braces
 from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.readers import OBEY_NOTHING, read_arguments, readers
@@ -19,6 +18,7 @@ from treadle.protocol.tools import Risk
 
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
 _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
+_PLAIN_LETTERS = re.compile(r"[afjlruvxwS]+")
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 
@@ -41,8 +41,11 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         strange = [word for word in strange if not ("--" in words and word in pattern)]
         if not operands and not env.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
             operands = (".",)
-    if name == "ps" and (operands or "env" in "".join(arguments.values("-o"))):
-        return _processes(operands)
+    if name == "ps":
+        # Letters without a dash are options, too.
+        if any("e" in word for word in operands) or "env" in "".join(arguments.values("-o")):
+            return [dangerous("prints-environment", "prints the environment of other processes")]
+        operands = tuple(word for word in operands if not _PLAIN_LETTERS.fullmatch(word))
     findings.extend(_strange(name, word) for word in strange)
     for option in arguments.given:
         findings.extend(_judge_picked(option.value) if option.kind == "%" and option.value is not None else [])
@@ -53,28 +56,20 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return findings if is_plain(findings) else [*findings, *named_in(words, env)]
 
 
-def _processes(letters: Sequence[str]) -> list[Finding]:
-    """Judge the letters of ps that have no dash: one of them shows the environment of other processes."""
-    if any("e" in word for word in letters) or not letters:
-        return [dangerous("prints-environment", "prints the environment of other processes")]
-    if all(re.fullmatch(r"[afjlruvxwS]+", word) for word in letters):
-        return [Finding(Risk.READ, "reader", "ps only reads")]
-    return [unclear("unknown-option", "ps: the letters are not known to be harmless")]
-
-
 def _raw(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    shown = [found for word in words if is_glob(word) for found in env.path(word, PathOp.LIST)]
-    if name == "printf" and _NUMBER_FORMAT.search("".join(words[:1])):
+    shows = [found for word in words if is_glob(word) for found in env.path(word, PathOp.LIST)]
+    if name != "printf" or not words:
+        return shows
+    if _NUMBER_FORMAT.search(words[0]):
         # Other shells than bash calculate what they print as a number, subscripts included.
-        shown.extend(found for word in words[1:] for found in judge_evaluated(word, env))
-    if name == "printf" and words and words[0].startswith("-") and words[0] != "--":
-        text = unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript")
-        if VARIABLES_DANGEROUS.fullmatch("".join(words[1:2])):
-            shown.append(dangerous("variable", f"printf sets {words[1]}"))
-        return [text, *shown, *(found for word in words[:2] for found in judge_evaluated(word, env))]
-    if name == "printf" and len(words) > 1 and not is_static(words[0][:1]):
-        shown.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
-    return shown
+        shows.extend(found for word in words[1:] for found in judge_evaluated(word, env))
+    if words[0].startswith("-") and words[0] != "--":
+        shows.append(unclear("evaluated-text", "printf -v sets a variable and may evaluate a subscript"))
+        shows.extend(judge_assignment("".join(words[1:2]), UNKNOWN))
+        shows.extend(found for word in words[:2] for found in judge_evaluated(word, env))
+    elif len(words) > 1 and not is_static(words[0][:1]):
+        shows.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
+    return shows
 
 
 def named_in(words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -85,12 +80,9 @@ def named_in(words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 def _strange(name: str, word: str) -> Finding:
     """Say why a word asks: an option that is not known, or something that may turn out to be one."""
-    if word.startswith("-") and is_static(word):
-        return unclear("unknown-option", f"{name}: {word!r} is not an option known to be harmless")
-    text = f"{name}: {shown(word)!r} is unknown until it runs and could be an option; spell it out, or put -- before it"
-    if is_glob(word):
-        text = f"{name}: {shown(word)!r} could match a file whose name is an option; write {'./' + shown(word)!r}"
-    return unclear("unknown-option", text)
+    hint = f"write {'./' + shown(word)!r}" if is_glob(word) else "spell it out, or put -- before it"
+    why = "is not an option known to be harmless" if is_static(word) else f"could be an unknown option; {hint}"
+    return unclear("unknown-option", f"{name}: {shown(word)!r} {why}")
 
 
 def _judge_picked(text: str) -> list[Finding]:
@@ -134,61 +126,63 @@ _PLAIN = re.compile(
 _NAMED = word_set("touch mkdir rmdir tee truncate unlink mkfifo cp mv ln link install gzip gunzip xz")
 """Programs that change the files they are given and no others."""
 
-_FURTHER = word_set("mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp")
+_FURTHER = word_set("""
+    mktemp split csplit unix2dos dos2unix ex ed bzip2 bunzip2 zstd patch unzip chmod chown chgrp rsync scp
+""")
 """The same, and others besides: what an archive, a patch or their input names, or permissions."""
 
-_RECURSIVE = re.compile(r"-\w*[aRr]\w*|--recursive|--archive")
+_RECURSIVE = re.compile(r"-\w*[aRr].*|--(r|archive).*")
 _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
-_COPIES = frozenset({"cp", "mv", "install", "ln", "link"})
+_COPIES = frozenset({"cp", "mv", "install", "ln", "link", "rsync", "scp"})
+_REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
+_NO_MODE = re.compile(r"-[cfhv]+|--.*")
+_MODE = re.compile(r"(-\w*m|--mode=)?([0-7]{3,}|[ugoa]*[+=].*)")
 _CLAUSE = r"([ug]*[+=][rwxX]*|[ugoa]+[+=][rxX]*|[ugoa]*-[rwxXst]*)"
 _PLAIN_MODE = re.compile(rf"[01]?[0-7]?[0-7][0145]|{_CLAUSE}(,{_CLAUSE})*")
 """A mode that lets nobody else write, and no file run with its owner's rights."""
 
-_MODE = re.compile(r"[0-7]{3,}|[ugoa]*[-+=].*")
-
 
 def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a program that changes files."""
-    if name in _REMOVERS:
-        return _remove(name, words, env)
     if name == "tee" and FREE_TARGETS.issuperset(words):
         return [Finding(Risk.READ, "reader", "tee passes its input on")]
-    ends = words.index("--") if "--" in words else len(words)
-    operands = [word for word in words[:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])
-    findings = [Finding(Risk.WRITE, "writer", f"{name} changes files"), *_options(name, words, env)]
-    if name in _FURTHER:
+    # Where `--` stands, what looks like an option may be a name.
+    operands = [word for word in words if not word.startswith("-") or word == "-" or "--" in words]
+    is_recursive = any(map(_RECURSIVE.fullmatch, words))
+    strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
+    strange += [word for word in words if not is_static(word[:1])]
+    findings = [*named_in(words if strange else (), env), *(_strange(name, word) for word in strange)]
+    if name in _FURTHER or (is_recursive and name not in ("touch", "tee")):
         findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
+    if name in _REMOVERS:
+        return [*findings, *_remove(name, operands, env, is_recursive=is_recursive or name != "rm")]
+    findings.append(Finding(Risk.WRITE, "writer", f"{name} changes files"))
+    for operand in operands if name not in _COPIES else ():
+        found = env.path(operand, PathOp.WRITE)
+        is_scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
+        findings.extend([unclear("scratch", one.text) for one in found] if is_scratch else found)
     if name in _COPIES:
-        findings.extend(_copy(name, operands, env))
-    for operand in operands:
-        found = env.path(operand, PathOp.WRITE) if name not in _COPIES else []
-        scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
-        findings.extend([unclear("scratch", one.text) for one in found] if scratch else found)
-    if name in ("chmod", "chown", "chgrp", "install"):
-        findings.extend(_change_mode(name, words))
+        findings.extend(_copy(name, operands or [""], env))
+    if name.startswith("ch") and is_recursive:
+        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree"))
+    modes = [word for word in words if not _NO_MODE.fullmatch(word)][:1] if name == "chmod" else []
+    if name == "install":
+        modes = [match[2] for match in map(_MODE.fullmatch, words) if match]
+    if not all(map(_PLAIN_MODE.fullmatch, modes)):
+        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner"))
     if name in ("ed", "ex") and (env.feed.is_pipe or "!" in (env.feed.text or "")):
         findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
     return findings
 
 
-def _options(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge words that are no plain options and no names: which files they stand for is not known."""
-    strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
-    strange += [word for word in words if not is_static(word[:1])]
-    findings = [found for word in (words if strange else ()) for found in env.mentions(word)]
-    for word in strange:
-        text = f"{name}: {shown(word)!r} is not an option known to be harmless, or could be one"
-        findings.append(unclear("unknown-option", text))
-    if name not in ("touch", "tee") and any(map(_RECURSIVE.fullmatch, words)):
-        findings.append(unclear("unknown-writes", f"{name} changes every file below"))
-    return findings
-
-
 def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
+    if name in ("rsync", "scp") and any(map(_REMOTE.fullmatch, operands)):
+        env.brings_text(name)
+        return [dangerous("upload", f"{name} copies from or to another machine"), *named_in(operands, env)]
+    *sources, target = operands
     findings: list[Finding] = []
-    *sources, target = operands or [""]
-    for source in sources or ([target] if name == "ln" else []):
+    for source in sources or (operands if name == "ln" else ()):
         findings.extend(env.path(source, PathOp.READ))
         if name in ("mv", "ln", "link"):
             findings.extend(env.path(source, PathOp.WRITE))
@@ -211,34 +205,15 @@ def _may_be_folder(path: str, env: ShellEnv) -> bool:
     return facts is not None and facts.kind is FileKind.DIRECTORY
 
 
-def _remove(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: bool) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "delete", f"{name} deletes files")]
-    recursive = name != "rm" or any(re.match(r"-\w*[rR]|--r", word) for word in words)
-    for operand in words:
-        if operand.startswith("-") and "--" not in words:
-            continue
+    for operand in operands:
         findings.extend(env.path(operand, PathOp.WRITE))
-        if recursive and not _is_regenerable(operand, env):
+        is_known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
+        is_made_again = is_known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
+        if is_recursive and not is_made_again:
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
     return findings
-
-
-def _is_regenerable(operand: str, env: ShellEnv) -> bool:
-    known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
-    return known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
-
-
-def _change_mode(name: str, words: Sequence[str]) -> list[Finding]:
-    if any(re.fullmatch(r"-\w*R\w*|--recurs\w*", word) for word in words):
-        return [dangerous("mode", f"{name} changes the permissions of a whole tree")]
-    given = [word for word in words if not re.fullmatch(r"-[cfvm]|--\w*", word)][:3]
-    if name == "install":
-        given = [*words[:3], *(after for word, after in pairwise(words) if word in ("-m", "--mode"))]
-        given = [word.removeprefix("-m").removeprefix("--mode=") for word in given]
-    modes = [word for word in given if _MODE.fullmatch(word) and not _PLAIN_MODE.fullmatch(word)]
-    if name in ("chmod", "install") and any(name == "chmod" or not word.startswith("-") for word in modes):
-        return [dangerous("mode", "gives permissions to everybody, or runs as the owner")]
-    return []
 
 
 FILE_PROGRAMS: dict[str, ProgramJudge] = {

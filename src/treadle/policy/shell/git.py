@@ -2,18 +2,18 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, PathOp, dangerous, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.lists import judge_whole
 from treadle.policy.shell.network import PUBLISHES
-from treadle.policy.shell.readers import Arguments, read_arguments, read_table
+from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ShellEnv
 from treadle.protocol.tools import Risk
 
@@ -25,30 +25,26 @@ _GLOBAL = read_table(
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
-_READERS = word_set("""
-    status diff log show shortlog rev-list rev-parse reflog ls-files ls-tree cat-file for-each-ref show-ref merge-base
-    name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index diff-files branch tag
-    stash remote worktree submodule
-""")
 _READS_COMMITS = word_set(
     "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
 )
 """Subcommands that read what is committed, never the files: these look into no other repository."""
 
-_SHORT = re.compile(r"-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
+_READERS = _READS_COMMITS | word_set("""
+    status diff ls-files name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index
+    diff-files stash remote worktree submodule symbolic-ref
+""")
+_SHORT = re.compile(r"--|-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
 _LONG = word_set("""
     --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
-    --no-patch --raw --oneline --ignore-all-space --ignore-space-change --unified --no-renames --find-renames
-    --find-copies --diff-filter --cached --staged --merge-base --check --exit-code --quiet --no-ext-diff --no-textconv
-    --relative --compact-summary --max-count --since --after --until --before --author --committer --grep --merges
-    --no-merges --first-parent --all --branches --tags --remotes --format --pretty --date --graph --decorate
-    --no-decorate --abbrev-commit --abbrev --follow --reverse --topo-order --left-right --cherry-pick --count
-    --max-parents --objects --simplify-by-decoration --short --branch --show-stash --porcelain --untracked-files
-    --ignored --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --is-inside-work-tree
-    --git-path --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --contains --merged
-    --no-merged --sort --heads --is-ancestor --always --dirty --show-email --line-porcelain --ignore-case --word-regexp
-    --extended-regexp --fixed-strings --line-number --files-with-matches --break --heading --no-commit-id --show-current
-    --list --verbose --no-pager
+    --no-patch --oneline --ignore-all-space --unified --diff-filter --cached --staged --check --exit-code --quiet
+    --no-ext-diff --compact-summary --max-count --since --until --author --grep --merges --no-merges --first-parent
+    --all --tags --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow --reverse
+    --left-right --cherry-pick --count --max-parents --simplify-by-decoration --short --branch --porcelain --ignored
+    --untracked-files --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --git-path
+    --is-inside-work-tree --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --merged
+    --contains --no-merged --sort --heads --is-ancestor --always --dirty --line-porcelain --ignore-case --line-number
+    --break --heading --no-commit-id --show-current --list --verbose --no-pager
 """)
 """Options with which these subcommands only show; they take their values glued or as another operand."""
 
@@ -56,42 +52,48 @@ _SHOWS_ALL = word_set("-l --list -a -r -v -vv -n --all --remotes --contains --no
 _LISTS = {"branch": _SHOWS_ALL - {"-n"}, "tag": _SHOWS_ALL - {"-a", "-v", "-r"} | {"--points-at"}}
 """Subcommands that create something when an operand comes without one of these options."""
 
-_FIRST_WORDS = {
-    "stash": ("list", "show"),
-    "remote": ("-v", "get-url"),
-    "worktree": ("list",),
-    "submodule": ("status",),
-}
+_FIRST_WORDS = {"stash": ("list", "show"), "remote": ("-v", "get-url"), "worktree": ("list",), "submodule": ("status",)}
 """First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
 
-_HARMLESS_KEYS = re.compile(
-    r"(user\.(name|email)|color\..*|advice\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
-    r"|log\.(date|decorate|abbrevcommit)|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)"
-    r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle"
-    r"|branch\.[^.]*\.(remote|merge|rebase)|rerere\.enabled)",
-    re.IGNORECASE,
+_KEYS = (
+    r"(?i:user\.(name|email)|(color|advice)\..*|core\.(quotepath|autocrlf|eol|ignorecase|filemode)|log\.(date|decorate)"
+    r"|diff\.(algorithm|renames|context|colormoved)|init\.defaultbranch|pull\.(rebase|ff)"
+    r"|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle|branch\.[^.]*\.(remote|merge|rebase))"
 )
 """Settings that change how something looks, or a habit, whatever they are set to."""
 
-_CONFIG_READS = word_set("--get --get-all --show-origin --show-scope --local --global --type --null -z")
 _HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
+_CONFIG_READS = word_set("--get --get-all --show-origin --show-scope --local --global --type --null -z")
 _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
+_CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
+_ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 
 
 def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge one git command line."""
+    """Judge one git command line: first what stands before the subcommand."""
     outer = read_arguments(_GLOBAL, words, permute=False)
-    findings = _judge_global(outer, env)
-    for place in outer.values("-C"):
+    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
+    for option in outer.given:
+        setting = option.value or ""
+        is_harmless = setting in _HARDENED or (is_static(setting) and re.fullmatch(_KEYS, setting.partition("=")[0]))
+        if option.name in _ELSEWHERE or (option.name == "-c" and not is_harmless):
+            text = f"git {option.name} {shown(setting)} can make git run something, or work elsewhere"
+            findings.append(dangerous("git-option", text))
+    start, places = env, outer.values("-C")
+    for place in places:
+        found = start.path(place, PathOp.LIST)
+        trusted = start.is_trusted and start.context.trusts(posixpath.join(start.cwd, place))
+        if not (trusted and is_static(place) and places == [place] and is_plain(found)):
+            text = "git -C works in another directory"
+            found.append(Finding(Risk.EXECUTE, "git-option", text, always_asks=not trusted))
+        findings.extend(found)
         env = replace(env, cwd=posixpath.join(env.cwd, place))
         env.trace.places.append(env.cwd)
-    if any(re.match(r"(ext|fd)::", word) for word in words):
-        findings.append(dangerous("git-transport", "the address runs a command"))
     if list(words) in (["--version"], ["-v"], ["version"]):
         return [Finding(Risk.READ, "version", "git prints its version")]
     command, *rest = outer.operands or ("help",)
@@ -100,51 +102,28 @@ def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return findings + _command(command, rest, env)
 
 
-def _judge_global(outer: Arguments, env: ShellEnv) -> list[Finding]:
-    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
-    for option in outer.given:
-        if option.name in _ELSEWHERE:
-            findings.append(dangerous("git-option", f"git {option.name} uses other programs or another repository"))
-        if option.name == "-C" and option.value is not None:
-            findings.extend(_judge_place(option.value, outer, env))
-        if option.name == "-c" and not _is_harmless(option.value or ""):
-            findings.append(dangerous("git-option", f"git -c {option.value} can make git run something"))
-    return findings
-
-
-def _judge_place(place: str, outer: Arguments, env: ShellEnv) -> list[Finding]:
-    found = env.path(place, PathOp.LIST)
-    is_known = is_static(place) and len(outer.values("-C")) == 1
-    trusted = env.is_trusted and env.context.trusts(posixpath.join(env.cwd, place))
-    if trusted and is_known and all(one.risk is Risk.READ for one in found):
-        return found
-    elsewhere = "git -C works in another directory"
-    return [*found, Finding(Risk.EXECUTE, "git-option", elsewhere, always_asks=not trusted)]
-
-
-def _is_harmless(setting: str) -> bool:
-    key = setting.partition("=")[0]
-    return is_static(setting) and (setting in _HARDENED or _HARMLESS_KEYS.fullmatch(key) is not None)
-
-
 def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     # Other options name a directory to write to.
     spelled = [re.sub(r"^--(separate-git-dir|directory)\b", "--output", word) for word in words]
     findings = judge_outputs(spelled, env)
-    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
-    if form is not None:
-        findings.append(dangerous("git", f"{form} destroys, leaks or runs something"))
     telling = [word for word in words if word.startswith("-") or command not in _NAMES_ONLY]
     named = (found for word in telling for found in env.mentions(word))
     findings.extend(found for found in named if found.rule == "secret-read")
     if command in _MAKES:
-        findings.extend(_made(command, words, env))
-    special = _SPECIAL.get(command)
-    found = special(words, env) if special is not None else _reading(command, words, env)
-    if any(one.rule == "git-read" for one in found):
-        return [*findings, *found, *_repository(command, env)]
-    asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
-    return [asks, *findings, *found, *_untrusted(env)]
+        plain = [word for word in words if not word.startswith("-")][command == "clone" :]
+        made = (one for word in plain for one in env.path(word, PathOp.WRITE))
+        findings.extend(one for one in made if one.risk is Risk.CRITICAL)
+    if command in ("mv", "rm") and "--cached" not in words:
+        findings.extend(judge_whole("rm", words, env))
+    harm = _harm(command, words, env)
+    if harm:
+        findings.append(dangerous("git", f"git {command} {harm}"))
+    found = _use(command, words, env)
+    reads = any(one.rule == "git-read" for one in found)
+    if not reads:
+        asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
+        findings.insert(0, asks)
+    return [*findings, *found, *_repository(command, env, reads=reads)]
 
 
 def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -160,7 +139,9 @@ def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         return []
     findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
     for word in options:
-        findings.extend(_git_option(command, word))
+        if not _only_shows(command, word):
+            text = f"git {command}: {shown(word)!r} is not known to be harmless"
+            findings.append(unclear("unknown-option", text))
     for operand in operands:
         if operand.startswith(("/", "../")) or operand == "..":
             findings.extend(env.path(operand, PathOp.READ))
@@ -169,63 +150,63 @@ def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     return findings
 
 
-def _git_option(command: str, word: str) -> list[Finding]:
-    name = word.partition("=")[0]
-    is_known = is_static(word) and (word == "--" or name in _LONG or _SHORT.fullmatch(word) is not None)
-    changes = command in _LISTS and re.match(r"-[^-]*[dDmMcCfFasu]", word) and not word.startswith("-a")
-    if not is_known or changes or "%G" in word or "signature" in word or (command == "blame" and word.startswith("-S")):
-        return [unclear("unknown-option", f"git {command}: {shown(word)!r} is not known to be harmless")]
-    return []
+def _only_shows(command: str, option: str) -> bool:
+    is_known = is_static(option) and (option.partition("=")[0] in _LONG or _SHORT.fullmatch(option) is not None)
+    changes = command in _LISTS and re.match(r"-(?!a)[^-]*[dDmMcCfFasu]", option)
+    runs = "%G" in option or "signature" in option or (command == "blame" and option.startswith("-S"))
+    return is_known and not changes and not runs
 
 
-def _repository(command: str, env: ShellEnv) -> list[Finding]:
+def _repository(command: str, env: ShellEnv, *, reads: bool) -> list[Finding]:
     """Ask before git reads where the folder's own settings would make it run something.
 
-    In a folder that is not trusted it is asked at any rate where nothing confines it; confined it runs hardened.
+    In a folder that is not trusted every use of git asks for them in every mode. What reads there without any asks
+    where nothing confines it; confined it runs hardened.
     """
-    if not env.is_trusted:
-        hardened = [] if env.context.confined else [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")]
-        return _untrusted(env) or hardened
-    looks = command not in _READS_COMMITS
-    settings = surprising_settings(env.cwd, env.context.files, looks_into_others=looks)
-    said = (f"{'has' if setting in UNKNOWN_SETTINGS else 'sets'} {setting}" for setting in settings)
-    return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository {text}") for text in said]
-
-
-def _untrusted(env: ShellEnv) -> list[Finding]:
-    """Ask in every mode before git runs where a folder that is not trusted names programs for it."""
-    if env.is_trusted:
+    if env.is_trusted and not reads:
         return []
     files = env.context.files
-    settings = surprising_settings(env.cwd, files)
+    looks = not env.is_trusted or command not in _READS_COMMITS
+    settings = surprising_settings(env.cwd, files, looks_into_others=looks)
     named = [name if name in UNKNOWN_SETTINGS else f"the setting {name}" for name in settings]
+    if env.is_trusted:
+        return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository has {name}") for name in named]
     named.extend(f"the hook {name}" for name in hooks(env.cwd, files))
-    return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)] if named else []
+    if named:
+        return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)]
+    asks = reads and not env.context.confined
+    return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")] if asks else []
 
 
-def _made(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge what a subcommand makes, moves or removes, and where."""
+def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
+    """Say what a subcommand discards, rewrites or reaches with these words."""
     plain = [word for word in words if not word.startswith("-")]
-    if command in ("worktree", "bundle", "clone"):
-        plain = plain[1:]
-    found = [one for word in plain for one in env.path(word, PathOp.WRITE) if one.risk is Risk.CRITICAL]
-    whole = command in ("mv", "rm") and "--cached" not in words
-    return found + (judge_whole("rm", words, env) if whole else [])
 
+    def has(pattern: str) -> bool:
+        return any(re.fullmatch(pattern, word, re.DOTALL) for word in words)
 
-def _clean(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
-    if any(re.fullmatch(r"-\w*n\w*|--dry-run", word) for word in words):
-        return []
-    return [dangerous("git", "git clean deletes untracked files")]
-
-
-def _checkout(words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    paths = "--" in words or any(word == "." or word.startswith(("./", ":", "--pathspec-from")) for word in words)
-    plain = [word for word in words if not word.startswith("-")]
-    makes = not {"-b", "--orphan", "-t"}.isdisjoint(words)
-    if paths or (not makes and (len(plain) > 1 or any(_is_there(word, env) for word in plain))):
-        return [dangerous("git", "git checkout of paths discards uncommitted changes")]
-    return []
+    paths = has(r"--|\.|(\./|:|--pathspec-from).*")
+    makes = has("-b|--orphan|-t")
+    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
+    match command:
+        case _ if form is not None:
+            return f"destroys, leaks or runs something in the form {form}"
+        case _ if has("(ext|fd)::.*"):
+            return "is given an address that runs a command"
+        case "clean" if not has(r"-\w*n\w*|--dry-run"):
+            return "deletes untracked files"
+        case "restore" if not has("--staged|-S") or has("--worktree|-W|-SW|-WS"):
+            return "discards uncommitted changes"
+        case "checkout" if paths or (not makes and (len(plain) > 1 or any(_is_there(word, env) for word in plain))):
+            return "of paths discards uncommitted changes"
+        case "symbolic-ref" if len(plain) != 1 or not is_static(plain[0]) or has("-(?!q|-quiet|-short).*"):
+            return "moves refs"
+        case "push" if has(r".*://.*|[\w.-]+@[\w.-]+:.*|[/~.].*"):
+            return "publishes to an address that is not a remote of the repository"
+        case "push" if has(r"[+:].*") or not all(map(is_static, words)):
+            return "rewrites or deletes what is published"
+        case _:
+            return ""
 
 
 def _is_there(word: str, env: ShellEnv) -> bool:
@@ -236,29 +217,28 @@ def _is_there(word: str, env: ShellEnv) -> bool:
     return is_known and env.context.files.facts(posixpath.join(env.cwd, word)) is not None
 
 
-def _restore(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
-    staged = any(word in ("--staged", "-S") for word in words)
-    if staged and not any(word in ("--worktree", "-W", "-SW", "-WS") for word in words):
-        return []
-    return [dangerous("git", "git restore discards uncommitted changes")]
-
-
-def _push(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
-    findings = [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
-    if any("://" in word or re.match(r"[\w.-]+@[\w.-]+:|[/~.]", word) for word in words):
-        findings.append(dangerous("git", "git push publishes to an address that is not a remote of the repository"))
-    if any(word.startswith(("+", ":")) for word in words) or any(not is_static(word) for word in words):
-        findings.append(dangerous("git", "git push rewrites or deletes what is published"))
-    return findings
-
-
-def _over_network(words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    """Judge what a subcommand reads or reaches."""
+    if command == "config":
+        return _config(words)
+    if command == "push":
+        return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
+    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
+    if command == "submodule" and rest[:1] == ["foreach"]:
+        return env.script(" ".join(rest[1:]))
+    found = _reading(command, words, env)
+    if found or command not in _CONNECTS:
+        return found
+    if command == "clone" or any(map(_ADDRESS.search, words)):
+        # What the folder's own remotes send counts as the folder's.
+        env.brings_text("git")
     local = (word for word in words if word.startswith(("/", "~", "../", "file:")))
-    found = [one for word in local for one in env.path(word, PathOp.READ)]
-    return [Finding(Risk.REMOTE, "download", "git connects to another repository"), *found]
+    rule = "network" if command == "submodule" else "download"
+    connects = Finding(Risk.REMOTE, rule, "git connects to another repository")
+    return [connects, *(one for word in local for one in env.path(word, PathOp.READ))]
 
 
-def _config(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
+def _config(words: Sequence[str]) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
     if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
@@ -266,42 +246,11 @@ def _config(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
     if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
         text = "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting"
         return [unclear("git-config", text)]
+    gets = bool(flags & {"--get", "--get-all"}) or plain[:1] == ["get"]
     one = len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"}
-    if flags & {"--get", "--get-all"} or plain[:1] == ["get"] or one:
-        known = flags <= _CONFIG_READS and all(is_static(word) for word in plain)
-        shows = Finding(Risk.READ, "git-read", "git config shows a setting")
-        return [shows] if known else [unclear("git-config", "git config with something unknown")]
-    if flags & {"--global", "--worktree"}:
-        return [dangerous("git-config", "changes the settings of every repository")]
+    if (gets or one) and flags <= _CONFIG_READS and all(map(is_static, plain)):
+        return [Finding(Risk.READ, "git-read", "git config shows a setting")]
     key = next((word for word in plain if "." in word), "")
-    if not _HARMLESS_KEYS.fullmatch(key):
-        return [dangerous("git-config", f"the setting {key} can make git run something")]
+    if flags & {"--global", "--worktree"} or not re.fullmatch(_KEYS, key):
+        return [dangerous("git-config", f"the setting {shown(key)} is a global one, or can make git run something")]
     return []
-
-
-def _submodule(words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
-    if rest[:1] == ["foreach"]:
-        return env.script(" ".join(rest[1:]))
-    reads = _reading("submodule", words, env)
-    return reads or [Finding(Risk.REMOTE, "network", "git connects to another repository")]
-
-
-def _symbolic_ref(words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
-    """Judge symbolic-ref: with one name it tells where that leads, with two or with an option it changes it."""
-    plain = [word for word in words if word not in ("-q", "--quiet", "--short")]
-    if len(plain) == 1 and is_static(plain[0]) and not plain[0].startswith("-"):
-        return [Finding(Risk.READ, "git-read", "git symbolic-ref shows a ref")]
-    return [dangerous("git", "git symbolic-ref moves refs")]
-
-
-_SPECIAL: dict[str, Callable[[Sequence[str], ShellEnv], list[Finding]]] = {
-    "clean": _clean,
-    "checkout": _checkout,
-    "restore": _restore,
-    "push": _push,
-    "config": _config,
-    "submodule": _submodule,
-    "symbolic-ref": _symbolic_ref,
-    **dict.fromkeys(("fetch", "pull", "ls-remote", "clone"), _over_network),
-}

@@ -8,13 +8,7 @@ from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfol
 from treadle.policy.marks import is_static
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import dangerous_form
-from treadle.policy.shell.dangers import (
-    PRINTS_SECRETS,
-    VARIABLES_SAFE_TO_SHOW,
-    VARIABLES_SECRET,
-    always,
-    only_tells,
-)
+from treadle.policy.shell.dangers import VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET, always, only_tells
 from treadle.policy.shell.files import FILE_PROGRAMS, named_in
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
@@ -25,7 +19,7 @@ from treadle.policy.shell.interpreters import (
     judge_reach,
 )
 from treadle.policy.shell.lists import judge_whole
-from treadle.policy.shell.network import NETWORK, brings_text, judge_publishing
+from treadle.policy.shell.network import NETWORK, PUBLISHES, brings_text, publishes
 from treadle.policy.shell.readers import SHOWS_VERSION
 from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
 from treadle.policy.shell.wrappers import WRAPPERS, judge_find, suffixes
@@ -43,6 +37,7 @@ _TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
 """Programs that may run another version of themselves, which the folder selects."""
 
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
+_ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
@@ -59,8 +54,6 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     env.trace.commands.append(argv)
     if not is_static(argv[0]):
         return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], env)]
-    if not argv[0].strip():
-        return [unclear("unknown-program", "the program has no name")]
     if brings_text(argv, env.feed.text or ""):
         env.brings_text(argv[0])
     name, findings = _program(argv[0], env)
@@ -69,7 +62,8 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         name, words = "git", (name[4:], *words)
     found = [*findings, *_by_name(name, words, env)]
     if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
-        found.extend([*judge_whole(name, words, env), *judge_publishing(name, words)])
+        published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
+        found.extend([*judge_whole(name, words, env), *([published] if publishes(name, words) else [])])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
@@ -81,17 +75,14 @@ def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
     if "/" not in word:
         return word, []
     directory, name = posixpath.split(posixpath.normpath(word))
-    if directory in _SYSTEM_DIRECTORIES and _is_of_the_system(word, env):
-        return name, []
+    if directory in _SYSTEM_DIRECTORIES:
+        facts = env.context.files.facts(env.context.files.resolve(word))
+        # Only root may be able to change it.
+        if facts is None or (facts.uid == 0 and not facts.mode & 0o022):
+            return name, []
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc")]
     return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
-
-
-def _is_of_the_system(word: str, env: ShellEnv) -> bool:
-    """Whether a program in a system directory belongs to root and only root can change it."""
-    facts = env.context.files.facts(env.context.files.resolve(word))
-    return facts is None or (facts.uid == 0 and not facts.mode & 0o022)
 
 
 def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
@@ -115,37 +106,29 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
 
 
 def _printenv(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
-    if any(VARIABLES_SECRET.fullmatch(word) for word in words):
-        return [dangerous("prints-environment", f"{name} prints a secret variable")]
-    if words and all(word in VARIABLES_SAFE_TO_SHOW for word in words):
+    if words and VARIABLES_SAFE_TO_SHOW.issuperset(words):
         return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
-    return [Finding(Risk.EXECUTE, "prints-environment", "prints variables, perhaps secrets")]
+    prints = dangerous if any(map(VARIABLES_SECRET.fullmatch, words)) else unclear
+    return [prints("prints-environment", "prints variables, perhaps secrets")]
 
 
 def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    text = "prints every variable, secrets included" if name in PRINTS_SECRETS else f"{name} is not known to only read"
-    findings = [Finding(Risk.EXECUTE, "unknown-program", text)]
-    findings.extend(named_in(words, env))
+    text = f"{name.strip() or 'a program without a name'} is not known to only read"
+    findings = [unclear("unknown-program", text), *named_in(words, env)]
     if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
         findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
-    if name not in _MESSAGE_PROGRAMS:
-        findings.extend(suffixes(words, env))
-    if name not in _MESSAGE_PROGRAMS | _SENDS_ITS_INPUT and not env.is_search:
+    if name in _MESSAGE_PROGRAMS:
+        return findings
+    findings.extend(suffixes(words, env))
+    if name not in _SENDS_ITS_INPUT and not env.is_search:
         findings.extend(judge_reach(name, words, env))
         for text in (*words, env.feed.text or ""):
             findings.extend(judge_inner_text(text, env) if " " in text else [])
-    if name == "kill":
-        findings.extend(_kill(words))
+    if name == "kill" and _ENDS_MANY.search(" ".join(words)):
+        findings.append(dangerous("kill", "ends processes that may belong to others"))
     return findings
-
-
-def _kill(words: Sequence[str]) -> list[Finding]:
-    targets = [word for word in words[1:] if re.fullmatch(r"-\d+|0|1", word)]
-    if targets or not all(map(is_static, words)) or words[:1] in (("0",), ("1",), ("-1",)):
-        return [dangerous("kill", "ends processes that may belong to others")]
-    return []
 
 
 _JUDGES: dict[str, ProgramJudge] = {
@@ -154,9 +137,7 @@ _JUDGES: dict[str, ProgramJudge] = {
     **WRAPPERS,
     **NETWORK,
     **BUILTINS,
-    "find": judge_find,
-    "gfind": judge_find,
-    "git": judge_git,
-    "hub": judge_git,
+    **dict.fromkeys(("find", "gfind"), judge_find),
+    **dict.fromkeys(("git", "hub"), judge_git),
     "printenv": _printenv,
 }
