@@ -44,7 +44,10 @@ _LONG = word_set("""
     --untracked-files --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --git-path
     --is-inside-work-tree --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --merged
     --contains --no-merged --sort --heads --is-ancestor --always --dirty --line-porcelain --ignore-case --line-number
-    --break --heading --no-commit-id --show-current --list --verbose --no-pager
+    --break --heading --no-commit-id --show-current --list --verbose --no-pager --after --before --branches --committer
+    --extended-regexp --files-with-matches --find-copies --find-renames --fixed-strings --ignore-space-change
+    --merge-base --no-renames --no-textconv --objects --raw --relative --remotes --show-email --show-stash --topo-order
+    --word-regexp
 """)
 """Options with which these subcommands only show; they take their values glued or as another operand."""
 
@@ -56,9 +59,10 @@ _FIRST_WORDS = {"stash": ("list", "show"), "remote": ("-v", "get-url"), "worktre
 """First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
 
 _KEYS = (
-    r"(?i:user\.(name|email)|(color|advice)\..*|core\.(quotepath|autocrlf|eol|ignorecase|filemode)|log\.(date|decorate)"
-    r"|diff\.(algorithm|renames|context|colormoved)|init\.defaultbranch|pull\.(rebase|ff)"
-    r"|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle|branch\.[^.]*\.(remote|merge|rebase))"
+    r"(?i:user\.(name|email)|(color|advice)\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
+    r"|log\.(date|decorate|abbrevcommit)|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)"
+    r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle"
+    r"|branch\.[^.]*\.(remote|merge|rebase)|rerere\.enabled)"
 )
 """Settings that change how something looks, or a habit, whatever they are set to."""
 

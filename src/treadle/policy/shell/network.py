@@ -44,8 +44,10 @@ _TABLES_TEXT = """
 curl = -fgGhiIjJkLNOqRsSvZ#0123456 -A: -b: -C: -e: -H: -m: -r: -u: -w: -X: -z: -d: -F: -o% -c% -D% --compressed --fail
     --fail-with-body --get --head --help --include --insecure --location --no-buffer --no-progress-meter --progress-bar
     --remote-name --show-error --silent --verbose --connect-timeout: --cookie: --header: --max-time: --proto: --request:
-    --retry: --retry-delay: --tlsv1.2 --url: --user: --user-agent: --write-out: --data: --data-raw: --data-binary:
-    --data-urlencode: --form: --json: --output% --output-dir% --cookie-jar% --dump-header%
+    --retry: --retry-delay: --retry-max-time: --retry-all-errors --retry-connrefused --max-redirs: --create-dirs
+    --http1.1 --http2 --ipv4 --ipv6 --cacert: --referer: --range: --remote-time --no-keepalive --tlsv1.2 --url: --user:
+    --user-agent: --write-out: --data: --data-raw: --data-binary: --data-urlencode: --form: --json: --output%
+    --output-dir% --cookie-jar% --dump-header%
 wget = -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a% --content-disposition
     --continue --help --mirror --no-check-certificate --no-clobber --no-parent --no-verbose --quiet --recursive
     --server-response --show-progress --spider --timestamping --header: --level: --progress: --timeout: --tries:
@@ -145,9 +147,8 @@ _AT_ONCE = frozenset({"vercel", "now", "surge", "gh-pages", "np", "semantic-rele
 
 _SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _VERB = r"((publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy))"
-_PUBLISHING = re.compile(
-    rf".+ {_VERB}|(.*/)?(publish|deploy|release)([_-].*)?(\.\w+)?( .*)?|svn (commit|ci|import)", re.DOTALL
-)
+_SCRIPT = r"([^ ]*/)?(publish|deploy|release)([_-].*)?(\.\w+)?( .*)?"
+_PUBLISHING = re.compile(rf".+ {_VERB}|{_SCRIPT}|svn (commit|ci|import)", re.DOTALL)
 """A program and what it is told to do, or the name of a script, that publishes."""
 
 
@@ -165,6 +166,8 @@ def publishes(name: str, words: Sequence[str]) -> bool:
         said = [name, *(word for before, word in pairwise(("", *words)) if not re.match("-(?!-)", before))]
         said = [word for word in said if word[:1] != "-" and is_static(word)]
     program, verb, *_ = (*(word for word in said if word not in _LEADS), "", "")
+    if program != name and (program in SHELLS or is_interpreter(program)):
+        return re.fullmatch(_SCRIPT, verb) is not None
     if program in _AT_ONCE:
         return _SHOWS.isdisjoint(words if program == name else said)
     is_verb = program != name and re.fullmatch(_VERB, program) is not None
