@@ -216,7 +216,7 @@ def _change_directory(name: str, words: Sequence[str], env: ShellEnv) -> list[Fi
     return env.path(operands[0] if operands else env.context.home or "/", PathOp.LIST)
 
 
-def _flow(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
+def _flow(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
     if all(re.fullmatch(r"\d{1,2}(\.\d+)?s?" if name == "sleep" else r"\d{1,3}", word) for word in words):
         return [Finding(Risk.READ, "reader", f"{name} controls the flow of the line")]
     return [unclear("shell-state", f"{name} with something unknown, or for a long time")]

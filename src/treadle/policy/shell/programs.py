@@ -105,7 +105,7 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     return findings + judge(name, words, env)
 
 
-def _printenv(name: str, words: Sequence[str], _env_of: ShellEnv) -> list[Finding]:
+def _printenv(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
     if words and VARIABLES_SAFE_TO_SHOW.issuperset(words):
         return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
     prints = dangerous if any(map(VARIABLES_SECRET.fullmatch, words)) else unclear
