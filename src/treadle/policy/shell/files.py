@@ -153,7 +153,7 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
     strange += [word for word in words if not is_static(word[:1])]
     findings = [*named_in(words if strange else (), env), *(_strange(name, word) for word in strange)]
-    if name in _FURTHER or (is_recursive and name not in ("touch", "tee")):
+    if name in _FURTHER or (is_recursive and name not in {*_REMOVERS, "touch", "tee"}):
         findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
     if name in _REMOVERS:
         return [*findings, *_remove(name, operands, env, is_recursive=is_recursive or name != "rm")]

@@ -111,9 +111,7 @@ def _xargs(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     mark = "".join(arguments.values("-I", "-J")[:1]) or "{}"
     marked = [part.replace(mark, "{}") for part in inner]
     filled = marked if any("{}" in part for part in marked) else [*marked, "{}"]
-    said = ("unknown-option", "unknown-path")
-    ran = _run(filled, fed[:MAX_FED_WORDS], env, names_all=names_all)
-    return findings + [one for one in ran if one.risk is not Risk.EXECUTE or one.rule not in said or one.always_asks]
+    return findings + _run(filled, fed[:MAX_FED_WORDS], env, names_all=names_all)
 
 
 def _run(inner: Sequence[str], names: Sequence[str], env: ShellEnv, *, names_all: bool | None) -> list[Finding]:
@@ -121,7 +119,9 @@ def _run(inner: Sequence[str], names: Sequence[str], env: ShellEnv, *, names_all
     if not inner:
         return []
     unknown, *known = [tuple(part.replace("{}", name) for part in inner) for name in (UNKNOWN, *names)]
-    found = env.command(unknown)
+    # That the names are not known is said of all of them.
+    said = [unclear(rule, "") for rule in ("unknown-option", "unknown-path")]
+    found = [one for one in env.command(unknown) if replace(one, text="") not in said]
     if names_all is not None:
         found.extend(judge_each(unknown, env, names_all=names_all))
     named = (one for command in known for one in _critical(env.command(command)))
