@@ -152,8 +152,7 @@ _PATTERN = re.compile(r"-i?(name|path|wholename|regex)")
 def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge one find command line."""
     findings = [Finding(Risk.READ, "reader", "find only lists")]
-    deletes = ("-exec", "rm", "{}", ";")
-    pending = [part for word in words if word != "-P" for part in (deletes if word == "-delete" else (word,))]
+    pending = [word for word in words if word != "-P"]
     first = next((place for place, word in enumerate(pending) if word[:1] in ("-", "(", "!")), len(pending))
     starts, pending = pending[:first], pending[first:]
     places = [found for start in starts for found in env.path(start, PathOp.LIST)]
@@ -165,7 +164,9 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         word = pending.pop(0)
         if _VALUES.fullmatch(word):
             del pending[:1]
-        elif word in RUNS_FOR_EACH:
+        elif word in RUNS_FOR_EACH or word == "-delete":
+            # To delete is to run `rm` for each.
+            pending = ["rm", "{}", ";", *pending] if word == "-delete" else pending
             ends = (at for at, part in enumerate(pending) if part == ";" or pending[at - 1 : at + 1] == ["{}", "+"])
             end = next(ends, len(pending))
             inner, pending = pending[:end], pending[end + 1 :]
