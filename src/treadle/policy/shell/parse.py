@@ -38,6 +38,7 @@ _TEST_OPERATOR = re.compile(r"&&|\|\||[()]|[<>](?!\()")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 _AFTER_PATTERN = re.compile(r"[ \t]*([|)])")
 _NOTHING = Word(":", (Literal(":", quoted=False),))
+_FALLS_THROUGH = re.compile(r";;?&")
 _PATTERN_END = re.compile(r"(?=[ \t\n;&]|\Z)")
 
 
@@ -226,6 +227,8 @@ def _read_case(cursor: Cursor) -> Block:
         while cursor.read(_AFTER_PATTERN)[1] == "|":
             words.append(_some_word(cursor))
         scripts.append(_read_list(cursor))
+        if cursor.find(_FALLS_THROUGH):
+            raise ShellSyntaxError("a case that continues into the next is not followed")
         if not cursor.take(";;"):
             _expect(cursor, "esac")
             break
