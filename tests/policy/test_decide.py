@@ -176,12 +176,14 @@ _PUBLISHING = (
     "terraform destroy", "fly deploy", "vercel", "vercel --yes", "npx vercel", "npx gh-pages -d dist", "dvc push",
     "hg push", "svn commit -m x", "flyctl --app x deploy", "foo deploy", "foo upload a.txt", "./deploy.sh prod",
     "bash scripts/deploy.sh", "python3 deploy.py", "timeout 60 make deploy", "for s in a b; do make deploy; done",
+    "npx ts-node publish.ts", "uv run python deploy.py", "poetry run bash scripts/release.sh",
 )  # fmt: skip
 _NOT_PUBLISHING = (
     "git stash push", "git fetch", "npm run build", "npm test", "make", "make build", "cargo build --release",
     "pytest -k push", "pytest tests/test_deploy.py", "ruff check deploy", "vercel dev", "vercel ls", "git log push",
     "bash -n deploy.sh", "python3 -m py_compile deploy.py", "cat deploy.sh", "echo git push", "ls deploy",
     "git commit -m 'deploy and git push'", "docker build -t x .", "terraform plan", "npx tsc", "chmod +x deploy.sh",
+    "cp -r build/release out", "touch docs/release.md", "mkdir -p dist/release", "black scripts/publish.py",
 )  # fmt: skip
 
 
