@@ -46,7 +46,7 @@ composer conda mamba micromamba = config global global-require
 mise direnv = trust allow permit use&-g settings&set
 mvn gradle sbt lein mix dart flutter elm jsr deno prisma = *deploy
 expo eas code-push fastlane fab = release submit build deploy delete sync
-mvn gradle mvnw gradlew = -s --settings -I --init-script release:perform exec:exec
+mvn gradle mvnw gradlew = -s* -I* -[!-DP]*[sI]* --settings --init-script release:perform exec:exec
 pip pip3 = config --user --root -i --break-system-packages --index-url --extra-index-url --trusted-host --find-links
 docker podman nerdctl docker-compose = -H --host --*=host --net*&host --[piu]*&host --privileged --cap-add --device
     --security-opt --volumes-from compose&--rmi down&-v rm&-f rm&--force rmi&-f prune system&reset volume&r*m* stack&rm
@@ -145,6 +145,15 @@ _ADDRESS = re.compile(
 """Where a package is fetched from that no index lists; what runs on this machine does not count."""
 
 
+_NAME_THINGS = word_set("""
+    npm pnpm yarn bun cargo gem uv poetry pdm deno pip pip3 docker podman nerdctl docker-compose gh dotnet
+""")
+_TAKE_NAMES = word_set("""
+    test t run run-script start exec x dlx add install i view info show ls list why outdated logs build ps images pr
+    issue search
+""")
+"""Programs, and their subcommands behind which words name tests, scripts, packages or containers, and do nothing."""
+
 _FORMS: dict[str, list[tuple[str, ...]]] = {}
 for _names, _, _forms in (row.partition(" =") for row in _FORMS_TEXT.strip().replace("\n    ", " ").splitlines()):
     for _name in _names.split():
@@ -154,8 +163,10 @@ for _names, _, _forms in (row.partition(" =") for row in _FORMS_TEXT.strip().rep
 def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
     """Give the form in which a program is dangerous, when these arguments have it."""
     of_all = _FORMS["git-"] if name.startswith("git-") else []
+    subcommands = arguments[: _first_name(arguments)] if name in _NAME_THINGS else arguments
     for form in [*_FORMS.get(name, []), *of_all]:
-        if all(_present(word, arguments) for word in form):
+        is_subcommand = len(form) == 1 and not form[0].startswith("-")
+        if all(_present(word, subcommands if is_subcommand else arguments) for word in form):
             return " ".join((name, *form))
     plain = [word for word in arguments if not word.startswith("-") and "/" not in word]
     if name in _VERB_PROGRAMS:
@@ -169,6 +180,13 @@ def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
     if name in _INSTALLERS:
         return next((f"{name} {word}" for word in arguments if _ADDRESS.search(word)), None)
     return None
+
+
+def _first_name(arguments: Sequence[str]) -> int:
+    """Give the place behind a subcommand that takes names; what stands behind an option may be its value instead."""
+    pairs = zip(("", *arguments), arguments, strict=False)
+    found = (place for place, (before, word) in enumerate(pairs, 1) if word in _TAKE_NAMES and before[:1] != "-")
+    return next(found, len(arguments))
 
 
 def _present(wanted: str, arguments: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ from treadle.protocol.tools import Risk
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
 _TELLS_OF_SECRETS = re.compile(r"token|secret|pass|key|cred|auth|api", re.IGNORECASE)
 _PLAIN_LETTERS = re.compile(r"[afjlruvxwS]+")
+_LETTERS = re.compile(r"[aefjlruvxwS]+")
 _NUMBER_FORMAT = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgGaA]")
 
 
@@ -42,8 +43,9 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         if not operands and not env.feed.is_pipe and (name == "rg" or arguments.has("-r", "--recursive")):
             operands = (".",)
     if name == "ps":
-        # Letters without a dash are options, too.
-        if any("e" in word for word in operands) or "env" in "".join(arguments.values("-o")):
+        # Letters without a dash are options, too; where it is only guessed that this is ps, other words are none.
+        letters = [word for word in operands if not env.is_search or _LETTERS.fullmatch(word)]
+        if any("e" in word for word in letters) or "env" in "".join(arguments.values("-o")):
             return [dangerous("prints-environment", "prints the environment of other processes")]
         operands = tuple(word for word in operands if not _PLAIN_LETTERS.fullmatch(word))
     findings.extend(_strange(name, word) for word in strange)
