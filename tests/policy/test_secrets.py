@@ -268,3 +268,9 @@ def test_a_stream_hides_what_the_whole_text_hides(pieces: list[str], sizes: list
 def test_a_value_is_found_between_words_of_every_length(value: str, around: str) -> None:
     hidden = known_secrets({}, [(value, "it")]).redact(around.format(value))
     assert hidden == around.format("[hidden: it]")
+
+
+def test_an_encoded_value_is_hidden_though_its_letters_look_like_a_word() -> None:
+    encoded = base64.b32encode(b"-dvXS0/P").decode()
+    assert encoded == "FVSHMWCTGAXVA==="
+    assert known_secrets({"DB_PASSWORD": "-dvXS0/P"}).redact(f"it is {encoded}") == "it is [hidden: DB_PASSWORD]A==="

@@ -94,12 +94,13 @@ def long_words(text: str) -> str:
 def known(text: str, words: str, values: Values) -> Iterator[Span]:
     """Find known values, encoded too, also where lines break inside of long words; `words` are those of the text."""
     long_ones, others = _needles(values)
+    spelled_out = {value for value, _ in values}
     joined, joints = _joined(text)
     for searched, names in ((long_words(joined) if joints else words, long_ones), (joined, others)):
         for needle in filter(finder(searched), names):
             for at in find_all(joined, needle):
                 start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
-                if not _is_part_of_word(text, start, last + 1):
+                if needle not in spelled_out or not _is_part_of_word(text, start, last + 1):
                     yield start, last + 1, names[needle]
 
 
