@@ -22,18 +22,25 @@ if TYPE_CHECKING:
 
 
 async def attach_session(
-    prefix: str, folder: Path, settings: Settings, *, kind: str = "tui", name: str = "", anew: bool = False
+    prefix: str,
+    folder: Path,
+    settings: Settings,
+    *,
+    kind: str = "tui",
+    name: str = "",
+    anew: bool = False,
+    wait: bool = True,
 ) -> RemoteSession:
     """Attach to the session of this id, or beginning of one; without, to the open one of the folder.
 
-    `kind` and `name` say what attaches, for the log; `anew` is that of `RemoteSession`. Enter the result to listen.
-    Raises `SessionError` or `StoreError`.
+    `kind` and `name` say what attaches, for the log; `anew` is that of `RemoteSession`; `wait` for a session that was
+    opened a moment ago. Enter the result to listen. Raises `SessionError` or `StoreError`.
     """
     store = open_store()
     try:
         session_id = store.find(prefix).id if prefix else _open_in(folder, store)
         line = SessionConnection(session_id, kind, name)
-        attached = await line.reach(lambda: session_id in store.leased())
+        attached = await line.reach(lambda: wait and session_id in store.leased())
     except BaseException:
         store.close()
         raise

@@ -231,7 +231,9 @@ class SessionBook:
             if self._open.get(session_id) is known:
                 with suppress(TreadleError, OSError):  # it was closed meanwhile, or is not ready yet
                     settings = await asyncio.to_thread(load_settings, self.flags)
-                    remote = await attach_session(session_id, Path(), settings, kind=KIND, name="page", anew=True)
+                    remote = await attach_session(
+                        session_id, Path(), settings, kind=KIND, name="page", anew=True, wait=False
+                    )
                     await self._enter(PageSession(remote))
             return session_id in self._open
 
