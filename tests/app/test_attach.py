@@ -310,6 +310,25 @@ async def test_who_has_not_the_key_is_not_let_in(tmp_path: Path, monkeypatch: py
     assert not (live / "s.sock").exists()
 
 
+async def test_a_session_is_waited_for_only_while_a_process_has_it_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    looks: list[bool] = []
+
+    def is_open() -> bool:
+        looks.append(len(looks) < 2)
+        return looks[-1]
+
+    with pytest.raises(SessionError) as raised:
+        await SessionConnection("s").reach(is_open)
+    assert (raised.value.code, looks) == ("session-not-live", [True, True, False])
+    monkeypatch.setattr(connection, "_LETS_IN_WITHIN", 0.0)
+    with pytest.raises(SessionError) as raised:
+        await SessionConnection("s").reach(lambda: True)
+    assert raised.value.code == "session-not-live"
+
+
 async def test_a_slow_reader_costs_bounded_memory_and_is_told_to_start_over() -> None:
     session = Session(ports(Talker()))
     slow, fast = session.attach(most=10_000), session.attach(most=10_000)

@@ -18,7 +18,6 @@ from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
 from treadle.app.slash import do_command
 from treadle.app.slash.answers import CommandAnswer
-from treadle.protocol.errors import SessionError
 
 __all__ = ["no_orphans"]
 
@@ -40,17 +39,9 @@ async def attached(
     opening = Opening(workspace=folder, settings=SETTINGS, user_present=True)
     async with await open_session(opening) as live, asyncio.timeout(60):
         live.keep()
-        async with await reached(live, folder) as remote:
+        # It lets others in a moment after it was opened, and is waited for.
+        async with await attach_session(live.id, folder, SETTINGS) as remote:
             yield live, remote
-
-
-async def reached(live: LiveSession, folder: Path) -> RemoteSession:
-    """Attach to a session, which lets others in a moment after it was opened."""
-    while True:
-        try:
-            return await attach_session(live.id, folder, SETTINGS)
-        except SessionError:
-            await asyncio.sleep(0.05)
 
 
 async def entered(session: LiveSession | RemoteSession, argument: str = "") -> CommandAnswer:
