@@ -197,8 +197,9 @@ def fits_glob(pattern: str, text: str) -> bool:
 
 
 _CARGO = """
-    --release -r --lib --bins --bin= --test= --tests --example= --all --workspace --all-targets --all-features
-    --features= -p= --package= --exclude= -v --verbose -q --quiet --no-run --no-fail-fast --locked --offline -j=
+    --release -r --lib --bins --bin= --test= --tests --example= --examples --benches --all --workspace --all-targets
+    --all-features --no-default-features --features= -F= -p= --package= --exclude= -v --verbose -q --quiet --no-run
+    --no-fail-fast --locked --offline --frozen -j= --jobs= --keep-going
 """
 _TABLE = {
     "git add": "-A --all -u --update -n --dry-run -v --verbose -N --intent-to-add --",
@@ -210,11 +211,19 @@ _TABLE = {
     "cargo test": f"{_CARGO} -- *",
     "cargo doc": f"{_CARGO} --no-deps",
     "cargo fmt": "--check --all -v -q",
-    "go test": "-v -race -short -cover -failfast -json -x -n -run= -bench= -count= -timeout= -parallel= -skip=",
-    **dict.fromkeys(("go build", "go vet"), "-v"),
-    **dict.fromkeys(("docker ps", "docker images"), "-a --all -q --quiet --no-trunc -f= --filter= --format="),
+    "go test": """
+        -v -race -short -cover -failfast -json -x -n -run= -bench= -count= -timeout= -parallel= -cpu= -benchtime= -skip=
+        -shuffle=
+    """,
+    "go build": "-v -race",
+    "go vet": "-v",
+    "docker ps": "-a --all -q --quiet --no-trunc -n= --last= -l --latest -s --size -f= --filter= --format=",
+    "docker images": "-a --all -q --quiet --no-trunc --digests -f= --filter= --format=",
     "docker logs": "-f --follow -n= --tail= --since= --until= -t --timestamps --details",
-    "pytest": "-x -q -v -vv -s -l --lf --ff --sw --co --collect-only -k= -m= -n= --maxfail= --tb= --durations= -ra",
+    "pytest": """
+        -x -q -qq -v -vv -s -l --lf --ff --sw --co --collect-only -k= -m= -n= --maxfail= --tb= --durations= --no-header
+        --last-failed --failed-first --exitfirst --quiet --verbose --showlocals -ra -rA -rf -rs --timeout=
+    """,
     "ruff check": "--fix --no-fix --diff --select= --ignore= --statistics --quiet -q --output-format= --watch",
     "ruff format": "--check --diff --quiet -q",
     "mypy": "--strict --no-error-summary --pretty --show-error-codes --ignore-missing-imports",
