@@ -129,7 +129,8 @@ realpath readlink = -efmnqsz --relative-to: --canonicalize | LIST*
 cat tac rev nl = -AbeEnstTuv -w: -s: -b: --number | READ*
 head tail = -qvz0123456789 -c: -n: --bytes: --lines: --quiet | READ*
 wc = -clLmw --lines --bytes --chars --words | READ*
-sort = -bcCdfghiMmnRrsuVz -k: -t: --numeric-sort --reverse --unique --ignore-case --version-sort --key: --stable | READ*
+sort = -bcCdfghiMmnRrsuVz -k: -t: --numeric-sort --reverse --unique --ignore-case --version-sort --key: --stable
+    --field-separator: --human-numeric-sort | READ*
 uniq = -cdDiuz -f: -s: -w: --count --repeated --unique --ignore-case | READ
 cut = -nsz -b: -c: -d: -f: --delimiter: --fields: --characters: --complement --only-delimited | READ*
 tr = -cCdst --complement --delete --squeeze-repeats | TEXT TEXT
@@ -137,19 +138,22 @@ paste fold = -sbz -d: -w: --serial --delimiters: --width: | READ*
 column = -tx -s: -c: -o: -R: --table --separator: | READ*
 join comm = -123iz -a: -t: -v: -o: -j: --output-delimiter: | READ READ
 diff cmp = -abBcdeilnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: --brief --unified? --side-by-side --exclude: --ignore-case
-    --ignore-all-space --ignore-space-change --ignore-blank-lines --color? --width: --label: --new-file | READ READ
+    --ignore-all-space --ignore-space-change --ignore-blank-lines --color? --width: --label: --new-file --minimal
+    --strip-trailing-cr --suppress-common-lines | READ READ
 md5sum sha1sum sha256sum sha512sum shasum b2sum cksum = -bctw -a: --check --tag --quiet --status | READ*
 base64 = -di -w: --decode --wrap: | READ
 od hexdump xxd = -abcCdovxXpu -A: -j: -N: -n: -s: -t: -l: -g: | READ
 grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -e: --extended-regexp --fixed-strings
     --perl-regexp --regexp: --ignore-case --invert-match --word-regexp --count --color? --quiet --files-with-matches
     --files-without-match --max-count: --only-matching --no-filename --line-number --after-context: --before-context:
-    --context: --exclude: --exclude-dir: --include% --recursive --line-regexp --no-messages | PATTERN READ*
+    --context: --exclude: --exclude-dir: --include% --recursive --line-regexp --no-messages --with-filename | PATTERN
+    READ*
 rg = -abcFhHiIlNnoPpqsSuUvwx.0123456789 -A: -B: -C: -e: -g% -j: -m: -M: -r: -t: -T: --after-context: --before-context:
     --context: --color: --count --count-matches --fixed-strings --files --files-with-matches --files-without-match
     --glob% --no-heading --hidden --iglob% --ignore-case --invert-match --json --line-number --max-count: --max-depth:
     --multiline --no-filename --no-ignore --only-matching --pcre2 --quiet --regexp: --replace: --smart-case --sort:
-    --stats --type: --type-list --vimgrep --word-regexp --column --max-columns: --trim --with-filename | PATTERN READ*
+    --stats --type: --type-list --vimgrep --word-regexp --column --max-columns: --trim --with-filename --heading
+    --type-not: | PATTERN READ*
 fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --glob --type: --extension: --max-depth: --exclude:
     --absolute-path --full-path | PATTERN LIST*
 """
@@ -157,7 +161,9 @@ fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --glob --type
 CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
 """Readers whose output says nothing of what the files hold, or close to nothing."""
 
-OBEY_NOTHING = word_set("ls stat du cat head tail wc nl cut md5sum sha256sum grep basename")
+OBEY_NOTHING = word_set(
+    "ls stat du cat head tail wc nl tac rev cut md5sum sha1sum sha256sum grep fold paste od basename"
+)
 """Readers that no option makes write or run anything: a file whose name is an option does no harm to them."""
 
 SHOWS_VERSION = re.compile(
