@@ -63,10 +63,15 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def table_rows(text: str) -> list[tuple[str, str]]:
+    """Read a table of rows `left = right`; a line that is indented continues a row."""
+    rows = (row.partition(" =") for row in text.strip().replace("\n    ", " ").splitlines())
+    return [(left, right) for left, _, right in rows]
+
+
 def rows_by_name(text: str) -> dict[str, str]:
-    """Read a table of rows `names = what holds for each of them`; a line that is indented continues a row."""
-    rows = (row.partition(" =") for row in text.replace("\n    ", " ").splitlines())
-    return {name: rest for names, _, rest in rows for name in names.split()}
+    """Read a table of rows `names = what holds for each of them`."""
+    return {name: rest for names, rest in table_rows(text) for name in names.split()}
 
 
 def from_both_ends(texts: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from treadle.policy.marks import word_set
+from treadle.policy.marks import table_rows, word_set
 
 _FORMS_TEXT = """
 git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature
@@ -155,7 +155,7 @@ _TAKE_NAMES = word_set("""
 """Programs, and their subcommands behind which words name tests, scripts, packages or containers, and do nothing."""
 
 _FORMS: dict[str, list[tuple[str, ...]]] = {}
-for _names, _, _forms in (row.partition(" =") for row in _FORMS_TEXT.strip().replace("\n    ", " ").splitlines()):
+for _names, _forms in table_rows(_FORMS_TEXT):
     for _name in _names.split():
         _FORMS.setdefault(_name, []).extend([tuple(form.split("&")) for form in _forms.split()] or [()])
 

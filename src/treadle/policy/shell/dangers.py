@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from treadle.policy.marks import word_set
+from treadle.policy.marks import table_rows, word_set
 
 _ALWAYS_TEXT = r"""
 gains other permissions = sudo(-rs|edit)? su doas pkexec runuser sg newgrp chroot unshare nsenter setpriv run0 gosu
@@ -50,10 +50,7 @@ is for a person at a terminal = pinfo lynx elinks w3m lazygit
 does what its input names = cpio pax afio bfg
 says by its name that it destroys = [a-z]+[-_](empty|purge|wipe|erase|destroy|nuke)
 """
-_ALWAYS = {
-    why: re.compile("|".join(names.split()))
-    for why, _, names in (row.partition(" = ") for row in _ALWAYS_TEXT.strip().replace("\n    ", " ").splitlines())
-}
+_ALWAYS = {why: re.compile("|".join(names.split())) for why, names in table_rows(_ALWAYS_TEXT)}
 """Patterns of programs by why they are dangerous whatever their arguments."""
 
 _ONLY_TELLS = re.compile(
@@ -111,7 +108,7 @@ VARIABLES_SECRET = re.compile(
 
 CODE = re.compile(
     r"""
-    rm\s+-\w*[rf]|rmtree|rmdir|remove(dirs|_tree)|\bremove(x|\b)|\bdelete\b|unlink|shutil|rimraf|rmSync|FileUtils
+    rm\s+-\w*[rf]|rmtree|\brmdir|remove(dirs|_tree)|\bremove(x|\b)|\bdelete\b|unlink|shutil|rimraf|rmSync|FileUtils
     |(os|File|Path\([^)]*\))\.(rename|replace)|renameSync|chmod|chown|setuid|authorized_keys|\b(DROP|TRUNCATE)\b
     |\bexec|shell_exec|\bspawn|\beval\b|popen|subprocess|child_process|__import__|importlib|compile\(|\bfork\b|\bpty\b|\bsystem\b|`
     |passthru|proc_open|\bqx\b|getRuntime|ProcessBuilder|Process\.Start|Deno\.run|Open3|\bsyscall\b|(os|process)\.kill

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, word_set
+from treadle.policy.marks import ANY, SPLIT, STAR, UNKNOWN, rows_by_name, word_set
 
 _OPTION = re.compile(r"(--?)([^\s:?%]+)([:?%]?)")
 
@@ -179,9 +179,5 @@ SHOWS_VERSION = re.compile(
 @lru_cache(maxsize=1)
 def readers() -> dict[str, Table]:
     """Give the tables by program name."""
-    found: dict[str, Table] = {}
-    for line in filter(None, _TABLES.replace("\n    ", " ").splitlines()):
-        names, _, rest = line.partition(" =")
-        options, _, operands = rest.partition("|")
-        found.update(dict.fromkeys(names.split(), read_table(f"{options} --help --version | {operands}")))
-    return found
+    halves = {name: rest.partition("|") for name, rest in rows_by_name(_TABLES).items()}
+    return {name: read_table(f"{options} --help --version | {kinds}") for name, (options, _, kinds) in halves.items()}
