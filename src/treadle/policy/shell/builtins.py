@@ -200,7 +200,8 @@ def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         variable, is_set, value = word.partition("=")
         # An integer is calculated, and a name of a name is looked up: now, or where it is used.
         findings.extend(judge_evaluated(word, env))
-        if is_set or (name not in ("set", "unset") and not word.startswith("-")):
+        sets = name not in PRINTS_SECRETS | {"unset"} or "-n" in words
+        if is_set or (sets and not word.startswith("-")):
             findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
         if not is_set and name in {*PRINTS_SECRETS, "unset"} and VARIABLES_SECRET.fullmatch(word):
             findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))

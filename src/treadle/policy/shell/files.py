@@ -169,6 +169,7 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if name.startswith("ch") and is_recursive:
         findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree"))
     modes = [word for word in words if not _NO_MODE.fullmatch(word)][:1] if name == "chmod" else []
+    modes = list(filter(is_static, modes))
     if name == "install":
         modes = [match[2] for match in map(_MODE.fullmatch, words) if match]
     if not all(map(_PLAIN_MODE.fullmatch, modes)):

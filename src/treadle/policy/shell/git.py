@@ -252,8 +252,10 @@ def _config(words: Sequence[str]) -> list[Finding]:
         return [unclear("git-config", text)]
     gets = bool(flags & {"--get", "--get-all"}) or plain[:1] == ["get"]
     one = len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"}
-    if (gets or one) and flags <= _CONFIG_READS and all(map(is_static, plain)):
-        return [Finding(Risk.READ, "git-read", "git config shows a setting")]
+    if gets or one:
+        known = flags <= _CONFIG_READS and all(map(is_static, plain))
+        shows = Finding(Risk.READ, "git-read", "git config shows a setting")
+        return [shows if known else unclear("git-config", "git config with something unknown")]
     key = next((word for word in plain if "." in word), "")
     if flags & {"--global", "--worktree"} or not re.fullmatch(_KEYS, key):
         return [dangerous("git-config", f"the setting {shown(key)} is a global one, or can make git run something")]
