@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from treadle.policy.marks import table_rows, word_set
+from treadle.policy.marks import shown, table_rows, word_set
 
 _FORMS_TEXT = """
 git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature
@@ -161,24 +161,26 @@ for _names, _forms in table_rows(_FORMS_TEXT):
 
 
 def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
-    """Give the form in which a program is dangerous, when these arguments have it."""
+    """Give those of the arguments that make a program dangerous; empty where any do, None where none does."""
     of_all = _FORMS["git-"] if name.startswith("git-") else []
     subcommands = arguments[: _first_name(arguments)] if name in _NAME_THINGS else arguments
     for form in [*_FORMS.get(name, []), *of_all]:
         is_subcommand = len(form) == 1 and not form[0].startswith("-")
-        if all(_present(word, subcommands if is_subcommand else arguments) for word in form):
-            return " ".join((name, *form))
+        words = subcommands if is_subcommand else arguments
+        found = [[word for word in words if _fits(word, wanted)][:1] for wanted in form]
+        if all(found):
+            return shown(" ".join(word for one in found for word in one))
     plain = [word for word in arguments if not word.startswith("-") and "/" not in word]
     if name in _VERB_PROGRAMS:
         for word in (*plain, *(word[2:] for word in arguments if word.startswith("--"))):
             if DESTRUCTIVE_VERBS.fullmatch(word):
-                return f"{name} {word}"
+                return word
     if name in _SERVICES:
         telling = next((word for word in (*plain[:4], *arguments) if _TELLS_SECRETS.fullmatch(word)), None)
         shows = any(map(_SHOWS.fullmatch, plain[: 5 if name in ("gcloud", "az") else 2]))
-        return f"{name} {telling or plain[0]}" if telling or (plain and not shows) else None
+        return telling or plain[0] if telling or (plain and not shows) else None
     if name in _INSTALLERS:
-        return next((f"{name} {word}" for word in arguments if _ADDRESS.search(word)), None)
+        return next((word for word in arguments if _ADDRESS.search(word)), None)
     return None
 
 
@@ -189,12 +191,12 @@ def _first_name(arguments: Sequence[str]) -> int:
     return next(found, len(arguments))
 
 
-def _present(wanted: str, arguments: Sequence[str]) -> bool:
-    if len(wanted) == 2 and wanted.startswith("-"):
-        return any(word.startswith("-") and not word.startswith("--") and wanted[1] in word for word in arguments)
+def _fits(word: str, wanted: str) -> bool:
+    """Whether a word of the arguments is what a form wants."""
     if not wanted.startswith("-"):
-        return any(fnmatchcase(word, wanted) for word in arguments)
-    option = wanted.rstrip("*")
-    given = {word.partition("=")[0] for word in arguments if word.startswith("-")}
-    cut_short = any(name == option or (len(name) > 3 and name[1] == "-" and option.startswith(name)) for name in given)
-    return cut_short or any(fnmatchcase(word, wanted) for word in arguments)
+        return fnmatchcase(word, wanted)
+    if len(wanted) == 2:
+        return word.startswith("-") and not word.startswith("--") and wanted[1] in word
+    option, given = wanted.rstrip("*"), word.partition("=")[0]
+    cut_short = len(given) > 3 and given[1] == "-" and option.startswith(given)
+    return given == option or cut_short or fnmatchcase(word, wanted)

@@ -98,7 +98,8 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
-        findings.append(dangerous("dangerous-form", f"{form} publishes, destroys, leaks or takes control"))
+        told = f"{name} {form}".strip()
+        findings.append(dangerous("dangerous-form", f"{told} publishes, destroys, leaks or takes control"))
     if _LOADER.fullmatch(name):
         return [*findings, dangerous("program", f"{name} starts the program that follows"), *suffixes(words, env)]
     judge = _JUDGES.get(name) or (judge_interpreter if is_interpreter(name) else _judge_unknown)
