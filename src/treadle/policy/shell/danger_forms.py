@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from treadle.policy.marks import shown, table_rows, word_set
+from treadle.policy.marks import table_rows, word_set
 
 _FORMS_TEXT = """
 git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature
@@ -169,7 +169,7 @@ def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
         words = subcommands if is_subcommand else arguments
         found = [[word for word in words if _fits(word, wanted)][:1] for wanted in form]
         if all(found):
-            return shown(" ".join(word for one in found for word in one))
+            return " ".join(word for one in found for word in one)
     plain = [word for word in arguments if not word.startswith("-") and "/" not in word]
     if name in _VERB_PROGRAMS:
         for word in (*plain, *(word[2:] for word in arguments if word.startswith("--"))):

@@ -194,7 +194,7 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
     form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
     match command:
         case _ if form is not None:
-            return f"{form} destroys, leaks or runs something".strip()
+            return f"{shown(form)} destroys, leaks or runs something".strip()
         case _ if has("(ext|fd)::.*"):
             return "is given an address that runs a command"
         case "clean" if not has(r"-\w*n\w*|--dry-run"):

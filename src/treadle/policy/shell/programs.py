@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
-from treadle.policy.marks import is_static
+from treadle.policy.marks import is_static, shown
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.dangers import VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET, always, only_tells
@@ -98,7 +98,7 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
-        told = f"{name} {form}".strip()
+        told = f"{name} {shown(form)}".strip()
         findings.append(dangerous("dangerous-form", f"{told} publishes, destroys, leaks or takes control"))
     if _LOADER.fullmatch(name):
         return [*findings, dangerous("program", f"{name} starts the program that follows"), *suffixes(words, env)]
