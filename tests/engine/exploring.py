@@ -90,8 +90,10 @@ from treadle.protocol.tools import (
     Flow,
     Origin,
     Outcome,
+    OutputFolder,
     Preview,
     Right,
+    Rights,
     Risk,
     SandboxDenial,
     ToolCall,
@@ -117,6 +119,14 @@ TRAITS = {
 
 MADE = CopyChanges(digest="c", changes=(CopyChange(path="/made", kind=ChangeKind.ADDED, added=1, removed=0),))
 """What a command left in its throw-away copy."""
+
+_HELD = replace(MADE.changes[0], held="a reason")
+IN_PART = replace(MADE, changes=(_HELD,), rights=Rights(confinement=Confinement.GIT))
+"""The same where it cannot be applied."""
+
+UNSHOWN = replace(MADE, changes=(replace(MADE.changes[0], unshown=True),))
+OUTPUTS = CopyChanges(digest="o", outputs=(OutputFolder(path="/build", files=2),))
+"""What is too large to be shown, and what needs no question."""
 
 
 def work_of(effect: Effect) -> str:
@@ -315,7 +325,7 @@ class World:
         outcome = choice([Outcome.OK, Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED])
         denial = choice([None, None, SandboxDenial(right=Right.NETWORK)])
         origin = choice([Origin.COMMAND, Origin.COMMAND, Origin.WEB])
-        copy = choice([None, None, None, MADE, CopyChanges(ignored=2)])
+        copy = choice([None, None, None, MADE, IN_PART, UNSHOWN, OUTPUTS, CopyChanges(ignored=2)])
         result = replace(result_text(outcome, choice(["a", "b"])), denial=denial, origin=origin, copy=copy)
         return CallFinished(call_id=call_id, result=result)
 

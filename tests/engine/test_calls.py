@@ -1,8 +1,10 @@
 """The life of a call, case by case."""
 
+from typing import Any
+
 import pytest
 
-from tests.engine.exploring import MADE, World, decision
+from tests.engine.exploring import IN_PART, MADE, OUTPUTS, UNSHOWN, World, decision
 from tests.engine.world import check_messages, notes_of
 from treadle.engine.core.effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
@@ -47,6 +49,7 @@ from treadle.protocol.tools import (
     CallResult,
     Confinement,
     CopyChanges,
+    CopyFate,
     FileChange,
     Origin,
     Outcome,
@@ -388,14 +391,16 @@ def test_a_call_that_is_read_while_the_turn_is_cancelled_has_a_result_in_the_his
 IN_A_COPY = replace(result_text(Outcome.OK, "done"), copy=MADE)
 
 
-def copied_world(*, user_present: bool = True, mode: Mode = Mode.ASK) -> tuple[World, str]:
+def copied_world(
+    *, user_present: bool = True, mode: Mode = Mode.ASK, result: CallResult = IN_A_COPY
+) -> tuple[World, str]:
     """A turn whose command changed something in its throw-away copy; gives the call's id."""
     world = turn_with("run", user_present=user_present)
     world.take(SetMode(mode=mode))
     call_id = world.state.calls[0].call.id
     world.take(judged(call_id, Verdict.ALLOW))
     world.take(CallStarted(call_id=call_id))
-    world.take(CallFinished(call_id=call_id, result=IN_A_COPY))
+    world.take(CallFinished(call_id=call_id, result=result))
     return world, call_id
 
 
@@ -412,10 +417,89 @@ def test_changes_in_a_copy_are_asked_about_and_a_yes_applies_exactly_them() -> N
     assert [run.keep for run in runs_of(world)] == ["", MADE.digest]
     world.take(CallStarted(call_id=call_id))
     change = FileChange(path="/made", before="", after="x")
-    world.take(CallFinished(call_id=call_id, result=replace(result_text(Outcome.OK, "kept"), changes=(change,))))
-    assert result_of(world) == (Outcome.OK, "donekept")
+    world.take(CallFinished(call_id=call_id, result=CallResult(outcome=Outcome.OK, changes=(change,))))
+    kept = "done\n[The user kept its changes. They are in the workspace now: /made (added).]"
+    assert result_of(world) == (Outcome.OK, kept)
     assert world.state.changed == (change,)
     assert world.state.questions == ()
+
+
+def finish_keeping(world: World, call_id: str, result: CallResult) -> None:
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=result))
+
+
+def left_in_copy(copy: CopyChanges, outcome: Outcome = Outcome.OK, **about: Any) -> tuple[World, str]:
+    """A turn whose command left this in its copy."""
+    return copied_world(result=replace(IN_A_COPY, outcome=outcome, copy=copy), **about)
+
+
+def test_a_command_that_failed_is_not_called_a_success_for_its_changes_being_kept() -> None:
+    world, call_id = left_in_copy(MADE, Outcome.FAILED)
+    answer(world, OptionKind.ALLOW_ONCE)
+    finish_keeping(world, call_id, CallResult(outcome=Outcome.OK))
+    assert result_of(world)[0] is Outcome.FAILED
+    call = world.state.calls[0]
+    assert call.result is not None
+    assert call.result.copy == replace(MADE, fate=CopyFate.KEPT)
+
+
+def test_what_could_not_be_applied_is_not_called_kept() -> None:
+    world, call_id = left_in_copy(MADE)
+    answer(world, OptionKind.ALLOW_ONCE)
+    finish_keeping(world, call_id, result_text(Outcome.FAILED, "Nothing was applied: 'x' was changed."))
+    outcome, text = result_of(world)
+    assert outcome is Outcome.FAILED
+    assert text == "done\n[Nothing was applied: 'x' was changed. The user wanted to keep: /made (added).]"
+
+
+def test_changes_that_cannot_be_applied_whole_are_only_made_for_real_with_what_that_needs() -> None:
+    world, _ = left_in_copy(IN_PART)
+    question = world.state.questions[0]
+    assert question.options == (OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
+    assert question.yes is OptionKind.RUN_FOR_REAL
+    with pytest.raises(RefusedError):
+        answer(world, OptionKind.ALLOW_ONCE)
+    answer(world, OptionKind.RUN_FOR_REAL)
+    assert [run.rights for run in runs_of(world)][1:] == [Rights(confinement=Confinement.GIT)]
+
+
+def test_what_no_view_can_show_takes_a_second_yes() -> None:
+    world, _ = left_in_copy(UNSHOWN)
+    answer(world, OptionKind.ALLOW_ONCE)
+    assert len(runs_of(world)) == 1
+    assert world.state.questions[0].more
+    answer(world, OptionKind.ALLOW_ONCE)
+    assert [run.keep for run in runs_of(world)] == ["", MADE.digest]
+
+
+@pytest.mark.parametrize("user_present", [True, False])
+def test_what_git_ignores_is_kept_without_a_question_and_said(*, user_present: bool) -> None:
+    world, call_id = left_in_copy(OUTPUTS, user_present=user_present)
+    assert world.state.questions == ()
+    assert [run.keep for run in runs_of(world)] == ["", OUTPUTS.digest]
+    finish_keeping(world, call_id, CallResult(outcome=Outcome.OK))
+    kept = "[It ran in a throw-away copy. Kept: files that git ignores: /build (2 files).]"
+    assert result_of(world) == (Outcome.OK, f"done\n{kept}")
+
+
+def test_in_plan_mode_not_even_outputs_are_kept() -> None:
+    world, _ = left_in_copy(OUTPUTS, mode=Mode.PLAN)
+    assert len(runs_of(world)) == 1
+    assert "discarded: files that git ignores: /build (2 files)" in result_of(world)[1]
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_a_program_that_stops_while_changes_are_applied_does_not_guess(*, began: bool) -> None:
+    world, call_id = left_in_copy(MADE)
+    answer(world, OptionKind.ALLOW_ONCE)
+    if began:
+        world.take(CallStarted(call_id=call_id))
+    world.take(Resumed(user_present=True))
+    outcome, text = result_of(world)
+    assert ("Either all of them are in the workspace, or none is" in text) is began
+    assert ("Changes that were discarded: /made (added)" in text) is not began
+    assert outcome is (Outcome.UNKNOWN if began else Outcome.OK)
 
 
 def test_a_no_discards_the_changes_and_the_model_hears_what_was_said() -> None:

@@ -690,26 +690,31 @@ async def keeping(keep: Callable[[str], Awaitable[CallResult]]) -> AsyncIterator
         yield run, provider
 
 
+KEPT = "printed\n[The user kept its changes. They are in the workspace now: /made (added).]"
+
+
 async def test_changes_are_kept_once_the_log_says_that_it_begins() -> None:
     began: list[str] = []
 
     async def keep(digest: str, /) -> CallResult:
         began.extend((digest, type(run.log.events[-1].data).__name__))
-        return result_text(Outcome.OK, " kept hunter22")
+        return CallResult(outcome=Outcome.OK)
 
     async with keeping(keep) as (run, provider):
         await run.end()
     assert began == ["c", "CallStarted"]
-    assert results(provider.requests[1]) == [("printed kept hunter22", False)]
+    assert results(provider.requests[1]) == [(KEPT, False)]
 
 
 async def test_changes_that_cannot_be_kept_are_a_failure_that_the_model_reads() -> None:
     async def keep(_: str, /) -> CallResult:
-        raise ToolError("The files were changed meanwhile.")
+        raise ToolError("The files were changed to hunter22 meanwhile.")
 
     async with keeping(keep) as (run, provider):
         await run.end()
-    assert results(provider.requests[1]) == [("printedThe files were changed meanwhile.", True)]
+    assert results(provider.requests[1]) == [
+        ("printed\n[The files were changed to hunter22 meanwhile. The user wanted to keep: /made (added).]", True)
+    ]
 
 
 async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
@@ -718,7 +723,7 @@ async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
     async def keep(_: str, /) -> CallResult:
         started.set()
         await going_on.wait()
-        return result_text(Outcome.OK, " kept")
+        return CallResult(outcome=Outcome.OK)
 
     async with keeping(keep) as (run, _):
         await asyncio.wait_for(started.wait(), PATIENCE)
@@ -728,7 +733,7 @@ async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
         going_on.set()
         assert (await run.end()).stop is TurnStop.CANCELLED
     last = run.of(CallFinished, ResultMade)[-1]
-    assert text_of(last.result.content) == "printed kept"
+    assert text_of(last.result.content) == KEPT
 
 
 async def test_before_a_provider_has_counted_prompt_and_tools_are_part_of_the_estimate() -> None:

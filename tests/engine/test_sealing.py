@@ -88,7 +88,16 @@ def another_version() -> Iterator[None]:
             for name, value in vars(module).items():
                 if isinstance(value, str) and name.isupper():
                     patch.setattr(module, name, f"other {name}")
-        for name in ("denied", "asked", "rejected", "amended", "discarded", "guidance", "in_a_loop", "more_steps"):
+        for name in (
+            "denied",
+            "asked",
+            "rejected",
+            "amended",
+            "outcome_of_copy",
+            "guidance",
+            "in_a_loop",
+            "more_steps",
+        ):
             patch.setattr(texts, name, lambda *_, **__: "other")
         patch.setattr(replies, "_delay", lambda *_: 99.0)
         yield

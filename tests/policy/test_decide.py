@@ -203,7 +203,7 @@ def test_what_is_published_asks_and_the_reason_says_why() -> None:
         ASK,
         [
             "git push publishes commits",
-            "this use of git push is not known to be read-only",
+            "git push changes the repository",
             "publishing and deploying ask in every mode",
         ],
     )

@@ -17,12 +17,15 @@ from treadle.protocol.permissions import (
 )
 from treadle.protocol.tools import (
     ChangeKind,
+    Confinement,
     CopyChange,
     CopyChanges,
     FetchUrl,
+    OutputFolder,
     Preview,
     ReadPath,
     Right,
+    Rights,
     Risk,
     RunCommand,
     SandboxDenial,
@@ -49,11 +52,16 @@ def command(line: str, decision: Decision, **more: Any) -> Question:
     return Question(
         id="q",
         kind=QuestionKind.PERMISSION,
-        text="Run",
         call_id="c",
         decision=decision,
         accesses=(RunCommand(command=line, cwd="/project"),),
-        **{"preview": Preview(title="Run", text=line), "options": ONCE, "arguments": {"command": line}, **more},
+        **{
+            "text": "Run",
+            "preview": Preview(title="Run", text=line),
+            "options": ONCE,
+            "arguments": {"command": line},
+            **more,
+        },
     )
 
 
@@ -140,21 +148,42 @@ RIGHTS = command(
         ),
     ),
 )
+_ADDED = CopyChange(path="/project/run.sh", kind=ChangeKind.ADDED, added=2, removed=0)
 KEEP = command(
     "python3 make_release.py",
     replace(decided(Risk.EXECUTE, "interpreter"), verdict=Verdict.ALLOW),
     options=(OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE),
     preview=Preview(title="Keep these changes?", text=DIFF, is_diff=True),
+    text="Keep these changes?",
     arguments={},
     copy=CopyChanges(
         digest="d",
         changes=(
+            replace(_ADDED, about="executable", first=True),
             CopyChange(path="/project/x.py", kind=ChangeKind.CHANGED, added=1, removed=1),
-            CopyChange(path="/project/dist/a.bin", kind=ChangeKind.ADDED),
+            CopyChange(path="/project/dist/a.bin", kind=ChangeKind.ADDED, about="binary, 2,314 bytes"),
             CopyChange(path="/project/old.py", kind=ChangeKind.DELETED, added=0, removed=9),
-            CopyChange(path="/project/AGENTS.md", kind=ChangeKind.ADDED, held="AGENTS.md is protected"),
         ),
         ignored=3,
+        outputs=(OutputFolder(path="/project/build", files=335),),
+        ended="Exit status 1.",
+        output="1 failed, 2 passed",
+    ),
+)
+FOR_REAL = replace(
+    KEEP,
+    text="Run this command for real?",
+    options=(OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE),
+    copy=CopyChanges(
+        digest="d",
+        changes=(
+            replace(_ADDED, path="/project/AGENTS.md", held="AGENTS.md is protected"),
+            CopyChange(path="/project/x.py", kind=ChangeKind.CHANGED, added=1, removed=1),
+        ),
+        rights=Rights(
+            confinement=Confinement.GIT, granted=(SandboxDenial(right=Right.WRITE, target="/project/AGENTS.md"),)
+        ),
+        ended="Exit status 0.",
     ),
 )
 SECRET = command("cat ~/.netrc", decided(Risk.EXECUTE), denial=SandboxDenial(right=Right.READ), arguments={})
@@ -175,6 +204,7 @@ EVERY_KIND: Mapping[str, Question] = {
     "fetch": FETCH,
     "second run": AGAIN,
     "keep changes": KEEP,
+    "run for real": FOR_REAL,
     "secret": SECRET,
     "rights": RIGHTS,
     "follow-up": FOLLOWUP,

@@ -9,6 +9,7 @@ from tests.tui.asked import (
     EDIT,
     EVERY_KIND,
     FOLLOWUP,
+    FOR_REAL,
     GUIDANCE,
     KEEP,
     READ_OUTSIDE,
@@ -19,6 +20,7 @@ from tests.tui.asked import (
 from treadle.app.presentation.answer_rows import Act, EditFirst
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import CopyChanges
 from treadle.tui.asking import (
     Asking,
     GivenAnswer,
@@ -199,6 +201,19 @@ def test_changes_of_a_copy_are_applied_discarded_or_made_for_real_and_the_diff_a
     options = [one.answer.option for one in taken if isinstance(one, GivenAnswer)]
     assert options == [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, OptionKind.RUN_FOR_REAL]
     assert main_text(asking) is None, "what has run cannot be changed first"
+
+
+def test_what_cannot_be_applied_offers_only_a_real_run_and_with_more_rights_that_wants_to_be_typed() -> None:
+    asking = ask(FOR_REAL)
+    assert [row.label for row in choices(asking)] == ["Discard", "Show the diff", "Run it for real"]
+    sure = confirm(move(asking, 2))
+    assert isinstance(sure, Asking)
+    assert take_words(sure, "y") == sure
+    given = take_words(sure, "yes")
+    assert isinstance(given, GivenAnswer)
+    assert given.answer.option is OptionKind.RUN_FOR_REAL
+    harmless = replace(FOR_REAL, copy=CopyChanges(trouble="The copy is full."))
+    assert [row.label for row in choices(ask(harmless))] == ["Run it for real", "Show the diff", "Discard"]
 
 
 def test_a_form_is_filled_in_until_it_is_complete() -> None:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from treadle.acp.call_shapes import in_fence, preview_content, text_content
 from treadle.acp.shapes import ChosenOption, FormAnswer, PermissionChoice, ToolCallShape, ToolContent
+from treadle.app.presentation.answer_rows import Act, answer_rows
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.forms import filled_in, form_lines
 from treadle.app.presentation.grants import grants_of
@@ -44,6 +45,16 @@ _ANSWERS: Mapping[str, tuple[OptionKind, AllowScope]] = MappingProxyType(
         "run_for_real": (OptionKind.RUN_FOR_REAL, AllowScope.SESSION),
     }
 )
+
+
+_ABOUT_COPY: Mapping[Act, tuple[str, str]] = MappingProxyType(
+    {
+        Act.ALLOW: ("allow_once", "allow_once"),
+        Act.REJECT: ("reject_once", "reject_once"),
+        Act.FOR_REAL: ("run_for_real", "allow_once"),
+    }
+)
+"""Answers about what a command changed in its copy: the id of the option, and its kind."""
 
 
 class Put(Struct, frozen=True, kw_only=True):
@@ -163,8 +174,11 @@ def _choices(question: Question, mode: Mode) -> "list[PermissionChoice]":
 def _permission(question: Question, mode: Mode) -> list[PermissionChoice]:
     no = _choice("reject_once", "No")
     if question.copy is not None:
-        real = PermissionChoice(option_id="run_for_real", name="Discard, and run it for real", kind="allow_once")
-        return [_choice("allow_once", "Apply"), _choice("reject_once", "Discard"), real]
+        rows = (row for row in answer_rows(question, mode) if row.act in _ABOUT_COPY)
+        return [
+            PermissionChoice(option_id=_ABOUT_COPY[row.act][0], name=row.label, kind=_ABOUT_COPY[row.act][1])
+            for row in rows
+        ]
     if question_style(question) is QuestionStyle.DANGER:
         return [no, _choice("allow_once", once(question))]
     if question.denial is not None:

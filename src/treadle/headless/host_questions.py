@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.app.foreign_tools import amended_arguments, claude_call
+from treadle.app.presentation.escape import exact
 from treadle.app.presentation.questions import asked_in_words
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
@@ -46,7 +47,7 @@ def permission_request(question: Question, call: ToolCall, root: str, roots: Seq
         "tool_name": name,
         "display_name": name,
         "title": asked.title,
-        "description": asked.text,
+        "description": asked.text if question.copy is None else f"{asked.text}\n\n{exact(question.copy.diff)}",
         "input": given,
         "tool_use_id": call.id,
         "permission_suggestions": list(_suggestions(question, name)),
@@ -125,7 +126,7 @@ def host_answer(question: Question, call: ToolCall, root: str, said: Frame) -> H
             text = f"The approval changed the call to something that cannot run: {error}"
             return HostAnswer(answer=Answer(question_id=question.id, option=OptionKind.REJECT_ONCE, text=text))
     scope = _always(question, name, updates) if arguments is None else None
-    option = OptionKind.ALLOW_ONCE if scope is None else OptionKind.ALLOW_ALWAYS
+    option = question.yes if scope is None else OptionKind.ALLOW_ALWAYS
     mode = next((str(one.get("mode")) for one in updates if one.get("type") == "setMode"), "")
     return HostAnswer(
         answer=Answer(question_id=question.id, option=option, arguments=arguments, scope=scope or AllowScope.SESSION),

@@ -12,7 +12,7 @@ from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
-from treadle.protocol.permissions import OptionKind, Question
+from treadle.protocol.permissions import Question
 from treadle.protocol.tools import ToolKind
 
 _SOURCE = Source(kind="headless", id="narrator")
@@ -31,7 +31,7 @@ async def narrate(live: LiveSession, task: str, out: TextWriter) -> int:
             case QuestionAsked(question=question):
                 for line in _approval(question):
                     write_wrapped(out, harmless(line))
-                await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), _SOURCE)
+                await live.post(Answer(question_id=question.id, option=question.yes), _SOURCE)
             case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if result is not None:
                 output = "".join(block.text for block in result.content if isinstance(block, Text))
                 out.writelines(f"    {harmless(line)}\n" for line in output.splitlines())

@@ -122,7 +122,7 @@ def answer_of(question: Question, said: object) -> Answer | Interrupt:
         case bool() if in_words:
             return _in_words(question, yes=said)
         case bool():
-            option = OptionKind.ALLOW_ONCE if said else OptionKind.REJECT_ONCE
+            option = question.yes if said else OptionKind.REJECT_ONCE
             return Answer(question_id=question.id, option=option)
         case str():
             option = OptionKind.ANSWER if in_words else OptionKind.REJECT_ONCE

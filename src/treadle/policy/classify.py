@@ -14,7 +14,7 @@ from treadle.policy.marks import UNKNOWN, from_both_ends
 from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables
-from treadle.policy.shell.git import OF_THE_REPOSITORY
+from treadle.policy.shell.git import OF_THE_REPOSITORY, WRITES_GIT
 from treadle.policy.shell.interpreters import judge_inner_text, scan_code
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
@@ -45,6 +45,11 @@ class CommandJudgement(Struct, frozen=True, kw_only=True):
     def command_class(self) -> CommandClass:
         """The class of the line."""
         return class_of(self.every)
+
+    @property
+    def writes_git(self) -> bool:
+        """Whether a part of the line changes a repository, or may."""
+        return any(found.rule == WRITES_GIT for found in self.every)
 
     @property
     def outside(self) -> bool:

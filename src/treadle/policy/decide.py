@@ -13,6 +13,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, worst
 from treadle.policy.modes import granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
+from treadle.policy.shell.git import WRITES_GIT
 from treadle.policy.shell.network import PUBLISHES
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
@@ -113,18 +114,19 @@ def _confinement(
     judged: Sequence[_Judged], verdict: Verdict, rights: Sequence[SandboxDenial], context: PolicyContext
 ) -> Confinement | None:
     """Say what the commands of a call run in, now or after a yes; None where it runs none."""
-    commands = [one.command.parts for one in judged if one.command is not None]
+    commands = [one.command for one in judged if one.command is not None]
     if not commands:
         return None
+    writes_git = any(command.writes_git for command in commands)
     if not context.confined:
         return Confinement.OPEN
     risk = _riskiest(part for one in judged if one.command is not None for part in one.parts)
     ruled = risk in context.approved or any(one.ruled for one in judged)
     by_mode = verdict is Verdict.ALLOW and not rights and not ruled
     tries = context.mode is Mode.ASK or (context.mode is Mode.EDITS and risk is not Risk.WRITE)
-    if context.mode is Mode.PLAN or (not rights and (risk in _LOOKS or (by_mode and tries))):
+    if context.mode is Mode.PLAN or (not rights and not writes_git and (risk in _LOOKS or (by_mode and tries))):
         return Confinement.LOOK
-    return Confinement.GIT if all(map(is_plain_git, commands)) else Confinement.WORK
+    return Confinement.GIT if writes_git else Confinement.WORK
 
 
 def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
@@ -193,13 +195,17 @@ def _refused(text: str, rule: str, why: str) -> Part:
 def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -> _Judged:
     """Judge every command of a line, and what was found about the whole."""
     line = classify_command(access.command, access.cwd, context)
-    # Servers and watchers would see old files in a copy, and are asked about where the mode lets them change nothing.
-    confined = context.confined and (not access.background or context.mode is Mode.AUTO)
+    # Servers and watchers would see old files in a copy, and half of a repository's change is worse than none of it:
+    # both are asked about where the mode lets commands change nothing. In auto, git's own work alone runs in `git`.
+    tried = context.mode is Mode.PLAN or not (access.background or line.writes_git)
+    confined = context.confined and (tried or context.mode is Mode.AUTO)
+    mixed = line.writes_git and context.mode is Mode.AUTO and not is_plain_git(line.parts)
     answers: list[tuple[Part, bool]] = []
     for part in line.parts:
         subject = Subject(tool=spec.name, trace=part.trace)
         around = (*part.around, *_new_hosts(subject, context))
-        answers.append(_answer(part.text, part.own, subject, context, around=around, confined=confined))
+        alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
+        answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone))
     if line.findings or not answers:
         findings = line.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
         answers.append(

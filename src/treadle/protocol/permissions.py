@@ -140,7 +140,8 @@ class Question(Record, frozen=True, kw_only=True):
 
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
     about a second run of a call that the sandbox stopped, with the right that it lacked; with `copy` about keeping what
-    the call's command changed in a throw-away copy. Where a limit is reached, `more` is what a yes gives, in words:
+    the call's command changed in a throw-away copy, or where that is not whole about running it for real; with `more`
+    besides, once more about what no view can show. Where a limit is reached, `more` is what a yes gives, in words:
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
     it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened.
     """
@@ -159,6 +160,12 @@ class Question(Record, frozen=True, kw_only=True):
     more: str = ""
     form: dict[str, Any] = field(default_factory=dict)
     url: str = ""
+
+    @property
+    def yes(self) -> OptionKind:
+        """What a plain yes means: where changes cannot be applied, that the command runs for real."""
+        only_for_real = OptionKind.ALLOW_ONCE not in self.options and OptionKind.RUN_FOR_REAL in self.options
+        return OptionKind.RUN_FOR_REAL if only_for_real else OptionKind.ALLOW_ONCE
 
 
 class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):

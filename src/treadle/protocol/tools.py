@@ -219,7 +219,7 @@ class Rights(Record, frozen=True, kw_only=True):
 
 
 class ChangeKind(StrEnum):
-    """What became of a path in a throw-away copy."""
+    """What a command did with a path in its throw-away copy."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -229,7 +229,9 @@ class ChangeKind(StrEnum):
 class CopyChange(Record, frozen=True, kw_only=True):
     """One path that a command changed in its copy: absolute, with the lines of it (None: it is no text).
 
-    `held` says why it is never applied; empty for what can be.
+    `held` says why it cannot be applied; empty for what can be. `about` says what else there is to know of it, such as
+    the target of a link. `first`: it runs or loads something later, or no checkpoint holds what is lost. `unshown`: its
+    text is too large for the `diff` of the changes.
     """
 
     path: str
@@ -237,14 +239,34 @@ class CopyChange(Record, frozen=True, kw_only=True):
     added: int | None = None
     removed: int | None = None
     held: str = ""
+    about: str = ""
+    first: bool = False
+    unshown: bool = False
+
+
+class OutputFolder(Record, frozen=True, kw_only=True):
+    """A place (absolute) of files that git ignores and a command made or made anew, and how many these are."""
+
+    path: str
+    files: int
+
+
+class CopyFate(StrEnum):
+    """What became of the changes in a throw-away copy: they go with it where nobody decides to keep them."""
+
+    DISCARDED = ""
+    KEPT = "kept"
+    NOT_APPLIED = "not_applied"
 
 
 class CopyChanges(Record, frozen=True, kw_only=True):
     """What a command left in its throw-away copy of the workspace; a yes is bound to `digest`, which names all of it.
 
-    `ignored` counts the files that were thrown away because git ignores them, or a tool keeps its cache there.
-    `trouble` says why the copy could not hold what the command did, so that it failed for that: empty where it could.
-    `diff` shows the changes, cut where they are long.
+    `changes` stand in the order in which they are shown. `outputs` are applied with them, and need no yes of their own.
+    `ignored` counts the files in caches of tools, which are thrown away. `trouble` says why the copy could not hold
+    what the command did; empty where it could. `diff` shows the changes, without those that are `unshown`. `rights` are
+    what the command needs to do in the workspace itself what cannot be applied. `ended` says how the command ended, and
+    `output` is the end of what it printed.
     """
 
     digest: str = ""
@@ -252,6 +274,21 @@ class CopyChanges(Record, frozen=True, kw_only=True):
     ignored: int = 0
     trouble: str = ""
     diff: str = ""
+    outputs: tuple[OutputFolder, ...] = ()
+    rights: Rights | None = None
+    ended: str = ""
+    output: str = ""
+    fate: CopyFate = CopyFate.DISCARDED
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it can be applied: otherwise none of it is."""
+        return not self.trouble and not any(change.held for change in self.changes)
+
+    @property
+    def unshown(self) -> tuple[CopyChange, ...]:
+        """What is too large to be shown, and takes a yes of its own."""
+        return tuple(change for change in self.changes if change.unshown)
 
 
 class CallResult(Record, frozen=True, kw_only=True):

@@ -27,6 +27,9 @@ from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
 _BYTES = 16_000
+_LINES_ASKED, _MOST_ASKED = 10, 2_000
+"""Lines and characters of the output that a question about the changes shows."""
+
 _ADVICE = "Give it more time, run it in the background, or have it do and print less."
 _COPY_ADVICE = "It ran in a throw-away copy, where nothing runs for long. Use background for servers and watchers."
 
@@ -96,6 +99,7 @@ async def run_line(
     if denial is not None:
         report = f"{report}\n[{describe_denial(denial)}]"
     if copy is not None:
+        copy = replace(copy, ended=command.describe(), output=_last_lines(report))
         report = _with(report, tuple(_of_copy(copy)))
         if copy.trouble and denial is None:
             denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
@@ -103,11 +107,16 @@ async def run_line(
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
 
 
+def _last_lines(report: str) -> str:
+    """Give the end of what a command printed, without the line that says how it ended."""
+    return "\n".join(report.rstrip("\n").split("\n")[1:][-_LINES_ASKED:])[-_MOST_ASKED:]
+
+
 def _of_copy(copy: CopyChanges) -> Iterator[str]:
     """Say what the model should know of a command's copy beside its changes."""
     if copy.ignored:
         files = "1 file" if copy.ignored == 1 else f"{copy.ignored:,} files"
-        yield f"It ran in a throw-away copy. Discarded: {files} that git ignores or a tool caches."
+        yield f"It ran in a throw-away copy. Discarded: {files} of caches of tools."
     if copy.trouble:
         yield copy.trouble
 

@@ -174,7 +174,7 @@ def confirm(asking: Asking) -> Answered:
     """Take the chosen row: give the answer, or ask for what it needs first."""
     act = choices(asking)[asking.chosen].act
     match act:
-        case Act.ALLOW if asking.danger:
+        case Act.ALLOW | Act.FOR_REAL if asking.danger:
             return replace(asking, stage=Stage.SURE)
         case Act.ALLOW | Act.SESSION | Act.EDITS | Act.SAVE | Act.FOR_REAL:
             return _allowed(asking, act)
@@ -213,7 +213,7 @@ def take_words(asking: Asking, words: str) -> Answered:
         case Stage.WORDS if words:
             return GivenAnswer(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=words))
         case Stage.SURE if words.lower() == _SURE:
-            return _allowed(asking, Act.ALLOW)
+            return _allowed(asking, Act.FOR_REAL if asking.question.yes is OptionKind.RUN_FOR_REAL else Act.ALLOW)
         case Stage.COMMENT:
             return confirm(keep_words(asking, words))
         case _:

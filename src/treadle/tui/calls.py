@@ -5,12 +5,13 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.presentation.copies import fate_of
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import describe_call, note_of, plain
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import Decision, OptionKind
-from treadle.protocol.tools import CallResult, Outcome, ToolKind
+from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
 from treadle.tui.items import CallDone
 
 _KEPT_OUTPUT = 4_000
@@ -80,7 +81,7 @@ def finish_call(
         kind=notification.kind,
         outcome=result.outcome,
         note=_note(notification.kind, result, known),
-        said=_said(result, known, executes=executes) or _by_rule(notification.decision, allowed),
+        said=_said(result, known) or _by_rule(notification.decision, allowed),
         output=known.output if known is not None and executes else "",
         above=known.above if known is not None and executes else 0,
         diff=notification.preview.text if notification.preview is not None and shows_diff else "",
@@ -94,20 +95,20 @@ def _note(kind: ToolKind, result: CallResult, known: OpenCall | None) -> str:
     return "" if answered and result.outcome is Outcome.REJECTED else note_of(kind, result)
 
 
-def _said(result: CallResult, known: OpenCall | None, *, executes: bool) -> str:
+def _said(result: CallResult, known: OpenCall | None) -> str:
     """Say what the person said of a call, last where they were asked twice."""
     answer = None if known is None else known.answer
-    discarded = result.copy is not None and bool(result.copy.changes)
+    fate = fate_of(result.copy)
     if answer is None:
-        return "its changes were discarded" if discarded else ""
+        return fate
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         words = " ".join(answer.text.split())
-        no = "you discarded its changes" if discarded else "you said no"
+        no = "you discarded its changes" if fate else "you said no"
         return f"{no}: {printable(words)}" if words else no
     if answer.option is OptionKind.RUN_FOR_REAL:
         return "you ran it for real"
-    if executes and result.changes:
-        return "you kept its changes"
+    if fate:
+        return "you kept its changes" if result.copy is not None and result.copy.fate is CopyFate.KEPT else fate
     lasting = answer.option is OptionKind.ALLOW_ALWAYS
     said = "you allowed it for this session" if lasting else "you allowed it"
     return f"{said} with your change" if answer.arguments is not None else said

@@ -14,8 +14,8 @@ from tests.workspace.copies.copied import Bench, Ran, snapshot
 from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import FileChange
-from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, recover_copies, show_difference
+from treadle.protocol.tools import Confinement, FileChange, Right, Rights, SandboxDenial
+from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, recover_copies
 from treadle.workspace.hashing import hash_of_file
 
 LINE = (
@@ -187,23 +187,42 @@ async def test_kept_bytes_that_were_damaged_are_not_applied(bench: Bench, ran: R
     assert snapshot(bench.root) == before
 
 
-async def test_a_difference_is_shown_with_bounds(bench: Bench) -> None:
+async def test_every_change_is_shown_and_what_is_too_large_is_named(bench: Bench) -> None:
     (bench.root / "text").write_text("one\ntwo\n")
+    await asyncio.sleep(0.02)
     ran = await bench.run(
         "sed -i s/two/2/ text; head -c 100 /dev/zero > zeros; seq 100000 > long; chmod 755 text; ln -s text link"
     )
-    root = bench.root
+    changes = ran.changes()
+    assert [(Path(one.path).name, one.about, one.first, one.unshown) for one in changes.changes] == [
+        ("link", "link to text", True, False),
+        ("text", "mode 644 -> 755", True, False),
+        ("long", "too large to show", False, True),
+        ("zeros", "binary, 100 bytes", False, False),
+    ]
+    assert changes.unshown == (changes.changes[2],)
+    assert changes.diff == (
+        "link: link to text\n"
+        "text: mode 644 -> 755\n--- a/text\n+++ b/text\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+        "long: too large to show\n"
+        "zeros: binary, 100 bytes\n"
+    )
 
-    def shown(name: str) -> str:
-        return show_difference(ran.copy, f"{root}/{name}")
 
-    head = "text: mode 644 -> 755\n--- a/text\n+++ b/text\n"
-    assert shown("text") == f"{head}@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
-    assert shown("zeros") == "zeros: binary, or too large to show.\n"
-    assert shown("link") == "link: nothing -> link to text\n"
-    assert shown("long").endswith("+1997\n[... 98,003 more lines]\n")
-    with pytest.raises(ToolError, match="not among the changes"):
-        show_difference(ran.copy, f"{root}/other")
+async def test_nothing_is_applied_where_a_part_of_it_cannot_be(bench: Bench, ran: Ran) -> None:
+    before = snapshot(bench.root)
+
+    def hold(path: str) -> str:
+        return "a reason" if path.endswith("/single") else ""
+
+    changes = ran.changes(hold)
+    assert [(Path(one.path).name, one.held) for one in changes.changes if one.held] == [("single", "a reason")]
+    assert not changes.whole
+    right = SandboxDenial(right=Right.WRITE, target=str(bench.root / "single"))
+    assert changes.rights == Rights(confinement=Confinement.WORK, granted=(right,))
+    with pytest.raises(ToolError, match="a part of the changes cannot be"):
+        apply_changes(ran.copy, changes.digest, hold)
+    assert snapshot(bench.root) == before
 
 
 async def kill_at(ran: Ran, step: int) -> bool:

@@ -10,10 +10,11 @@ from tests.workspace.copies.copied import Bench, Ran, snapshot
 from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.app.presentation.copies import changes_of
-from treadle.protocol.tools import CopyChanges
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import Confinement, CopyChanges, Rights
 from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held
 
-REPOSITORY = "it also changed the repository; run it in git"
+REPOSITORY = "the command also changed the repository"
 
 
 def listed(bench: Bench, changes: CopyChanges) -> list[tuple[str, str, str]]:
@@ -74,7 +75,7 @@ async def test_a_folder_in_the_place_of_a_link_is_not_read_through_the_link(benc
     assert (bench.folder / "outside/same").read_text() == "secret\n"
 
 
-async def test_what_is_special_or_leads_out_is_held(bench: Bench) -> None:
+async def test_what_is_special_is_held_and_what_leads_out_is_said(bench: Bench) -> None:
     (bench.root / "d").mkdir()
     (bench.root / "d/out").symlink_to("../..")
     ran = await bench.run(
@@ -82,16 +83,25 @@ async def test_what_is_special_or_leads_out_is_held(bench: Bench) -> None:
         "ln -s loop loop;"
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'"
     )
-    special, out = "a pipe, socket or device is never applied", "the link leads out of the workspace"
-    assert listed(bench, ran.changes()) == [
-        ("absolute", "added", out),
+    special = "a pipe, socket or device is never applied"
+    changes = ran.changes()
+    assert listed(bench, changes) == [
+        ("pipe", "added", special),
+        ("socket", "added", special),
+        ("absolute", "added", ""),
         ("in", "added", ""),
         ("loop", "added", ""),
-        ("pipe", "added", special),
-        ("relative", "added", out),
-        ("socket", "added", special),
-        ("through", "added", out),
+        ("relative", "added", ""),
+        ("through", "added", ""),
     ]
+    assert [one.about for one in changes.changes[2:]] == [
+        "link out of the workspace, to /etc/passwd",
+        "link to d/in",
+        "link to loop",
+        "link out of the workspace, to ../x",
+        "link out of the workspace, to d/out/victim",
+    ]
+    assert not changes.whole
 
 
 async def test_modes_are_kept_but_for_the_bits_that_give_rights(bench: Bench) -> None:
@@ -126,20 +136,63 @@ async def test_an_odd_workspace_works_too(tmp_path: Path) -> None:
     assert [Path(one.path).name for one in ran.changes().changes] == ["new"]
 
 
-async def test_caches_and_what_git_ignores_are_thrown_away(bench: Bench) -> None:
+async def test_what_git_ignores_goes_with_the_changes_and_caches_are_thrown_away(bench: Bench) -> None:
     repository(bench)
+    await asyncio.sleep(0.02)
     ran = await bench.run(
         "mkdir -p pkg/__pycache__ .pytest_cache .venv; echo x | tee pkg/__pycache__/a pkg/__pycache__/b .pytest_cache/c"
         " build/new build/old more.log .venv/d; echo '*' > .venv/.gitignore; echo x >> tracked.log; echo x > pkg/kept"
     )
     changes = ran.changes()
     assert listed(bench, changes) == [("pkg/kept", "added", ""), ("tracked.log", "changed", "")]
-    assert changes.ignored == 8
+    assert changes.ignored == 3
+    outputs = [(os.path.relpath(one.path, bench.root), one.files) for one in changes.outputs]
+    assert outputs == [(".venv", 2), ("build", 2), ("more.log", 1)]
     apply_changes(ran.copy, changes.digest, nothing_is_held)
     assert sorted(path.name for path in bench.root.iterdir()) == [
-        *(".git", ".gitignore", "build", "file", "pkg", "tracked.log")
+        *(".git", ".gitignore", ".venv", "build", "file", "more.log", "pkg", "tracked.log")
     ]
-    assert (bench.root / "build/old").read_text() == "old\n"
+    assert (bench.root / "build/old").read_text() == "x\n"
+    assert not (bench.root / "pkg/__pycache__").exists()
+
+
+async def test_what_git_ignores_and_no_checkpoint_holds_is_shown_before_it_is_lost(bench: Bench) -> None:
+    repository(bench)
+    (bench.root / "data.log").write_text("rows\n")
+    (bench.root / "old.log").write_text("rows\n")
+    await asyncio.sleep(0.02)
+    ran = await bench.run("echo more >> data.log; rm -r build old.log; echo x > file")
+    changes = ran.changes()
+    assert [(os.path.relpath(one.path, bench.root), one.kind.value, one.about) for one in changes.changes] == [
+        ("build", "deleted", "1 file that git ignores: no checkpoint holds them"),
+        ("data.log", "changed", "git ignores it: no checkpoint holds it"),
+        ("old.log", "deleted", "git ignores it: no checkpoint holds it"),
+        ("file", "changed", ""),
+    ]
+    assert "build/old: deleted" in changes.diff
+    apply_changes(ran.copy, changes.digest, nothing_is_held)
+    assert sorted(path.name for path in bench.root.iterdir()) == [
+        ".git",
+        ".gitignore",
+        "data.log",
+        "file",
+        "tracked.log",
+    ]
+
+
+async def test_a_folder_that_moves_takes_along_what_git_ignores_in_it(bench: Bench) -> None:
+    repository(bench)
+    (bench.root / "app").mkdir()
+    (bench.root / "app/code").write_text("code\n")
+    (bench.root / "app/prod.log").write_text("rows\n")
+    before = snapshot(bench.root / "app")
+    await asyncio.sleep(0.02)
+    ran = await bench.run("mv app core")
+    changes = ran.changes()
+    assert listed(bench, changes) == [("app/code", "deleted", ""), ("core/code", "added", "")]
+    apply_changes(ran.copy, changes.digest, nothing_is_held)
+    assert not (bench.root / "app").exists()
+    assert snapshot(bench.root / "core") == before
 
 
 async def test_a_removed_folder_takes_its_caches_and_ignored_files_along(bench: Bench) -> None:
@@ -148,12 +201,11 @@ async def test_a_removed_folder_takes_its_caches_and_ignored_files_along(bench: 
     for name in ("pkg/__pycache__/a.pyc", "pkg/x.log", "pkg/code"):
         (bench.root / name).write_text("text\n")
     await asyncio.sleep(0.02)
-    ran = await bench.run("rm -r pkg build")
+    ran = await bench.run("rm -r pkg")
     changes = ran.changes()
-    assert (listed(bench, changes), changes.ignored) == ([("pkg/code", "deleted", "")], 1)
+    assert listed(bench, changes) == [("pkg/x.log", "deleted", ""), ("pkg/code", "deleted", "")]
     apply_changes(ran.copy, changes.digest, nothing_is_held)
     assert not (bench.root / "pkg").exists()
-    assert (bench.root / "build/old").exists()
 
 
 async def test_git_may_look_and_what_it_writes_is_held_in_one_line(bench: Bench) -> None:
@@ -176,10 +228,11 @@ async def test_git_may_look_and_what_it_writes_is_held_in_one_line(bench: Bench)
         ("sub/.git", "added", REPOSITORY),
         ("sub/file", "added", ""),
     ]
-    before = snapshot(bench.root / ".git")
-    apply_changes(ran.copy, ran.changes().digest, nothing_is_held)
-    assert snapshot(bench.root / ".git") == before
-    assert not (bench.root / "sub/.git").exists()
+    before = snapshot(bench.root)
+    assert ran.changes().rights == Rights(confinement=Confinement.GIT)
+    with pytest.raises(ToolError, match="a part of the changes cannot be"):
+        apply_changes(ran.copy, ran.changes().digest, nothing_is_held)
+    assert snapshot(bench.root) == before
 
 
 async def test_a_masked_file_reads_empty_and_is_never_applied(bench: Bench) -> None:
@@ -199,10 +252,9 @@ async def test_a_masked_file_reads_empty_and_is_never_applied(bench: Bench) -> N
         ("sub/keys", True),
         ("sub/other", False),
     }
-    apply_changes(ran.copy, changes.digest, nothing_is_held)
-    after = snapshot(bench.root)
-    assert before.pop(b"/sub/other")
-    assert after == before
+    with pytest.raises(ToolError, match="a part of the changes cannot be"):
+        apply_changes(ran.copy, changes.digest, nothing_is_held)
+    assert snapshot(bench.root) == before
 
 
 async def test_a_tracked_masked_file_reads_as_it_is_told_to(bench: Bench) -> None:
@@ -236,11 +288,12 @@ async def test_the_limits_of_a_copy_are_told(bench: Bench, line: str, words: str
 async def test_a_long_list_is_summarized_by_folder(bench: Bench) -> None:
     ran = await bench.run("mkdir a b; for n in $(seq 30); do echo > a/$n; done; echo > b/x; mkfifo p")
     changes = ran.changes()
-    assert list(changes_of(CopyChanges(changes=changes.changes[:1]), (str(bench.root),))) == ["A a/1  +1 -0"]
+    assert list(changes_of(CopyChanges(changes=changes.changes[1:2]), (str(bench.root),))) == ["A a/1  +1 -0"]
     assert list(changes_of(changes, (str(bench.root),))) == [
+        "These changes cannot be applied. All of them would have to be:",
+        "p: a pipe, socket or device is never applied",
         "a/  30 files  +30 -0",
         "b/  1 file  +1 -0",
-        "Not applied: p, a pipe, socket or device is never applied",
     ]
 
 

@@ -9,8 +9,9 @@ from msgspec import Struct
 from treadle.app.presentation.forms import filled_in, form_fields
 from treadle.app.presentation.grants import grants_of
 from treadle.app.presentation.questions import QuestionStyle, is_edit, once, question_style
+from treadle.app.presentation.words import counted
 from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.protocol.tools import Risk
+from treadle.protocol.tools import CopyChanges, Risk
 
 NO_WITH_WORDS = "No, and say what to do instead"
 
@@ -65,7 +66,7 @@ def answer_rows(
         case QuestionKind.PERMISSION if question.denial is not None:
             return _again(danger=question_style(question) is QuestionStyle.DANGER)
         case QuestionKind.PERMISSION if question.copy is not None:
-            return _KEEPING
+            return _about_copy(question, question.copy)
         case QuestionKind.PERMISSION:
             return _permission(question, mode, changed=changed, blocks=blocks)
         case QuestionKind.BUDGET:
@@ -88,12 +89,15 @@ def _elicitation(question: Question) -> tuple[AnswerRow, ...]:
     return (*send, *fill, AnswerRow(Act.REJECT, "No"))
 
 
-_KEEPING = (
-    AnswerRow(Act.ALLOW, "Apply"),
-    AnswerRow(Act.SHOW, "Show the diff"),
-    AnswerRow(Act.REJECT, "Discard"),
-    AnswerRow(Act.FOR_REAL, "Run it for real"),
-)
+def _about_copy(question: Question, copy: CopyChanges) -> tuple[AnswerRow, ...]:
+    """Offer to apply all of the changes; where that cannot be, to run the command for real."""
+    show, drop = AnswerRow(Act.SHOW, "Show the diff"), AnswerRow(Act.REJECT, "Discard")
+    real = AnswerRow(Act.FOR_REAL, "Run it for real")
+    if copy.whole:
+        apply = f"Apply, with {counted(len(copy.unshown), 'file')} not shown" if question.more else "Apply"
+        return (AnswerRow(Act.ALLOW, apply), show, drop, real)
+    danger = question_style(question) is QuestionStyle.DANGER
+    return (drop, show, real) if danger else (real, show, drop)
 
 
 def _again(*, danger: bool) -> tuple[AnswerRow, ...]:

@@ -3,39 +3,79 @@
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from treadle.app.presentation.escape import exact_line, printable
+from treadle.app.presentation.escape import exact_line, output_of_command, printable
 from treadle.app.presentation.words import counted
-from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges
+from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, CopyFate
 
 _MOST = 20
-"""Files that are listed; of more, the folders."""
+"""Changes that are listed one by one; of more, the folders. The differences list all."""
 
 _MARKS = {ChangeKind.ADDED: "A", ChangeKind.CHANGED: "M", ChangeKind.DELETED: "D"}
 
 
 def changes_of(copy: CopyChanges, roots: Sequence[str]) -> Iterator[str]:
-    """Say what would be applied and what not, a line each; paths in the first of the roots are relative to it."""
-    yield from _applied([change for change in copy.changes if not change.held], roots)
+    """Say what would be applied, or what stands against it, a line each, what runs or loads something first.
+
+    Paths in the first of the roots are relative to it.
+    """
     held = [change for change in copy.changes if change.held]
-    yield from (f"Not applied: {_below(one.path, roots)}, {printable(one.held)}" for one in held[:_MOST])
+    if not copy.whole:
+        yield "These changes cannot be applied, because not all of them can:"
+    yield from (f"{_below(one.path, roots)}: {_in_line(one.held)}" for one in held[:_MOST])
     if len(held) > _MOST:
-        yield f"Not applied: {counted(len(held) - _MOST, 'more path')}"
-    if copy.ignored:
-        yield f"Thrown away: {counted(copy.ignored, 'file')} that git ignores or a tool caches"
+        yield f"and {counted(len(held) - _MOST, 'more path')} that cannot be changed"
     if copy.trouble:
-        yield copy.trouble
+        yield _in_line(copy.trouble)
+    yield from _ended(copy)
+    free = [change for change in copy.changes if not change.held]
+    first = [change for change in free if change.first]
+    yield from (_row(one, roots) for one in first[:_MOST])
+    if len(first) > _MOST:
+        yield f"and {counted(len(first) - _MOST, 'more path')} that can run or load something"
+    yield from _listed([change for change in free if not change.first], roots)
+    if copy.outputs:
+        files = counted(sum(one.files for one in copy.outputs), "file")
+        named = ", ".join(_below(one.path, roots) for one in copy.outputs[:_MOST])
+        more = f" and {counted(len(copy.outputs) - _MOST, 'more place')}" if len(copy.outputs) > _MOST else ""
+        yield f"Besides: {files} that git ignores, in {named}{more}"
+    if copy.ignored:
+        yield f"Thrown away: {counted(copy.ignored, 'file')} of caches of tools"
+
+
+def _ended(copy: CopyChanges) -> Iterator[str]:
+    """Say how the command ended, with the end of what it printed."""
+    if copy.ended:
+        yield _in_line(copy.ended)
+        yield from (f"| {line}" for line in output_of_command(copy.output).splitlines() if line.strip())
 
 
 def lines_of(copy: CopyChanges) -> str:
-    """Count the lines that would be added and removed: `+3 -1`."""
-    return _sum([change for change in copy.changes if not change.held])
+    """Count the lines that are added and removed: `+3 -1`."""
+    return _sum(copy.changes)
 
 
-def _applied(changes: Sequence[CopyChange], roots: Sequence[str]) -> Iterator[str]:
+def fate_of(copy: CopyChanges | None) -> str:
+    """Say in a few words what became of the changes; empty where there were none."""
+    if copy is None or not copy.changes:
+        return ""
+    match copy.fate:
+        case CopyFate.KEPT:
+            return "its changes were kept"
+        case CopyFate.DISCARDED:
+            return "its changes were discarded"
+        case CopyFate.NOT_APPLIED:
+            return "its changes could not be applied"
+
+
+def _row(one: CopyChange, roots: Sequence[str]) -> str:
+    lines = "" if one.added is None or one.removed is None else f"  +{one.added} -{one.removed}"
+    about = f"  {_in_line(one.about)}" if one.about else ""
+    return f"{_MARKS[one.kind]} {_below(one.path, roots)}{lines}{about}"
+
+
+def _listed(changes: Sequence[CopyChange], roots: Sequence[str]) -> Iterator[str]:
     if len(changes) <= _MOST:
-        for one in changes:
-            lines = "" if one.added is None or one.removed is None else f"  +{one.added} -{one.removed}"
-            yield f"{_MARKS[one.kind]} {_below(one.path, roots)}{lines}"
+        yield from (_row(one, roots) for one in changes)
         return
     folders: dict[str, list[CopyChange]] = {}
     for one in changes:
@@ -43,7 +83,11 @@ def _applied(changes: Sequence[CopyChange], roots: Sequence[str]) -> Iterator[st
     for folder, found in list(folders.items())[:_MOST]:
         yield f"{folder}/  {counted(len(found), 'file')}  {_sum(found)}"
     if len(folders) > _MOST:
-        yield f"and {counted(len(folders) - _MOST, 'more folder')}"
+        yield f"and {counted(len(folders) - _MOST, 'more folder')}; the differences list each path"
+
+
+def _in_line(text: str) -> str:
+    return " ".join(printable(text).split())
 
 
 def _below(path: str, roots: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ _MEANINGS: tuple[tuple[frozenset[str], Meaning], ...] = (
     ),
     (frozenset({"write-outside"}), Meaning("writes outside this project", "writes", warns=True)),
     (frozenset({"read-outside", "outside"}), Meaning("outside this project", "reads")),
-    (frozenset({"git", "git-option", "git-config"}), Meaning("may change the git state", "git")),
+    (frozenset({"git", "git-write", "git-option", "git-config"}), Meaning("may change the git state", "git")),
     (frozenset({"untrusted"}), Meaning("this folder is not trusted", "runs")),
     (
         frozenset({"interpreter", "unknown-program", "unknown-script", "opaque-code", "evaluated-text", "shell"}),

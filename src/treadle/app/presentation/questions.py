@@ -12,9 +12,11 @@ from treadle.app.presentation.escape import exact, exact_line, printable
 from treadle.app.presentation.forms import form_lines
 from treadle.app.presentation.meanings import Meaning, meaning_of, meaning_of_decision
 from treadle.app.presentation.words import counted
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.tools import (
     Access,
+    Confinement,
     CopyChanges,
     FetchUrl,
     ReadPath,
@@ -66,6 +68,9 @@ def question_style(question: Question) -> QuestionStyle:
     """Say whether a question is about something dangerous."""
     if question.denial is not None:
         return QuestionStyle.DANGER if question.denial.right is Right.READ else QuestionStyle.USUAL
+    if question.copy is not None:
+        opens = not question.copy.whole and question.copy.rights is not None and question.copy.rights.granted
+        return QuestionStyle.DANGER if opens else QuestionStyle.USUAL
     decision = question.decision
     return QuestionStyle.DANGER if decision is not None and decision.risk is Risk.CRITICAL else QuestionStyle.USUAL
 
@@ -109,6 +114,8 @@ def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
 def in_short(question: Question) -> str:
     """Say what a question is about in a few words, to follow a colon and to end with a question mark."""
     match question.kind:
+        case QuestionKind.PERMISSION if question.copy is not None and not question.copy.whole:
+            return f"{_short(question.accesses[-1], question)} for real"
         case QuestionKind.PERMISSION if question.copy is not None:
             return f"keep {counted(len(question.copy.changes), 'change')} of {_short(question.accesses[-1], question)}"
         case QuestionKind.PERMISSION if question.accesses:
@@ -151,13 +158,20 @@ def _stopped(question: Question, denial: SandboxDenial) -> QuestionWords:
 
 
 def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> QuestionWords:
-    """Ask whether what a command changed in its throw-away copy is applied."""
+    """Ask whether what a command changed in its throw-away copy is applied, or else whether it runs for real."""
     base = _permission(question, roots)
+    rights = copy.rights if not copy.whole else None
+    granted = [] if rights is None else list(map(_right, rights.granted))
+    if rights is not None and rights.confinement is Confinement.GIT:
+        granted.insert(0, "with the right to change the repository")
+    unshown = [f"{exact_line(one.path)}: {printable(one.about)}" for one in copy.unshown] if question.more else []
     return QuestionWords(
-        title="Keep these changes?",
+        title=exact_line(question.text),
+        style=question_style(question),
         meaning=Meaning(lines_of(copy), ""),
         text=base.text,
-        why=tuple(changes_of(copy, roots)),
+        rights=_runs(granted),
+        why=(*unshown, *changes_of(copy, roots)),
         details=base.details,
     )
 
@@ -247,8 +261,28 @@ def _edit_title(question: Question, roots: Sequence[str]) -> str:
     return f"Create {path}?" if access.after and not access.before else f"Apply this edit to {path}?"
 
 
+_GIT_WRITE = regex(r"git ([a-z-]+) changes the repository")
+_GIT_TITLES = {"add": "Stage", "rm": "Remove from git", "mv": "Move in git"}
+
+
+def _git_title(decision: Decision | None) -> str:
+    """Name a line by the verbs of git where it does nothing else that asks: `Stage and commit?`."""
+    asks = [part for part in decision.parts if part.verdict is not Verdict.ALLOW] if decision is not None else []
+    verbs: list[str] = []
+    for part in asks:
+        found = next((match[1] for reason in part.reasons if (match := _GIT_WRITE.match(reason.text))), "")
+        if not found or part.risk is Risk.CRITICAL:
+            return ""
+        verbs.append(_GIT_TITLES.get(found, found.replace("-", " ").capitalize()))
+    named = list(dict.fromkeys(verbs))
+    said = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:])))
+    return f"{said.capitalize()}?" if said else ""
+
+
 def _command_title(question: Question) -> str:
     decision = question.decision
+    if git := _git_title(decision):
+        return git
     piped = decision is not None and any(reason.rule == "piped-script" for reason in _reasons(decision))
     network = decision is not None and any(reason.rule == "network" for reason in _reasons(decision))
     return "Run a script straight from the network?" if piped and network else "Run this command?"
@@ -296,7 +330,11 @@ def _dangers(decision: Decision) -> Iterator[str]:
 
 def _rights(decision: Decision) -> str:
     """Say which rights beyond the sandbox a yes gives, in one line."""
-    *most, last = list(dict.fromkeys(map(_right, decision.grants))) or [""]
+    return _runs(list(dict.fromkeys(map(_right, decision.grants))))
+
+
+def _runs(rights: Sequence[str]) -> str:
+    *most, last = rights or [""]
     return f"Runs {', '.join(most)} and {last}." if most else f"Runs {last}." if last else ""
 
 

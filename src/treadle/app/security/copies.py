@@ -3,10 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, CopyChanges, Outcome
 from treadle.workspace.copies import (
     Copy,
@@ -14,13 +11,9 @@ from treadle.workspace.copies import (
     apply_changes,
     make_copy,
     read_changes,
-    show_difference,
     throw_away,
 )
 from treadle.workspace.sandbox import Profile, SandboxState
-
-_MOST_SHOWN = 100_000
-"""Characters of the differences that are kept to be shown."""
 
 
 @dataclass(slots=True)
@@ -46,11 +39,11 @@ class Copies:
         if copy is None:
             return CopyChanges()
         found = read_changes(copy, hold, output=output, failed=failed)
-        if not found.changes:
+        if found.changes or found.outputs:
+            self.waiting = (found.digest, hold)
+        else:
             self.throw_away()
-            return found
-        self.waiting = (found.digest, hold)
-        return replace(found, diff=_differences(copy, found))
+        return found
 
     def keep(self, digest: str) -> CallResult:
         """Apply the changes that a digest names, or nothing. Raises `ToolError`."""
@@ -58,8 +51,7 @@ class Copies:
             raise ToolError("Nothing was applied: the changes are not there any more. Make the call again.")
         changes = apply_changes(self.last, digest, self.waiting[1])
         self.throw_away()
-        said = Text(text="\n[The user kept its changes: they are in the workspace now.]")
-        return CallResult(outcome=Outcome.OK, content=(said,), changes=changes)
+        return CallResult(outcome=Outcome.OK, changes=changes)
 
     def throw_away(self) -> None:
         """Forget the last copy."""
@@ -67,17 +59,3 @@ class Copies:
         if self.last is not None:
             throw_away(self.last)
             self.last = None
-
-
-def _differences(copy: Copy, found: CopyChanges) -> str:
-    shown: list[str] = []
-    size = 0
-    for change in found.changes:
-        if change.held:
-            continue
-        shown.append(show_difference(copy, change.path))
-        size += len(shown[-1])
-        if size > _MOST_SHOWN:
-            shown.append("[... more is not shown here]\n")
-            break
-    return "".join(shown)

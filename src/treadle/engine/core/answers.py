@@ -4,10 +4,12 @@ from typing import Any
 
 from treadle.engine.core import texts
 from treadle.engine.core.calls import (
+    ask_about_unshown,
     close_questions,
     find,
     finish,
     finish_presented,
+    keep_copy,
     mark_discarded,
     presents,
     put,
@@ -29,7 +31,16 @@ from treadle.protocol.permissions import (
     Question,
     QuestionKind,
 )
-from treadle.protocol.tools import CallResult, Confinement, Outcome, Right, Rights, SandboxDenial, result_text
+from treadle.protocol.tools import (
+    CallResult,
+    Confinement,
+    CopyChanges,
+    Outcome,
+    Right,
+    Rights,
+    SandboxDenial,
+    result_text,
+)
 
 
 def call_answered(state: State, question: Question, data: Answer) -> Transition:
@@ -100,7 +111,12 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
         state = _with_comment(state, call, data)
     match data.option:
         case OptionKind.ALLOW_ONCE if question.copy is not None:
-            return start(state, replace(call, keep=question.copy.digest), decision)
+            if question.copy.unshown and not question.more:
+                return ask_about_unshown(state, call, result, question.copy)
+            return keep_copy(state, call, result, question.copy)
+        case OptionKind.RUN_FOR_REAL if question.copy is not None:
+            rights = _for_real(decision, question.copy)
+            return start(state, replace(call, rights=rights, result=None), decision)
         case OptionKind.ALLOW_ONCE | OptionKind.RUN_FOR_REAL:
             return start(state, replace(call, rights=_wider(decision, question.denial), result=None), decision)
         case _ if question.copy is not None:
@@ -119,6 +135,13 @@ def _wider(decision: Decision, denial: SandboxDenial | None) -> Rights:
     granted = before.granted if denial is None else (*before.granted, denial)
     in_look = before.confinement is Confinement.LOOK
     return Rights(confinement=Confinement.WORK if in_look else before.confinement, granted=granted)
+
+
+def _for_real(decision: Decision, copy: CopyChanges) -> Rights:
+    """Give what a command runs in that ran in a copy: the workspace itself, with what it needed there."""
+    before = rights_of(decision) or Rights(confinement=Confinement.WORK)
+    needs = copy.rights or Rights(confinement=Confinement.WORK)
+    return replace(needs, granted=(*before.granted, *needs.granted))
 
 
 def _act_on(state: State, call: CallState, data: Answer) -> Transition:

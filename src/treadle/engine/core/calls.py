@@ -22,6 +22,7 @@ from treadle.protocol.permissions import (
 from treadle.protocol.tools import (
     CallResult,
     CopyChanges,
+    CopyFate,
     Flow,
     Outcome,
     Preview,
@@ -32,6 +33,7 @@ from treadle.protocol.tools import (
 
 _ONCE = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 _KEEP = (OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
+_NOT_WHOLE = (OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE)
 _ALWAYS = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)
 _HARMLESS = (Risk.NONE, Risk.READ)
 
@@ -299,10 +301,11 @@ def finished(state: State, data: CallFinished) -> Transition:
         return finish(state, call, kept(call, data.result))
     can_ask = state.user_present and not state.cancelling
     if copy := real_changes(data.result):
-        if can_ask and state.mode is not Mode.PLAN:
-            shown = Preview(title=texts.KEEP_CHANGES, text=copy.diff, is_diff=True)
-            return _ask_about(state, call, data.result, texts.KEEP_CHANGES, options=_KEEP, copy=copy, preview=shown)
-        return _discard(state, call, data.result)
+        if state.mode is Mode.PLAN:
+            return _discard(state, call, data.result)
+        if not copy.changes and copy.whole and not state.cancelling:
+            return keep_copy(state, call, data.result, copy)
+        return _ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
     denial = data.result.denial
     if denial is None or call.rights is not None or not can_ask:
         return finish(state, call, data.result)
@@ -310,8 +313,30 @@ def finished(state: State, data: CallFinished) -> Transition:
 
 
 def real_changes(result: CallResult) -> CopyChanges | None:
-    """Give what a command changed in its copy; None where that is nothing."""
-    return result.copy if result.copy is not None and result.copy.changes else None
+    """Give what a command changed in its copy and was not kept; None where that is nothing."""
+    copy = result.copy
+    return copy if copy is not None and copy.fate is CopyFate.DISCARDED and (copy.changes or copy.outputs) else None
+
+
+def _ask_about_copy(state: State, call: CallState, result: CallResult, copy: CopyChanges) -> Transition:
+    """Ask about the changes: all of them are applied or none, so what is not whole can only be done for real."""
+    text, options = (texts.KEEP_CHANGES, _KEEP) if copy.whole else (texts.RUN_FOR_REAL, _NOT_WHOLE)
+    shown = Preview(title=text, text=copy.diff, is_diff=True)
+    return _ask_about(state, call, result, text, options=options, copy=copy, preview=shown)
+
+
+def ask_about_unshown(state: State, call: CallState, result: CallResult, copy: CopyChanges) -> Transition:
+    """Ask for the second yes that changes take which no view can show."""
+    shown = Preview(title=texts.KEEP_UNSHOWN, text=copy.diff, is_diff=True)
+    return _ask_about(
+        state, call, result, texts.KEEP_UNSHOWN, options=_KEEP, copy=copy, preview=shown, more=texts.KEEP_UNSHOWN
+    )
+
+
+def keep_copy(state: State, call: CallState, result: CallResult, copy: CopyChanges) -> Transition:
+    """Apply what a command changed in its copy."""
+    assert call.decision is not None  # noqa: S101 - it has run
+    return start(state, replace(call, result=result, keep=copy.digest), call.decision)
 
 
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
@@ -333,7 +358,12 @@ def leave_first_run(state: State, call: CallState, result: CallResult) -> Transi
 def mark_discarded(result: CallResult, why: str) -> CallResult:
     """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
     copy = real_changes(result)
-    return result if copy is None else with_remark(result, texts.discarded(why, copy))
+    return result if copy is None else _decided_about(result, copy, why)
+
+
+def _decided_about(result: CallResult, copy: CopyChanges, why: str = "") -> CallResult:
+    """Say in a result what became of the changes."""
+    return with_remark(replace(result, copy=copy), texts.outcome_of_copy(copy, why))
 
 
 def with_remark(result: CallResult, note: str) -> CallResult:
@@ -342,9 +372,16 @@ def with_remark(result: CallResult, note: str) -> CallResult:
 
 
 def kept(call: CallState, applied: CallResult) -> CallResult:
-    """Put together what a command printed and what came of applying its changes."""
-    first = call.result.content if call.result is not None else ()
-    return replace(applied, content=(*first, *applied.content))
+    """Put together how a command ended, what it printed, and what came of applying its changes."""
+    first = call.result
+    copy = None if first is None else real_changes(first)
+    if first is None or copy is None:
+        return applied
+    if applied.is_error:
+        why = "".join(block.text for block in applied.content if isinstance(block, Text))
+        failed = replace(first, outcome=applied.outcome)
+        return _decided_about(failed, replace(copy, fate=CopyFate.NOT_APPLIED), why)
+    return _decided_about(replace(first, changes=applied.changes), replace(copy, fate=CopyFate.KEPT))
 
 
 def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Transition:

@@ -10,6 +10,7 @@ from treadle.engine.core.calls import (
     real_changes,
     run_of,
     start,
+    with_remark,
 )
 from treadle.engine.core.effects import Cancel, Effect, JudgeCall, Notify, Transition, call_work
 from treadle.engine.core.state import CallState, State, replace
@@ -117,7 +118,12 @@ def ask_again(state: State, call: CallState) -> Transition:
 
 def _run_again(state: State, call: CallState) -> Transition:
     assert call.decision is not None  # noqa: S101 - nothing starts without one
-    if call.status is CallStatus.STARTING or call.keep:
+    if call.keep and call.result is not None:
+        # A copy does not outlive the program that made it, so nothing can be applied any more.
+        if call.status is CallStatus.STARTING:
+            return leave_first_run(state, call, call.result)
+        return finish(state, call, with_remark(replace(call.result, outcome=Outcome.UNKNOWN), texts.KEEP_UNKNOWN))
+    if call.status is CallStatus.STARTING:
         return state, [run_of(call, call.decision)]
     if call.traits.effect is ToolEffect.ONCE:
         return finish(state, call, result_text(Outcome.UNKNOWN, texts.OUTCOME_UNKNOWN))

@@ -8,7 +8,7 @@ import msgspec
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import Source
 from treadle.protocol.permissions import Decision
-from treadle.protocol.tools import CopyChanges, Right, Risk, SandboxDenial
+from treadle.protocol.tools import CopyChanges, CopyFate, Right, Risk, SandboxDenial
 
 _LONGEST_PART = 100
 
@@ -216,6 +216,14 @@ SUMMARY_TITLE = "Summary"
 KEEP_CHANGES = "Keep these changes?"
 """Asked about what a command changed in its throw-away copy of the workspace."""
 
+RUN_FOR_REAL = "Run this command for real?"
+"""Asked where what a command changed in its copy cannot be applied whole."""
+
+KEEP_UNSHOWN = "Keep these changes, too? They are too large to show."
+KEEP_UNKNOWN = (
+    "[Outcome unknown: the program stopped while the changes of this command were applied. Either all of them are in "
+    "the workspace, or none is. Look before you go on.]"
+)
 _LISTED = 10
 
 
@@ -229,12 +237,35 @@ def discarded_by_user(comment: str) -> str:
     return f"The user did not keep its changes{f' and said: {comment}' if comment else ''}."
 
 
-def discarded(why: str, copy: CopyChanges) -> str:
-    """Say that what a command made is gone."""
+def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
+    """Say what became of what a command changed in its copy, by name: for the model, screens, exports and the log."""
+    listed = "; ".join(filter(None, (_listed(copy), _outputs(copy))))
+    match copy.fate:
+        case CopyFate.KEPT:
+            if not copy.changes:
+                return f"[It ran in a throw-away copy. Kept: {listed}.]"
+            return f"[The user kept its changes. They are in the workspace now: {listed}.]"
+        case CopyFate.NOT_APPLIED:
+            return f"[{why} The user wanted to keep: {listed}.]"
+        case CopyFate.DISCARDED:
+            return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
+
+
+def _listed(copy: CopyChanges) -> str:
     shown = ", ".join(f"{change.path} ({change.kind})" for change in copy.changes[:_LISTED])
     more = len(copy.changes) - _LISTED
-    listed = f"{shown} and {more} more" if more > 0 else shown
-    return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _outputs(copy: CopyChanges) -> str:
+    """Name the files that git ignores and that go with the changes."""
+    shown = ", ".join(f"{one.path} ({_files(one.files)})" for one in copy.outputs[:_LISTED])
+    more = sum(one.files for one in copy.outputs[_LISTED:])
+    return f"files that git ignores: {shown}{f' and {_files(more)} more' if more else ''}" if shown else ""
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
 
 
 def guidance(text: str) -> str:

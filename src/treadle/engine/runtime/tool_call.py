@@ -92,7 +92,7 @@ def redacted(result: CallResult, redactor: TextRedactor) -> CallResult:
         denial = replace(denial, text=redactor.redact(denial.text))
     copy = result.copy
     if copy is not None:
-        copy = replace(copy, diff=redactor.redact(copy.diff))
+        copy = replace(copy, diff=redactor.redact(copy.diff), output=redactor.redact(copy.output))
     return replace(result, content=content, denial=denial, copy=copy)
 
 

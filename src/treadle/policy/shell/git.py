@@ -20,6 +20,9 @@ from treadle.protocol.tools import Risk
 OF_THE_REPOSITORY = "git-settings"
 """The rule by which a setting of a trusted repository is known that git would obey."""
 
+WRITES_GIT = "git-write"
+"""The rule by which a use of git is known that changes the repository, or may."""
+
 _GLOBAL = read_table(
     "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
     " --git-dir: --work-tree: --exec-path? --config-env:"
@@ -71,6 +74,13 @@ _CONFIG_READS = word_set("--get --get-all --show-origin --show-scope --local --g
 _NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
+
+_LEAVES_REPOSITORY = word_set("""
+    annotate apply archive check-mailmap check-ref-format column fast-export format-patch fsck hash-object help
+    interpret-trailers merge-tree patch-id range-diff request-pull stripspace var verify-commit verify-pack verify-tag
+    version whatchanged
+""")
+"""Other subcommands that change nothing of the repository in their usual use."""
 
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
 _CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
@@ -125,9 +135,15 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     found = _use(command, words, env)
     reads = any(one.rule == "git-read" for one in found)
     if not reads:
-        asks = Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
-        findings.insert(0, asks)
+        findings.insert(0, _writes(command))
     return [*findings, *found, *_repository(command, env, reads=reads)]
+
+
+def _writes(command: str) -> Finding:
+    """Say of a use of git that it does more than read."""
+    if command in _LEAVES_REPOSITORY:
+        return Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
+    return Finding(Risk.EXECUTE, WRITES_GIT, f"git {command} changes the repository")
 
 
 def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:

@@ -67,10 +67,11 @@ function open(card, name) {
   card.querySelector(`.panel[data-panel="${CSS.escape(name)}"] :is(input, button)`)?.focus();
 }
 
+const SURE = ["allow", "changed", "for real"];
 const YES = { option: "allow_once" };
 const ACTS = {
   allow: () => YES,
-  sure: (card) => (card.dataset.changes ? { ...YES, ...changed(card) } : YES),
+  sure: (card) => ({ option: card.dataset.yes, ...(card.dataset.changes ? changed(card) : {}) }),
   edits: () => ({ ...YES, edits: true }),
   session: () => ({ option: "allow_always", scope: "session" }),
   save: () => ({ option: "allow_always", scope: "user" }),
@@ -95,9 +96,9 @@ function act(card, button, gone) {
   if (name === "close") {
     open(card, "");
     card.focus();
-  } else if (name === "always" || name === "blocks" || (danger && (name === "allow" || name === "changed"))) {
+  } else if (name === "always" || name === "blocks" || (danger && SURE.includes(name))) {
     card.dataset.changes = name === "changed" ? "1" : "";
-    open(card, name === "changed" ? "allow" : name);
+    open(card, SURE.includes(name) ? "allow" : name);
   } else if (name === "sure" && card.querySelector("input[name=sure]").value.trim().toLowerCase() !== "yes") {
     tell("Type yes into the field to continue.");
   } else if (name === "words" && !comment(card)) {

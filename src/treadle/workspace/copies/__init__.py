@@ -7,7 +7,6 @@ from treadle.workspace.copies.outcome import (
     apply_changes,
     read_changes,
     recover_copies,
-    show_difference,
     throw_away,
 )
 from treadle.workspace.copies.probing import why_no_copy
@@ -23,7 +22,6 @@ __all__ = [
     "read_changes",
     "recover_copies",
     "run_on_copy",
-    "show_difference",
     "throw_away",
     "why_no_copy",
 ]

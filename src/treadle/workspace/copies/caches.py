@@ -1,4 +1,4 @@
-"""Where tools keep what they can make again: what a command leaves there in its copy is thrown away."""
+"""Where tools keep what they can make again: caches, which are thrown away with a copy, and what builds make."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -20,6 +20,19 @@ CACHES = (
 _PACKAGES = b"node_modules/"
 _INNER = (b"node_modules/.cache/", b"node_modules/.vite/")
 _EVERYTHING = b"*"
+
+_OUTPUTS = frozenset(
+    b"build dist target out _build .build node_modules .venv venv .tox .nox .next .nuxt .output .svelte-kit .gradle"
+    b" .dart_tool coverage htmlcov obj".split()
+)
+_OUTPUT_BEGINS, _OUTPUT_ENDS = (b"cmake-build-",), (b".egg-info", b".dist-info")
+"""Names of folders in which builds and package managers put what they make; docs/sandbox.md lists them."""
+
+
+def in_output(path: bytes) -> bool:
+    """Whether a path lies in a folder of a name that builds make."""
+    folders = path.split(b"/")[:-1]
+    return any(name in _OUTPUTS or name.startswith(_OUTPUT_BEGINS) or name.endswith(_OUTPUT_ENDS) for name in folders)
 
 
 def in_inner_cache(path: bytes) -> bool:

@@ -1,12 +1,13 @@
-"""What of a copy's changes can be applied: what is held back and why, what is thrown away, and what goes with what."""
+"""What of a copy's changes is shown, what goes with it, what is thrown away, and what stands against applying it."""
 
 import os
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache
+from treadle.workspace.checkpoints.trees import folders_above
+from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
 from treadle.workspace.copies.git_index import Tracked
 from treadle.workspace.copies.staging import Difference, EntryState, Manifest
 from treadle.workspace.copies.upper import CACHE, INDEX, LARGE, MASKED, REPOSITORY
@@ -16,12 +17,11 @@ Hold = Callable[[str], str]
 
 _REASONS = {
     MASKED: "the command could not read it, so its change is not based on what it holds",
-    REPOSITORY: "it also changed the repository; run it in git",
-    INDEX: "it also changed the repository; run it in git",
+    REPOSITORY: "the command also changed the repository",
+    INDEX: "the command also changed the repository",
     LARGE: "too large to keep",
 }
 _SPECIAL = "a pipe, socket or device is never applied"
-_OUTSIDE = "the link leads out of the workspace"
 _MOST_LINKS = 40
 _IGNORE_FILE = b".gitignore"
 
@@ -32,135 +32,168 @@ def nothing_is_held(path: str) -> str:  # noqa: ARG001 - as it comes
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeSelection:
-    """The changes that can be applied, those that go with them without being shown, and the held ones with why.
+class Shown:
+    """One change as it is shown: why it cannot be applied, whether git ignores it, and where a link leads out to.
 
-    `ignored` counts files that are thrown away. `digest` names all of it.
+    `inner` are the changes that went with it: all that git ignored in a folder that is gone.
     """
 
-    chosen: tuple[Difference, ...]
+    change: Difference
+    held: str = ""
+    ignored: bool = False
+    leads_out: bool = False
+    inner: tuple[Difference, ...] = ()
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether a rule holds it: then a right lets a command do it in the workspace itself."""
+        return bool(self.held) and not self.change.note and self.held != _SPECIAL
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSelection:
+    """All that a command changed, sorted: `shown` is asked about, `outputs` and `beside` go with it.
+
+    `outputs` are files that git ignores and that are new, moved, or in a folder of builds; `beside` are caches in
+    folders that are gone. `thrown_away` counts the other files of caches. `digest` names all of it. Nothing may be
+    applied where something is held.
+    """
+
+    shown: tuple[Shown, ...]
+    outputs: tuple[Difference, ...]
     beside: tuple[Difference, ...]
-    held: tuple[tuple[Difference, str], ...]
-    ignored: int
+    thrown_away: int
     digest: str
+
+    @property
+    def all(self) -> tuple[Difference, ...]:
+        """What is applied, if it is."""
+        listed = (change for one in self.shown for change in (one.change, *one.inner))
+        return (*listed, *self.outputs, *self.beside)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something stands against applying it."""
+        return any(one.held for one in self.shown)
 
 
 _Key = tuple[int, bytes]
 
 
 class _Chooser:
-    """Goes over all changes, each time with a further reason to leave one out."""
+    """Goes over all changes of a command."""
 
     def __init__(self, roots: Sequence[str], changes: Sequence[Difference], hold: Hold) -> None:
         self.roots = roots
         self.judge = hold
         self.tracked = Tracked(roots)
         self.all: Mapping[_Key, Difference] = {(change.root, change.path): change for change in changes}
-        self.held: dict[_Key, str] = {}
+        self.ignored: set[_Key] = set()
         self.dropped: set[_Key] = set()
         self.beside: set[_Key] = set()
-        self.ignored = 0
+        self.thrown_away = 0
+        self.arrived = frozenset(
+            change.after.what
+            for change in changes
+            if change.after is not None and change.after.kind == "f" and change.before is None
+        )
 
     def path_of(self, key: _Key) -> str:
         """Give the absolute path."""
         root, path = key
         return self.roots[root] if path == b"." else posixpath.join(self.roots[root], os.fsdecode(path))
 
-    def ignore(self, new_rules: Mapping[_Key, bytes]) -> None:
-        """Throw away what git ignores and what is in a cache, but for what goes with a removed folder."""
+    def sort(self, new_rules: Mapping[_Key, bytes]) -> None:
+        """Find what git ignores, and throw away what is in a cache, but for what goes with a removed folder."""
         for number, root in enumerate(self.roots):
             ignores = git_ignores(root)
             own = hidden_by_themselves({key[1]: data for key, data in new_rules.items() if key[0] == number})
             for key in sorted(key for key in self.all if key[0] == number):
-                if self.is_ignored(key, ignores, own):
+                if self.is_cache(key):
                     self.throw_away(key)
+                elif self.is_ignored(key, ignores, own):
+                    self.ignored.add(key)
+        self.drop_empty()
+
+    def is_cache(self, key: _Key) -> bool:
+        """Whether a change is one of a tool's cache; a file that git has is none."""
+        change, path = self.all[key], key[1]
+        return (change.note == CACHE or in_inner_cache(path)) and not self.is_tracked(key)
+
+    def is_tracked(self, key: _Key) -> bool:
+        """Whether git has the file: then it is of interest, whatever the rules say."""
+        return self.all[key].before is not None and self.tracked.has(*key)
 
     def is_ignored(self, key: _Key, ignores: Callable[[bytes, bool], bool], own: frozenset[bytes]) -> bool:
-        """Whether a change is of no interest; a file that git has is, whatever its rules say."""
+        """Whether git ignores what was changed."""
         change, path = self.all[key], key[1]
         if change.note in (MASKED, REPOSITORY, INDEX) or path == b".":
             return False
-        if change.note == CACHE or in_inner_cache(path) or any(folder in own for folder in _above(path, itself=True)):
-            return True
         either = change.after or change.before
-        hidden = ignores(path, either is not None and either.kind == "d")
-        return hidden and not (change.before is not None and self.tracked.has(*key))
+        is_folder = either is not None and either.kind == "d"
+        hidden = any(folder in own for folder in (path, *folders_above(path))) or ignores(path, is_folder)
+        return hidden and not self.is_tracked(key)
 
     def throw_away(self, key: _Key) -> None:
         """Leave a change out, unless the folder that it is in is removed: then it goes too."""
         change = self.all[key]
         parent = self.parent(key)
-        if (
-            change.after is None
-            and parent is not None
-            and parent not in self.dropped
-            and _no_folder_now(self.all[parent])
-        ):
+        goes = parent is not None and parent not in self.dropped and _no_folder_now(self.all[parent])
+        if change.after is None and goes:
             self.beside.add(key)
             return
         self.dropped.add(key)
         either = change.after or change.before
-        self.ignored += either is not None and either.kind != "d"
+        self.thrown_away += either is not None and either.kind != "d"
+
+    def drop_empty(self) -> None:
+        """Leave out new folders of which nothing else than a cache would be made."""
+        children: dict[_Key, list[_Key]] = {}
+        for key in self.all:
+            children.setdefault((key[0], key[1].rpartition(b"/")[0]), []).append(key)
+        for key in sorted(self.all, reverse=True):
+            below = children.get(key, [])
+            if _is_new_folder(self.all[key]) and below and all(other in self.dropped for other in below):
+                self.dropped.add(key)
 
     def parent(self, key: _Key) -> _Key | None:
         """Give the change of the folder that a path is in."""
         above = (key[0], key[1].rpartition(b"/")[0])
         return above if above in self.all else None
 
-    def hold(self) -> None:
-        """Hold back what must be, and whatever cannot be without it."""
+    def select(self) -> Iterator[tuple[_Key, Shown | None]]:
+        """Say of each change how it is shown; None for one that goes with the others as an output."""
         for key, change in self.all.items():
-            if key not in self.dropped and (reason := self.reason(key, change)):
-                self.held[key] = reason
-        for key in sorted(self.all):
-            above = next((up for up in self.ups(key) if up in self.held and not _is_same_folder(self.all[up])), None)
-            if key not in self.held and key not in self.dropped and above is not None:
-                self.held[key] = f"{self.name(above)} is held back"
-        for key in sorted(self.held, reverse=True):
-            self.keep_above(key)
-        for key in sorted(self.dropped, reverse=True):
-            self.keep_above(key)
+            if key in self.dropped or key in self.beside:
+                continue
+            ignored = key in self.ignored
+            after = change.after
+            leads_out = after is not None and after.kind == "l" and not self.stays_inside(key, after)
+            held = self.reason(key, change)
+            output = ignored and not held and not leads_out and self.is_output(key, change)
+            yield key, None if output else Shown(change, held, ignored, leads_out)
 
     def reason(self, key: _Key, change: Difference) -> str:
-        """Say why a change is held."""
+        """Say why a change cannot be applied."""
         if change.note in _REASONS:
             return _REASONS[change.note]
-        if change.after is not None and change.after.kind == "s":
+        if any(state is not None and state.kind == "s" for state in (change.before, change.after)):
             return _SPECIAL
-        if change.before is not None and change.before.kind == "s":
-            return _SPECIAL
-        if change.after is not None and change.after.kind == "l" and not self.stays_inside(key, change.after):
-            return _OUTSIDE
         return self.judge(self.path_of(key))
 
-    def keep_above(self, key: _Key) -> None:
-        """Keep the folders above something that stays where it is."""
-        if self.all[key].before is None:
-            return
-        for above in self.ups(key):
-            if _no_folder_now(self.all[above]) and above not in self.held and above not in self.dropped:
-                self.held[above] = f"{self.name(key)} stays in it"
+    def is_output(self, key: _Key, change: Difference) -> bool:
+        """Whether something that git ignores is kept without a question: nothing that cannot be made again is lost."""
+        if change.before is None:
+            return True
+        if change.after is not None:
+            return in_output(key[1])
+        if change.before.kind == "f" and change.before.what in self.arrived:
+            return True
+        return in_output(key[1]) and not any(_no_folder_now(self.all[above]) for above in self.ups(key))
 
     def ups(self, key: _Key) -> list[_Key]:
         """Give the changed folders above a path, the innermost first."""
-        return [(key[0], path) for path in _above(key[1]) if (key[0], path) in self.all]
-
-    def name(self, key: _Key) -> str:
-        """Name a path in its root."""
-        return os.fsdecode(key[1])
-
-    def drop_empty(self) -> None:
-        """Leave out new folders of which nothing else than left out things would be made."""
-        children: dict[_Key, list[_Key]] = {}
-        for key in self.all:
-            children.setdefault((key[0], key[1].rpartition(b"/")[0]), []).append(key)
-        for key in sorted(self.all, reverse=True):
-            change = self.all[key]
-            if change.before is not None or change.after is None or change.after.kind != "d" or key in self.held:
-                continue
-            below = children.get(key, [])
-            if below and all(other in self.dropped or other in self.held for other in below):
-                self.dropped.add(key)
+        return [(key[0], path) for path in folders_above(key[1]) if (key[0], path) in self.all]
 
     def stays_inside(self, key: _Key, state: EntryState) -> bool:
         """Whether a new link leads into the workspace, by the links as they would be then."""
@@ -198,21 +231,14 @@ class _Chooser:
             return None
 
 
-def _above(path: bytes, *, itself: bool = False) -> list[bytes]:
-    """Give the folders that a path is in, the innermost first."""
-    parts = path.split(b"/")
-    return [b"/".join(parts[:count]) for count in range(len(parts) - (not itself), 0, -1)]
-
-
-def _is_same_folder(change: Difference) -> bool:
-    """Whether a folder is still there."""
-    return all(state is not None and state.kind == "d" for state in (change.before, change.after))
-
-
 def _no_folder_now(change: Difference) -> bool:
     """Whether a folder is gone."""
     was = change.before is not None and change.before.kind == "d"
     return was and (change.after is None or change.after.kind != "d")
+
+
+def _is_new_folder(change: Difference) -> bool:
+    return change.before is None and change.after is not None and change.after.kind == "d"
 
 
 def select_changes(
@@ -220,17 +246,48 @@ def select_changes(
 ) -> ChangeSelection:
     """Sort the changes; `new_rules` are the ignore files among the new files, with what they say."""
     chooser = _Chooser(roots, manifest.changes, hold)
-    chooser.ignore(new_rules)
-    chooser.hold()
-    chooser.drop_empty()
-    kept = [key for key in chooser.all if key not in chooser.dropped and key not in chooser.held]
-    held = [(chooser.all[key], reason) for key, reason in sorted(chooser.held.items())]
+    chooser.sort(new_rules)
+    shown: dict[_Key, Shown] = {}
+    outputs: list[Difference] = []
+    for key, one in chooser.select():
+        if one is None:
+            outputs.append(chooser.all[key])
+        else:
+            shown[key] = one
+    rows = _gathered(chooser, shown)
+    beside = tuple(chooser.all[key] for key in chooser.beside)
     return ChangeSelection(
-        tuple(chooser.all[key] for key in kept if key not in chooser.beside),
-        tuple(chooser.all[key] for key in kept if key in chooser.beside),
-        tuple(pair for pair in held if (pair[0].root, pair[0].path) not in chooser.beside),
-        manifest.skipped + chooser.ignored,
-        _digest(roots, [chooser.all[key] for key in kept], held),
+        rows, tuple(outputs), beside, manifest.skipped + chooser.thrown_away, _digest(roots, rows, (*outputs, *beside))
+    )
+
+
+def _gathered(chooser: _Chooser, shown: Mapping[_Key, Shown]) -> tuple[Shown, ...]:
+    """Show a folder that is gone with all that git ignored in it as one."""
+    inner: dict[_Key, list[Difference]] = {}
+    for key, one in shown.items():
+        outermost = None
+        for above in chooser.ups(key):
+            if above not in shown or not _goes_with(shown[above], one):
+                break
+            outermost = above
+        if outermost is not None:
+            inner.setdefault(outermost, []).append(one.change)
+    gone = {(change.root, change.path) for changes in inner.values() for change in changes}
+    return tuple(
+        Shown(one.change, one.held, one.ignored, one.leads_out, tuple(inner.get(key, ())))
+        for key, one in shown.items()
+        if key not in gone
+    )
+
+
+def _goes_with(folder: Shown, one: Shown) -> bool:
+    """Whether a change needs no words beside those about the folder that it was in."""
+    return (
+        folder.ignored
+        and folder.change.after is None
+        and one.ignored
+        and one.change.after is None
+        and not (one.held or folder.held)
     )
 
 
@@ -239,12 +296,13 @@ def new_ignore_files(changes: Sequence[Difference]) -> list[Difference]:
     return [change for change in changes if change.before is None and change.path.rpartition(b"/")[2] == _IGNORE_FILE]
 
 
-def _digest(roots: Sequence[str], chosen: Sequence[Difference], held: Sequence[tuple[Difference, str]]) -> str:
+def _digest(roots: Sequence[str], shown: Sequence[Shown], others: Sequence[Difference]) -> str:
     """Name a list of changes by a hash of all that it says."""
     digest = sha256()
     for root in roots:
         digest.update(os.fsencode(root) + b"\0")
-    rows = [(change, "") for change in chosen] + list(held)
+    rows = [(change, one.held) for one in shown for change in (one.change, *one.inner)]
+    rows += [(change, "") for change in others]
     for change, reason in sorted(rows, key=lambda row: (row[0].root, row[0].path)):
         digest.update(repr((change.root, change.name, change.before, change.after, change.note, reason)).encode())
     return digest.hexdigest()

@@ -1,21 +1,27 @@
-"""What becomes of a copy: its changes as they are shown, the differences in a file, applying, and throwing away."""
+"""What becomes of a copy: reading its changes, applying all of them, and throwing it away."""
 
 import contextlib
-import os
-import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
 
 from msgspec import Struct, structs
 
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, FileChange
+from treadle.protocol.tools import Confinement, CopyChanges, FileChange, OutputFolder, Right, Rights, SandboxDenial
+from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.applying import carry_out, take_back
-from treadle.workspace.copies.choosing import ChangeSelection, Hold, new_ignore_files, select_changes
+from treadle.workspace.copies.caches import in_output
+from treadle.workspace.copies.choosing import (
+    ChangeSelection,
+    Hold,
+    Shown,
+    new_ignore_files,
+    select_changes,
+)
 from treadle.workspace.copies.git_index import is_same_index, read_plain
 from treadle.workspace.copies.making import Copy
+from treadle.workspace.copies.showing import LARGEST_TEXT, CopyTexts, is_about_text, path_of, place_in, show_changes
 from treadle.workspace.copies.staging import (
     Contents,
     Difference,
@@ -25,16 +31,9 @@ from treadle.workspace.copies.staging import (
     remove_folder,
     take_abandoned,
 )
-from treadle.workspace.copies.tree import Tree
-from treadle.workspace.copies.upper import INDEX
-from treadle.workspace.diffs import Diff, compare
-from treadle.workspace.text import visible_name
+from treadle.workspace.copies.upper import INDEX, MASKED, REPOSITORY
 
 _MOST_NAMED = 10
-_LARGEST_TEXT = 1024 * 1024
-_MOST_LINES = 2_000
-_MOST_COMPARED = 4_000_000
-"""Lines of one text times lines of the other, between their first and last difference."""
 
 _NEEDS_WORK = "It needs `work`, where commands run in the workspace itself."
 _LOST = f"What it changed in its copy is lost: it was stopped before that was read. {_NEEDS_WORK}"
@@ -76,33 +75,50 @@ def read_changes(copy: Copy, hold: Hold, *, output: str = "", failed: bool = Fal
     if manifest is None or manifest.trouble:
         return CopyChanges(trouble=trouble)
     choice = _choice(copy, manifest, hold)
-    all_of_them = (*choice.chosen, *(change for change, _ in choice.held))
-    folders = {path_of(copy, change) for change in all_of_them if _is_whole_folder(change)}
-    with _Texts(copy) as texts:
-        shown = [_shown(copy, change, "", texts) for change in choice.chosen]
-        shown += [_shown(copy, change, reason, texts) for change, reason in choice.held]
+    rows, diff = show_changes(copy, choice.shown)
     return CopyChanges(
         digest=choice.digest,
-        changes=tuple(sorted(_telling(shown, folders), key=lambda change: change.path)),
-        ignored=choice.ignored,
+        changes=rows,
+        ignored=choice.thrown_away,
         trouble=trouble,
+        diff=diff,
+        outputs=tuple(_output_folders(copy, choice.outputs)),
+        rights=_rights_for_real(copy, choice.shown) if trouble or choice.is_held else None,
     )
 
 
-def _is_whole_folder(change: Difference) -> bool:
-    """Whether a folder was made or removed, and nothing else was or is there."""
-    return {state.kind if state is not None else "" for state in (change.before, change.after)} == {"", "d"}
+def _output_folders(copy: Copy, outputs: Sequence[Difference]) -> Iterator[OutputFolder]:
+    """Count the files that git ignores by the outermost changed folder that they are in, or by their own path."""
+    changed = {(change.root, change.path) for change in outputs}
+    counts: dict[str, int] = {}
+    for change in outputs:
+        if all(state is None or state.kind == "d" for state in (change.before, change.after)):
+            continue
+        outermost = next(
+            (
+                above
+                for above in reversed([*folders_above(change.path)])
+                if (change.root, above) in changed or in_output(above + b"/")
+            ),
+            change.path,
+        )
+        place = place_in(copy, change.root, outermost)
+        counts[place] = counts.get(place, 0) + 1
+    return (OutputFolder(path=path, files=files) for path, files in sorted(counts.items()))
 
 
-def _telling(changes: Sequence[CopyChange], folders: Collection[str]) -> list[CopyChange]:
-    """Leave out folders that were made for, or went with, something that is listed."""
-    inner = {above for change in changes for above in _above(change.path)}
-    return [change for change in changes if change.path not in folders or change.path not in inner]
-
-
-def _above(path: str) -> Iterator[str]:
-    while path != (path := posixpath.dirname(path)):
-        yield path
+def _rights_for_real(copy: Copy, shown: Sequence[Shown]) -> Rights:
+    """Say what a command needs to do in the workspace itself what it did in its copy."""
+    granted: list[SandboxDenial] = []
+    git = False
+    for one in shown:
+        path = path_of(copy, one.change)
+        git = git or one.change.note in (REPOSITORY, INDEX)
+        if one.change.note == MASKED:
+            granted.append(SandboxDenial(right=Right.READ, target=path))
+        if one.change.note == MASKED or one.by_rule:
+            granted.append(SandboxDenial(right=Right.WRITE, target=path))
+    return Rights(confinement=Confinement.GIT if git else Confinement.WORK, granted=tuple(granted))
 
 
 def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:
@@ -121,7 +137,7 @@ def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> ChangeSelection:
         ignore_files = {
             (change.root, change.path.rpartition(b"/")[0]): contents.whole(change)
             for change in new_ignore_files(rows)
-            if change.after is not None and change.after.kind == "f" and change.size < _LARGEST_TEXT
+            if change.after is not None and change.after.kind == "f" and change.size < LARGEST_TEXT
         }
     return select_changes(copy.roots, structs.replace(manifest, changes=rows), hold, ignore_files)
 
@@ -133,149 +149,11 @@ def _is_refreshed_index(copy: Copy, change: Difference, contents: Contents) -> b
     return is_same_index(read_plain(Path(path_of(copy, change), "index")), contents.whole(change))
 
 
-def path_of(copy: Copy, change: Difference) -> str:
-    """Give the absolute path of a change."""
-    root = copy.roots[change.root]
-    return root if change.path == b"." else posixpath.join(root, os.fsdecode(change.path))
-
-
-def _shown(copy: Copy, change: Difference, held: str, texts: "_Texts") -> CopyChange:
-    kind = ChangeKind.CHANGED
-    if change.before is None:
-        kind = ChangeKind.ADDED
-    elif change.after is None:
-        kind = ChangeKind.DELETED
-    added, removed = texts.count(change)
-    return CopyChange(path=path_of(copy, change), kind=kind, added=added, removed=removed, held=held)
-
-
-class _Texts:
-    """The old and the new text of changed files."""
-
-    def __init__(self, copy: Copy) -> None:
-        self._tree = Tree(copy.roots)
-        self._contents = Contents(copy.folder)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._tree.close()
-        self._contents.close()
-
-    def count(self, change: Difference) -> tuple[int | None, int | None]:
-        """Count the lines that are new and those that are gone; None for what is no text."""
-        if not any(state is not None and state.kind == "f" for state in (change.before, change.after)):
-            return None, None
-        old, new = self.old(change), self.new(change)
-        if old is None or new is None or not _is_comparable(old, new):
-            return None, None
-        if not old or not new:
-            return _lines(new), _lines(old)
-        diff = compare(old, new)
-        return diff.added, diff.removed
-
-    def diff(self, change: Difference) -> Diff | None:
-        """Compare the texts; None where one is none, is too large, or differs in too many lines."""
-        old, new = self.old(change), self.new(change)
-        if old is None or new is None:
-            return None
-        return compare(old, new) if _is_comparable(old, new) else None
-
-    def old(self, change: Difference) -> str | None:
-        """Read the real file, if it still is what it was."""
-        if change.before is None or change.before.kind != "f":
-            return ""
-        try:
-            found = self._tree.status(change.root, change.path)
-            if found is None or found.st_size > _LARGEST_TEXT:
-                return None
-            with self._tree.parent(change.root, change.path) as (fd, name), self._tree.reading(fd, name) as file:
-                return _text(os.read(file, _LARGEST_TEXT))
-        except OSError:
-            return None
-
-    def new(self, change: Difference) -> str | None:
-        """Read what was kept."""
-        if change.after is None or change.after.kind != "f":
-            return ""
-        if change.note or change.size > _LARGEST_TEXT:
-            return None
-        return _text(self._contents.whole(change))
-
-
-def _lines(text: str) -> int:
-    return text.count("\n") + (text[-1:] not in ("", "\n"))
-
-
-def _text(data: bytes) -> str | None:
-    if b"\0" in data:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _is_comparable(old: str, new: str) -> bool:
-    """Whether comparing takes no time to speak of."""
-    return not (old and new) or (old.count("\n") + 1) * (new.count("\n") + 1) <= _MOST_COMPARED
-
-
-def show_difference(copy: Copy, path: str) -> str:
-    """Show one change as a unified diff, or in a line where it is no text, within bounds.
-
-    Raises `ToolError` where the command did not change this path.
-    """
-    manifest = read_manifest(copy.folder)
-    changes = manifest.changes if manifest is not None else ()
-    change = next((change for change in changes if path_of(copy, change) == path), None)
-    if change is None:
-        raise ToolError(f"{path} is not among the changes of this copy. Name one that is listed.")
-    name = os.fsdecode(change.path)
-    with _Texts(copy) as texts:
-        diff = texts.diff(change) if _is_about_text(change) else None
-    lines = [*_facts(change, visible_name(name))]
-    if diff is not None and diff.hunks:
-        lines += diff.unified(name).splitlines()
-    elif not lines:
-        lines.append(f"{name}: binary, or too large to show.")
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[:_MOST_LINES], f"[... {len(lines) - _MOST_LINES:,} more lines]"]
-    return "\n".join(lines) + "\n"
-
-
-def _is_about_text(change: Difference) -> bool:
-    return any(state is not None and state.kind == "f" for state in (change.before, change.after))
-
-
-def _facts(change: Difference, name: str) -> Iterator[str]:
-    """Say what a diff does not: kinds, targets of links, modes."""
-    was, new = change.before, change.after
-    if not _is_about_text(change) or (was is not None and new is not None and was.kind != new.kind):
-        yield f"{name}: {_named(was)} -> {_named(new)}"
-    elif was is not None and new is not None and was.mode != new.mode:
-        yield f"{name}: mode {was.mode:o} -> {new.mode:o}"
-
-
-def _named(state: EntryState | None) -> str:
-    match state:
-        case None:
-            return "nothing"
-        case EntryState(kind="l", what=target):
-            return f"link to {os.fsdecode(bytes.fromhex(target))}"
-        case EntryState(kind="d", mode=mode):
-            return f"folder, mode {mode:o}"
-        case EntryState(kind="f", mode=mode):
-            return f"file, mode {mode:o}"
-        case _:
-            return "something else"
-
-
 def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]:
-    """Apply the changes that `digest` names: all that is not held, or nothing. Gives the files that changed.
+    """Apply all that `digest` names, or nothing. Gives the files that changed, but for what git ignores.
 
-    Raises `ToolError` when the list is another one than was shown, or a path was changed in the meantime.
+    Raises `ToolError` when the list is another one than was shown, when something of it cannot be applied, or when a
+    path was changed in the meantime.
     """
     manifest = read_manifest(copy.folder)
     if manifest is None or manifest.trouble:
@@ -283,13 +161,16 @@ def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]
     choice = _choice(copy, manifest, hold)
     if choice.digest != digest:
         raise ToolError("Nothing was applied: the changes are not those that were shown. Try the command again.")
-    with _Texts(copy) as texts:
-        done = tuple(_file_change(copy, change, texts) for change in choice.chosen if _is_about_text(change))
-    carry_out(copy.folder, copy.roots, manifest.start, (*choice.chosen, *choice.beside))
+    if choice.is_held:
+        raise ToolError("Nothing was applied: a part of the changes cannot be. Try the command for real.")
+    with CopyTexts(copy) as texts:
+        shown = (one.change for one in choice.shown if not one.ignored and is_about_text(one.change))
+        done = tuple(_file_change(copy, change, texts) for change in shown)
+    carry_out(copy.folder, copy.roots, manifest.start, choice.all)
     return done
 
 
-def _file_change(copy: Copy, change: Difference, texts: _Texts) -> FileChange:
+def _file_change(copy: Copy, change: Difference, texts: CopyTexts) -> FileChange:
     added, removed = texts.count(change)
     return FileChange(
         path=path_of(copy, change),

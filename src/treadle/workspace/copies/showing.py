@@ -1,0 +1,248 @@
+"""A copy's changes as a person is shown them: a row for each, first what runs or loads something, and the diffs."""
+
+import codecs
+import os
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+from msgspec.structs import replace
+
+from treadle.protocol.tools import ChangeKind, CopyChange
+from treadle.workspace.checkpoints.trees import folders_above
+from treadle.workspace.copies.choosing import Shown
+from treadle.workspace.copies.making import Copy
+from treadle.workspace.copies.staging import Contents, Difference, EntryState
+from treadle.workspace.copies.tree import Tree
+from treadle.workspace.diffs import Diff, compare
+from treadle.workspace.text import visible_name
+
+LARGEST_TEXT = 1024 * 1024
+_MOST_COMPARED = 4_000_000
+"""Lines of one text times lines of the other, between their first and last difference."""
+
+_MOST_SHOWN = 400_000
+"""Characters of all differences together; what does not fit takes a yes of its own."""
+
+_EXECUTABLE = 0o111
+_PEEK = 8_192
+_RUN_BY_OTHERS = frozenset(
+    b"Makefile makefile GNUmakefile package.json setup.py setup.cfg pyproject.toml conftest.py noxfile.py tox.ini"
+    b" CMakeLists.txt build.gradle build.gradle.kts pom.xml build.rs Rakefile Gemfile justfile Justfile"
+    b" Dockerfile".split()
+)
+
+
+def show_changes(copy: Copy, shown: Sequence[Shown]) -> tuple[tuple[CopyChange, ...], str]:
+    """Give a row for each change, in the order in which they are shown, and the differences of all that fit."""
+    rows: list[CopyChange] = []
+    texts: list[str] = []
+    room = _MOST_SHOWN
+    with CopyTexts(copy) as reader:
+        for one in sorted(_telling(shown), key=lambda one: (not one.held, not _stands_first(one), one.change.path)):
+            row, text = _shown(copy, one, reader)
+            if len(text) > room:
+                row = replace(row, unshown=True, about=_joined(row.about, "too large to show"))
+                text = f"{_name(one.change)}: {row.about}\n"
+            room = max(0, room - len(text))
+            rows.append(row)
+            texts.append(text)
+    return tuple(rows), "".join(texts)
+
+
+def _telling(shown: Sequence[Shown]) -> list[Shown]:
+    """Leave out folders that were made for, or went with, something that is listed."""
+    above = {(one.change.root, folder) for one in shown for folder in folders_above(one.change.path)}
+    return [
+        one
+        for one in shown
+        if one.held or not _is_whole_folder(one.change) or (one.change.root, one.change.path) not in above
+    ]
+
+
+def _is_whole_folder(change: Difference) -> bool:
+    """Whether a folder was made or removed, and nothing else was or is there."""
+    return {state.kind if state is not None else "" for state in (change.before, change.after)} == {"", "d"}
+
+
+def _stands_first(one: Shown) -> bool:
+    """Whether a change runs or loads something later, leads elsewhere, or loses what no checkpoint holds."""
+    was, new = one.change.before, one.change.after
+    if one.ignored and was is not None:
+        return True
+    if new is None:
+        return False
+    by_others = new.kind == "f" and one.change.path.rpartition(b"/")[2] in _RUN_BY_OTHERS
+    return by_others or new.kind == "l" or bool(_modes(was, new)) or (new.kind == "f" and bool(new.mode & _EXECUTABLE))
+
+
+def _shown(copy: Copy, one: Shown, texts: "CopyTexts") -> tuple[CopyChange, str]:
+    """Give the row of a change, and its differences as text."""
+    change = one.change
+    diff = texts.diff(change) if is_about_text(change) else None
+    unread = is_about_text(change) and diff is None
+    about = _joined(*_facts(one, texts.size(change) if unread else ""))
+    row = CopyChange(
+        path=path_of(copy, change),
+        kind=_kind(change),
+        added=None if diff is None else diff.added,
+        removed=None if diff is None else diff.removed,
+        held=one.held,
+        about=about,
+        first=_stands_first(one),
+        unshown=unread and texts.is_text(change),
+    )
+    lines = [f"{_name(change)}: {_joined(one.held, about)}"] if one.held or about else []
+    if diff is not None and diff.hunks:
+        lines.append(diff.unified(os.fsdecode(change.path)).rstrip("\n"))
+    lines = lines or [f"{_name(change)}: {row.kind.value}"]
+    lines += [f"{_name(inner)}: deleted" for inner in one.inner]
+    return row, "\n".join(lines) + "\n"
+
+
+def _kind(change: Difference) -> ChangeKind:
+    if change.before is None:
+        return ChangeKind.ADDED
+    return ChangeKind.DELETED if change.after is None else ChangeKind.CHANGED
+
+
+def _name(change: Difference) -> str:
+    return visible_name(os.fsdecode(change.path))
+
+
+def _joined(*facts: str) -> str:
+    return ", ".join(filter(None, facts))
+
+
+def _facts(one: Shown, size: str) -> Iterator[str]:
+    """Say what a diff does not: kinds, targets of links, modes, sizes, and what nothing brings back."""
+    was, new = one.change.before, one.change.after
+    if was is not None and new is not None and was.kind != new.kind:
+        yield f"was a {_KINDS[was.kind]}"
+    if new is not None and new.kind == "l":
+        target = visible_name(os.fsdecode(bytes.fromhex(new.what)))
+        yield f"link out of the workspace, to {target}" if one.leads_out else f"link to {target}"
+    elif new is not None and (new.kind != "f" or (was is not None and was.kind != new.kind)):
+        yield _KINDS[new.kind]
+    if new is not None and (modes := _modes(was, new)):
+        yield modes
+    if size:
+        yield size
+    if one.ignored and was is not None:
+        files = sum(is_about_text(change) for change in one.inner)
+        what = f"{files:,} {'file' if files == 1 else 'files'} that git ignores" if one.inner else "git ignores it"
+        yield f"{what}: no checkpoint holds {'them' if one.inner else 'it'}"
+
+
+_KINDS = {"f": "file", "d": "folder", "l": "link", "s": "pipe, socket or device"}
+
+
+def _modes(was: EntryState | None, new: EntryState) -> str:
+    """Say what of the rights is out of the ordinary."""
+    if was is None or was.kind != new.kind:
+        return "executable" if new.kind == "f" and new.mode & _EXECUTABLE else ""
+    return f"mode {was.mode:o} -> {new.mode:o}" if was.mode != new.mode else ""
+
+
+def path_of(copy: Copy, change: Difference) -> str:
+    """Give the absolute path of a change."""
+    return place_in(copy, change.root, change.path)
+
+
+def place_in(copy: Copy, root: int, path: bytes) -> str:
+    """Give the absolute path of a path in a root."""
+    return copy.roots[root] if path == b"." else posixpath.join(copy.roots[root], os.fsdecode(path))
+
+
+class CopyTexts:
+    """The old and the new text of changed files."""
+
+    def __init__(self, copy: Copy) -> None:
+        self._tree = Tree(copy.roots)
+        self._contents = Contents(copy.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tree.close()
+        self._contents.close()
+
+    def count(self, change: Difference) -> tuple[int | None, int | None]:
+        """Count the lines that are new and those that are gone; None for what is no text."""
+        if not any(state is not None and state.kind == "f" for state in (change.before, change.after)):
+            return None, None
+        old, new = self.old(change), self.new(change)
+        if old is None or new is None or not _is_comparable(old, new):
+            return None, None
+        if not old or not new:
+            return _lines(new), _lines(old)
+        diff = compare(old, new)
+        return diff.added, diff.removed
+
+    def size(self, change: Difference) -> str:
+        """Say of a file without a diff what it is, and how large."""
+        if change.after is None or change.after.kind != "f" or change.note:
+            return ""
+        return f"{'text' if self.is_text(change) else 'binary'}, {change.size:,} bytes"
+
+    def is_text(self, change: Difference) -> bool:
+        """Whether a file that has no diff is a text for all that its beginning says: then it is too large for one."""
+        if change.after is None or change.after.kind != "f" or change.note:
+            return False
+        begins = next(iter(self._contents.read(change)), b"")[:_PEEK]
+        try:
+            return b"\0" not in begins and codecs.getincrementaldecoder("utf-8")().decode(begins) is not None
+        except UnicodeDecodeError:
+            return False
+
+    def diff(self, change: Difference) -> Diff | None:
+        """Compare the texts; None where one is none, is too large, or differs in too many lines."""
+        old, new = self.old(change), self.new(change)
+        if old is None or new is None:
+            return None
+        return compare(old, new) if _is_comparable(old, new) else None
+
+    def old(self, change: Difference) -> str | None:
+        """Read the real file, if it still is what it was."""
+        if change.before is None or change.before.kind != "f":
+            return ""
+        try:
+            found = self._tree.status(change.root, change.path)
+            if found is None or found.st_size > LARGEST_TEXT:
+                return None
+            with self._tree.parent(change.root, change.path) as (fd, name), self._tree.reading(fd, name) as file:
+                return _text(os.read(file, LARGEST_TEXT))
+        except OSError:
+            return None
+
+    def new(self, change: Difference) -> str | None:
+        """Read what was kept."""
+        if change.after is None or change.after.kind != "f":
+            return ""
+        if change.note or change.size > LARGEST_TEXT:
+            return None
+        return _text(self._contents.whole(change))
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (text[-1:] not in ("", "\n"))
+
+
+def _text(data: bytes) -> str | None:
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_comparable(old: str, new: str) -> bool:
+    """Whether comparing takes no time to speak of."""
+    return not (old and new) or (old.count("\n") + 1) * (new.count("\n") + 1) <= _MOST_COMPARED
+
+
+def is_about_text(change: Difference) -> bool:
+    """Whether a file is or was there."""
+    return any(state is not None and state.kind == "f" for state in (change.before, change.after))
