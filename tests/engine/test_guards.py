@@ -351,3 +351,25 @@ def test_an_interrupt_at_the_command_of_a_result_keeps_the_result() -> None:
         found = outcome(world)
         assert found is not None
         assert (found.stop, found.text) == (TurnStop.CANCELLED, RESULT)
+
+
+ENDS = Limits(reminders=1, plain_answer_ends=True)
+
+
+@pytest.mark.parametrize("protocol", list(ToolProtocol))
+def test_a_plain_answer_after_work_ends_the_turn_without_another_call(protocol: ToolProtocol) -> None:
+    world = begin(protocol, limits=ENDS)
+    step(world, ("write", CHANGED))
+    say(world, "Fixed it in a.py.")
+    ended = outcome(world)
+    assert ended is not None
+    assert (ended.stop, ended.text, ended.steps) == (TurnStop.END_TURN, "Fixed it in a.py.", 2)
+
+
+@pytest.mark.parametrize("protocol", list(ToolProtocol))
+def test_an_answer_that_announces_a_step_is_reminded_of_once(protocol: ToolProtocol) -> None:
+    world = begin(protocol, limits=ENDS)
+    say(world, "Let me look at a.py.")
+    assert stop_of(world) is None
+    say(world, "It is fine as it is.")
+    assert stop_of(world) is TurnStop.END_TURN

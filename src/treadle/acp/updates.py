@@ -79,9 +79,8 @@ class Updates:
         self._sent: dict[str, dict[str, Any]] = {}
         self._output: dict[str, str] = {}
         self._message = uuid.uuid4().hex
-        self._last = ""
-        self._presented = ""
-        self._spoke = self._thought = self._shown = False
+        self._told: tuple[str, ...] = ()
+        self._thought = self._shown = False
         self.terminal_of: Callable[[str], str] = lambda _: ""
         self.own: set[str] = set()
 
@@ -100,8 +99,8 @@ class Updates:
         """Give the updates of one notification; most have none."""
         match notification:
             case TextDelta(text=text):
+                yield text_chunk("agent_message", text if self._shown else f"{self._gap()}{text}", self._message)
                 self._shown = True
-                yield text_chunk("agent_message", text, self._message)
             case ThinkingDelta(text=text):
                 yield text_chunk("agent_thought", text, f"{self._message}-thought")
                 self._thought = True
@@ -120,7 +119,6 @@ class Updates:
             case PromptDelivered(prompt_id=prompt_id, content=content) if prompt_id not in self.own:
                 yield from _said(content, prompt_id)
             case ResultPresented(text=text):
-                self._presented = text
                 yield self._say(text)
             case TurnEnded(outcome=outcome):
                 yield from self._end(outcome)
@@ -167,9 +165,9 @@ class Updates:
                 if isinstance(block, Thinking) and block.text:
                     yield text_chunk("agent_thought", block.text, f"{self._message}-thought")
         if text.strip() and not self._shown:
-            yield text_chunk("agent_message", text, self._message)
-        self._last = text.strip()
-        self._spoke |= bool(self._last)
+            yield text_chunk("agent_message", f"{self._gap()}{text}", self._message)
+        if text.strip():
+            self._told = (*self._told, text.strip())
         self._next_message()
 
     def _call(self, changed: CallChanged) -> Iterator[Update]:
@@ -194,19 +192,25 @@ class Updates:
 
     def _end(self, outcome: TurnOutcome) -> Iterator[Update]:
         """Show the answer where it was no message, and why a turn ended that did not come to its end."""
-        text = outcome.text.strip().removeprefix(self._presented.strip()).strip()
-        if text and text != self._last:
+        text = outcome.text
+        for told in self._told:
+            text = text.replace(told, "", 1)
+        if text := text.strip():
             yield self._say(text)
         if outcome.stop not in (TurnStop.END_TURN, TurnStop.CANCELLED, TurnStop.ERROR):
             why = f" ({outcome.why})" if outcome.why else ""
             yield self._say(f"*{ended(outcome.stop)}{why}.*")
-        self._presented = self._last = ""
-        self._spoke = False
+        self._told = ()
+
+    def _gap(self) -> str:
+        """Part a message from the one before: not all clients keep messages apart that follow on each other."""
+        return "\n\n" if self._told else ""
 
     def _say(self, text: str) -> Update:
-        """Give a message of its own; not all clients keep messages apart that follow on each other."""
-        gap, self._spoke = "\n\n" if self._spoke else "", True
-        return text_chunk("agent_message", f"{gap}{text}", uuid.uuid4().hex)
+        """Give a message of its own."""
+        said = text_chunk("agent_message", f"{self._gap()}{text}", uuid.uuid4().hex)
+        self._told = (*self._told, text.strip())
+        return said
 
 
 def _terminal(terminal: str) -> ToolContent:

@@ -1,5 +1,7 @@
 """What a session may spend and how long it may go on, and what its next step can cost at worst."""
 
+from msgspec import UNSET, UnsetType
+
 from treadle.protocol.base import Record
 from treadle.protocol.models import Spent
 
@@ -17,7 +19,9 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
     calls that may run in a row without asking. `max_mistakes` bounds replies in a row of which no call could be
     made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
-    `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress.
+    `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress. With
+    `plain_answer_ends`, which older logs do not have, that is an open checklist, or a next step that the answer
+    announces; without it any work.
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
     """
 
@@ -33,6 +37,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     warn_repeats: int = 3
     max_repeats: int = 5
     reminders: int = 0
+    plain_answer_ends: bool | UnsetType = UNSET
     raisable: bool = False
 
 

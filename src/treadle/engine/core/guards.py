@@ -1,6 +1,6 @@
 """What stops a turn that does not get on: replies that are mistakes in a row, and the same calls with the same results.
 
-Everything here looks at one whole reply, once, when each of its calls has a result.
+Everything here looks at one whole reply, once, when each of its calls has a result, or when it has no call.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import msgspec
 
 from treadle.engine.core import texts
 from treadle.engine.core.state import CallState, State, guarded, with_note
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import Outcome
 
 _LONGEST_PERIOD = 3
@@ -95,3 +96,35 @@ def _fingerprint(calls: Sequence[CallState]) -> str:
 
 def _names(calls: Sequence[CallState]) -> str:
     return ", ".join(dict.fromkeys(call.call.name for call in calls))
+
+
+_SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
+_LEADING = r"(?:(?:now|next|first|then|so|ok|okay|great|good|alright|right|after that|finally)[,:]?\s+)*"
+_STEP = regex(
+    rf"{_LEADING}(?:i'll|i\u2019ll|i will|i'm going to|i\u2019m going to|i am going to|let me|let's|let\u2019s|let us"
+    r"|i need to|i have to|i still need to)\s+(?:now\s+|next\s+|first\s+|also\s+|then\s+|just\s+|quickly\s+)*(\w+)"
+)
+_NO_STEPS = frozenset(
+    (
+        *("await", "be", "defer", "explain", "gladly", "hand", "happily", "hold", "know", "leave", "need", "never"),
+        *("not", "pause", "recap", "stop", "summarise", "summarize", "wait"),
+    )
+)
+"""Words behind `I will` and the like with which the model waits, or tells, instead of going on."""
+
+_FOR_THE_USER = regex(
+    r"\b(?:if|once|when|whenever|as soon as|unless|until) you\b|\byour (?:answer|go-ahead|decision)\b|\?$"
+)
+
+
+def announces_step(text: str) -> bool:
+    """Whether the end of a text announces a next step of the model's own, such as `Let me run the tests.`
+
+    A text that ends with a colon announces something, too. English only; of other languages only the colon is seen.
+    """
+    last = next((part for part in reversed(_SENTENCE.split(text.strip())) if part.strip(" *_`~-#>")), "")
+    last = last.strip(" *_`~-#>\t").lower()
+    if last.endswith((":", "：")):
+        return True
+    step = _STEP.match(last)
+    return step is not None and step[1] not in _NO_STEPS and _FOR_THE_USER.search(last) is None

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from treadle.engine.core import checklist, files, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.effects import (
@@ -125,9 +127,10 @@ def _after_plain_reply(state: State, reply: ReplyStop) -> Transition:
         return mistaken(state, texts.CUT_REPLY)
     if state.hint:
         return mistaken(state, state.hint)
-    if state.choice.tool_protocol is ToolProtocol.XML:
+    goes_on = _is_unfinished(state)
+    if state.choice.tool_protocol is ToolProtocol.XML and (state.limits.plain_answer_ends is UNSET or goes_on):
         return mistaken(state, texts.NO_TOOL_USED)
-    if _is_unfinished(state) and turn.reminders < state.limits.reminders:
+    if goes_on and turn.reminders < state.limits.reminders:
         turn = replace(turn, reminders=turn.reminders + 1, held_back=turn.text)
         return begin_step(with_note(replace(state, turn=turn), texts.UNFINISHED))
     answer = turn.text if turn.held_back in turn.text else f"{turn.held_back}\n\n{turn.text}"
@@ -136,8 +139,11 @@ def _after_plain_reply(state: State, reply: ReplyStop) -> Transition:
 
 def _is_unfinished(state: State) -> bool:
     """Whether work is going on, so that a plain answer may be no more than a word in the middle of it."""
-    worked = state.turn is not None and state.turn.worked
-    return state.mode is not Mode.PLAN and (worked or checklist.is_open(state))
+    turn = state.turn
+    if turn is None or state.mode is Mode.PLAN:
+        return False
+    goes_on = turn.worked if state.limits.plain_answer_ends is UNSET else guards.announces_step(turn.text)
+    return goes_on or checklist.is_open(state)
 
 
 def mistaken(state: State, note: str) -> Transition:
