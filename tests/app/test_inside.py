@@ -44,7 +44,7 @@ class Inside:
         await command.close()
         await workspace.close()
         assert command.status == status, output
-        return output, said
+        return output, tuple(one.text for one in said)
 
     def git(self, *words: str) -> str:
         done = subprocess.run(("git", *words), cwd=self.root, check=True, capture_output=True, text=True)
@@ -269,6 +269,7 @@ async def test_what_runs_on_is_looked_after_while_it_runs(inside: Inside, monkey
     assert not (inside.root / "CLAUDE.md").exists()
     await command.stop("enough")
     (said,) = await command.settle("")
-    assert said.startswith("CLAUDE.md was made while the command ran.")
+    assert said.undone
+    assert said.text.startswith("CLAUDE.md was made while the command ran.")
     await command.close()
     await workspace.close()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from treadle.policy.context import FileKind, PolicyContext, is_below
 from treadle.policy.findings import Finding
+from treadle.policy.names import secret_name
 from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.tools import Right, Risk, SandboxDenial
 
@@ -75,6 +76,8 @@ def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[Sandb
     if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):
         yield SandboxDenial(right=Right.READ, target=found.path)
     if found.path and found.rule in _WRITES and (place := _to_open(found.path, context)):
+        if secret_name(place) is not None:  # what can be written there can be read, too
+            yield SandboxDenial(right=Right.READ, target=place)
         yield SandboxDenial(right=Right.WRITE, target=place)
 
 

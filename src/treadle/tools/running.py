@@ -1,7 +1,7 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from treadle.protocol.tools import (
     SandboxDenial,
 )
 from treadle.tools.words import result_of
-from treadle.workspace.confinement import describe_denial
+from treadle.workspace.confinement import Remark, describe_denial
 from treadle.workspace.process import CommandProcess
 from treadle.workspace.workspace import Workspace
 
@@ -85,14 +85,15 @@ async def run_line(
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
         advice = (_COPY_ADVICE if setup.changes is not None else _ADVICE) if command.why_stopped else ""
         report = _report(workspace, number, command, advice=advice)
-        report = _with(report, await command.settle(report))
+        remarks = await command.settle(report)
+        report = _with(report, tuple(one.text for one in remarks))
     finally:
         command.show(None)
         if not command.alive:
             await _forget(workspace, number, command)
         elif workspace.jobs is not None:
             workspace.jobs.note(number, command)
-    outcome = _outcome(command)
+    outcome = _outcome(command, remarks)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
     denial = setup.find_denial(report) if failed and not command.why_stopped else None
@@ -150,8 +151,10 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
     else:
         await command.ended(seconds)
     said = _report(workspace, number, command)
-    said = _with(said, await command.settle(said))
-    result = result_of(Origin.COMMAND, Outcome.OK, said)
+    remarks = await command.settle(said)
+    said = _with(said, tuple(one.text for one in remarks))
+    outcome = Outcome.FAILED if any(one.undone for one in remarks) else Outcome.OK
+    result = result_of(Origin.COMMAND, outcome, said)
     result = replace(result, running=command.running, full_output=command.output_file)
     if not command.alive:
         await _forget(workspace, number, command)
@@ -164,8 +167,9 @@ async def _forget(workspace: Workspace, number: int, command: CommandProcess) ->
     await command.close()
 
 
-def _outcome(command: CommandProcess) -> Outcome:
+def _outcome(command: CommandProcess, remarks: Sequence[Remark]) -> Outcome:
     fine = command.running or (command.status == 0 and not command.why_stopped)
+    fine = fine and not any(one.undone for one in remarks)
     return Outcome.OK if fine else Outcome.FAILED
 
 

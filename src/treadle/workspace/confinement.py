@@ -13,17 +13,24 @@ def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing i
     return None
 
 
-def _settled(output: str, *, ended: bool) -> tuple[str, ...]:  # noqa: ARG001 - nothing is looked for
+class Remark(Struct, frozen=True):
+    """A sentence about what a command did; `undone`: a part of that was taken back, whatever its exit status says."""
+
+    text: str
+    undone: bool = False
+
+
+def _settled(output: str, *, ended: bool) -> tuple[Remark, ...]:  # noqa: ARG001 - nothing is looked for
     return ()
 
 
 class Settle(Protocol):
-    """Looks at what a command did, now and then while it runs and once it has `ended`; gives sentences about it.
+    """Looks at what a command did, now and then while it runs and once it has `ended`; gives remarks about it.
 
     May look at the disk for some milliseconds. `output` is what the command printed since the last time.
     """
 
-    def __call__(self, output: str, *, ended: bool) -> tuple[str, ...]:
+    def __call__(self, output: str, *, ended: bool) -> tuple[Remark, ...]:
         """Look."""
         ...
 

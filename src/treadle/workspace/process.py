@@ -13,7 +13,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from treadle.workspace.confinement import Settle
+from treadle.workspace.confinement import Remark, Settle
 from treadle.workspace.hiding import Hidden
 from treadle.workspace.meter import descendants, process_name, remove_group
 from treadle.workspace.pacing import Paced
@@ -158,7 +158,7 @@ class CommandProcess:
         self.listeners: list[_Output] = []  # an empty text says that `flush` may bring more
         self._settle: Settle | None = None
         self._later: asyncio.TimerHandle | None = None
-        self._said: list[str] = []
+        self._said: list[Remark] = []
         self._ended = asyncio.Event()
         self._silent = asyncio.Event()
         self._alone = asyncio.Event()
@@ -268,14 +268,14 @@ class CommandProcess:
         looking = loop.run_in_executor(None, functools.partial(self._settle, "", ended=False))
         looking.add_done_callback(self._looked)
 
-    def _looked(self, looking: "asyncio.Future[tuple[str, ...]]") -> None:
+    def _looked(self, looking: "asyncio.Future[tuple[Remark, ...]]") -> None:
         if not looking.cancelled() and looking.exception() is None:
             self._said += looking.result()
         if self._settle is not None:
             self._look_later()
 
-    async def settle(self, output: str) -> tuple[str, ...]:
-        """Look at what the command did, for the last time when all of it has ended; gives sentences about it."""
+    async def settle(self, output: str) -> tuple[Remark, ...]:
+        """Look at what the command did, for the last time when all of it has ended; gives remarks about it."""
         settle, ended = self._settle, not self.alive
         if settle is None:
             return ()

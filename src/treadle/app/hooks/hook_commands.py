@@ -75,7 +75,7 @@ class CommandHook(Struct, frozen=True):
                 await command.finish(_FOREVER)
                 errors = command.take_output(_LONGEST_REASON).strip()
                 for said in await command.settle(errors):
-                    self.place.tell(said)
+                    self.place.tell(said.text)
                 return self._answer(command, errors, await asyncio.to_thread(files.printed))
             finally:
                 await command.close()

@@ -17,7 +17,7 @@ from treadle.policy.names import control_name, secret_name
 from treadle.policy.paths import Where, check_path
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
-from treadle.workspace.confinement import Setup
+from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.copies import Hold, why_no_copy
 from treadle.workspace.sandbox import (
     Backend,
@@ -172,12 +172,13 @@ class _Settling:
     made: MadeFiles | None
     empty: Sequence[str]
 
-    def __call__(self, output: str, *, ended: bool) -> tuple[str, ...]:
+    def __call__(self, output: str, *, ended: bool) -> tuple[Remark, ...]:
         """Move away what was made, and say once which secrets read as empty, if the command had to do with them."""
         known = self.place.known
         notes, known.notes = known.notes, []
         made = () if self.made is None else self.made.end() if ended else self.made.check()
-        return (*notes, *made, *self._reading_empty(f"{self.line}\n{output}"))
+        read = (*notes, *self._reading_empty(f"{self.line}\n{output}"))
+        return (*map(Remark, read), *(Remark(text, undone=True) for text in made))
 
     def _reading_empty(self, text: str) -> Iterator[str]:
         said = self.place.known.said_empty
@@ -200,11 +201,14 @@ def recover_control_files(data: Path) -> tuple[str, ...]:
 
 
 def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
-    """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about."""
+    """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about.
+
+    What is there can be changed by itself; for something new its folder would have to be opened.
+    """
     match right.right:
         case Right.READ:
             kept = profile.masked
-        case Right.WRITE:
+        case Right.WRITE if not os.path.lexists(right.target):
             kept = profile.protected
         case _:
             return False

@@ -145,7 +145,15 @@ def stopped_by_sandbox(denial: SandboxDenial) -> str:
     seen = f" ({denial.text})" if denial.text else ""
     stopped = f"The sandbox stopped this command. It needs {_missing_right(denial)}{seen}."
     opened = " The command can then read the secrets there." if denial.right is Right.READ else ""
-    return f"{stopped} Run it once more with that access?{opened}"
+    return f"{stopped} Run it once more, from the beginning, with that access?{opened}"
+
+
+def ran_again(name: str) -> str:
+    """Say that a command ran once more from its beginning, and what its first run did is still there."""
+    return (
+        f"{name} ran twice: the sandbox stopped the first run, and with the user's yes it ran again from the "
+        "beginning. What the first run did is still there."
+    )
 
 
 def _missing_right(denial: SandboxDenial) -> str:

@@ -1,6 +1,7 @@
 """What becomes of a copy: reading its changes, applying all of them, and throwing it away."""
 
 import contextlib
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,7 +84,7 @@ def read_changes(copy: Copy, hold: Hold, *, output: str = "", failed: bool = Fal
         trouble=trouble,
         diff=diff,
         outputs=tuple(_output_folders(copy, choice.outputs)),
-        rights=_rights_for_real(copy, choice.shown) if trouble or choice.is_held else None,
+        rights=_rights_for_real(copy, choice.shown, hold) if trouble or choice.is_held else None,
     )
 
 
@@ -107,18 +108,23 @@ def _output_folders(copy: Copy, outputs: Sequence[Difference]) -> Iterator[Outpu
     return (OutputFolder(path=path, files=files) for path, files in sorted(counts.items()))
 
 
-def _rights_for_real(copy: Copy, shown: Sequence[Shown]) -> Rights:
-    """Say what a command needs to do in the workspace itself what it did in its copy."""
+def _rights_for_real(copy: Copy, shown: Sequence[Shown], hold: Hold) -> Rights:
+    """Say what a command needs to do in the workspace itself what it did in its copy.
+
+    What is new in a folder that is held as a whole needs the folder.
+    """
     granted: list[SandboxDenial] = []
     git = False
     for one in shown:
         path = path_of(copy, one.change)
+        if one.change.before is None and hold(folder := posixpath.dirname(path)) and Path(folder).exists():
+            path = folder
         git = git or one.change.note in (REPOSITORY, INDEX)
         if one.change.note == MASKED:
             granted.append(SandboxDenial(right=Right.READ, target=path))
         if one.change.note == MASKED or one.by_rule:
             granted.append(SandboxDenial(right=Right.WRITE, target=path))
-    return Rights(confinement=Confinement.GIT if git else Confinement.WORK, granted=tuple(granted))
+    return Rights(confinement=Confinement.GIT if git else Confinement.WORK, granted=tuple(dict.fromkeys(granted)))
 
 
 def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:

@@ -84,7 +84,8 @@ def allow(profile: Profile, granted: SandboxDenial) -> Profile:
             return replace(profile, change_root=True)
         case Right.WRITE:
             kept = tuple(entry for entry in profile.protected if entry != path)
-            return replace(profile, protected=kept, writable=(*profile.writable, path))
+            masked = tuple(mask for mask in profile.masked if mask != path)
+            return replace(profile, protected=kept, masked=masked, writable=(*profile.writable, path))
         case _:
             assert_never(granted.right)
 
