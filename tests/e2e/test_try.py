@@ -49,6 +49,7 @@ CHANGES = {
     "code.py": ("changed", False),
     "pkg/new": ("added", False),
 }
+HELD = sorted(name for name, (_, held) in CHANGES.items() if held)
 
 
 async def test_without_apply_the_folder_stays_as_it_is(folder: Path) -> None:
@@ -60,25 +61,31 @@ async def test_without_apply_the_folder_stays_as_it_is(folder: Path) -> None:
     assert "secret-value" not in ended.out + ended.err
     found = last(ended)
     assert {one["path"]: (one["kind"], one["held"] is not None) for one in found["changes"]} == CHANGES
-    assert (sorted(found), found["applied"]) == (["applied", "changes"], False)
+    assert (sorted(found), found["applied"]) == (["against", "applied", "changes", "whole"], False)
+    assert [one.partition(":")[0] for one in found["against"]] == HELD
+    assert found["whole"] is False
     assert "  M code.py  +1 -0\n" in ended.err
-    assert "Thrown away: 2 files that git ignores or a tool caches\n" in ended.err
-    assert "treadle try --apply" in ended.err
+    assert "without `treadle try`" in ended.err
     assert snapshot(folder) == before
 
 
-async def test_with_apply_all_but_the_held_changes_are_made(folder: Path) -> None:
-    before = snapshot(folder / ".git")
+async def test_with_apply_nothing_is_made_where_a_part_cannot_be(folder: Path) -> None:
+    before = snapshot(folder)
     ended = await attempt(folder, "--apply", "--json", "--", "sh", "-c", LINE)
-    assert (ended.code, last(ended)["applied"]) == (3, True)
-    assert "Applied 2 changes. Not applied: 3.\n" in ended.err
-    assert (folder / "code.py").read_text() == "one\ntwo\n"
-    assert (folder / "pkg/new").read_text() == "x\n"
-    assert (folder / ".env").read_text() == "KEY=secret-value\n"
-    assert sorted(path.name for path in folder.iterdir()) == [".env", ".git", ".gitignore", "code.py", "pkg"]
-    assert sorted(path.name for path in (folder / "pkg").iterdir()) == ["new"]
-    assert snapshot(folder / ".git") == before
+    assert (ended.code, last(ended)["applied"]) == (3, False)
+    assert "Nothing was applied." in ended.err
+    assert snapshot(folder) == before
     assert list((folder.parent / "home/copies").iterdir()) == []
+
+
+async def test_with_apply_all_of_what_is_whole_is_made(folder: Path) -> None:
+    line = "echo two >> code.py; mkdir -p pkg/__pycache__ build; echo x | tee pkg/new pkg/__pycache__/a > build/out"
+    ended = await attempt(folder, "--apply", "--json", "--", line)
+    assert (ended.code, last(ended)["applied"], last(ended)["whole"]) == (0, True, True)
+    assert "Applied 2 changes and 1 file that git ignores.\n" in ended.err
+    assert (folder / "code.py").read_text() == "one\ntwo\n"
+    assert (folder / "build/out").read_text() == "x\n"
+    assert sorted(path.name for path in (folder / "pkg").iterdir()) == ["new"]
 
 
 async def test_a_command_that_changes_nothing_says_so(folder: Path) -> None:
@@ -89,7 +96,7 @@ async def test_a_command_that_changes_nothing_says_so(folder: Path) -> None:
 
 async def test_a_program_that_is_missing_has_the_shells_status(folder: Path) -> None:
     ended = await attempt(folder, "--json", "--", "no-such-program", "--flag")
-    assert (ended.code, last(ended)) == (127, {"changes": [], "applied": False})
+    assert (ended.code, last(ended)) == (127, {"changes": [], "applied": False, "whole": True, "against": []})
 
 
 async def test_there_is_no_network_and_nothing_outside_can_be_changed(folder: Path) -> None:
@@ -121,7 +128,7 @@ async def test_a_name_that_is_no_text_is_shown_escaped(folder: Path) -> None:
 async def test_a_name_cannot_be_taken_for_other_lines(folder: Path) -> None:
     (folder / "make.py").write_text("open('x\\n  M other\\x1b[2J', 'w')\n")
     ended = await attempt(folder, "--", "python3 make.py")
-    assert "  Not applied: x\\x0a  M other\\x1b[2J, the path has control characters\n" in ended.err
+    assert "  x\\x0a  M other\\x1b[2J: the path has control characters\n" in ended.err
 
 
 async def test_an_interrupt_ends_the_command_and_throws_the_copy_away(folder: Path) -> None:

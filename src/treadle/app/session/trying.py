@@ -43,7 +43,7 @@ class Tried(Struct, frozen=True, kw_only=True):
 
 
 class TriedChange(Struct, frozen=True, kw_only=True):
-    """One change as a program reads it: the path from the folder, and why it is not applied, if it is not."""
+    """One change as a program reads it: the path from the folder, and why it cannot be applied, if it cannot."""
 
     path: str
     kind: str
@@ -51,10 +51,15 @@ class TriedChange(Struct, frozen=True, kw_only=True):
 
 
 class TriedRecord(Struct, frozen=True, kw_only=True):
-    """The last line that `treadle try --json` prints."""
+    """The last line that `treadle try --json` prints: all of the changes are applied or none.
+
+    `against` says, where they are not `whole`, why they cannot be.
+    """
 
     changes: tuple[TriedChange, ...]
     applied: bool
+    whole: bool
+    against: tuple[str, ...] = ()
 
 
 def try_command(
@@ -97,10 +102,9 @@ def _run(
     line = (_SHELL, "-c", *words) if len(words) == 1 else (_SHELL, "-c", 'exec "$@"', _SHELL, *words)
     status, printed = run_on_copy(copy, line, child_variables(os.environ), out=out, err=err)
     changes = read_changes(copy, hold, output=printed, failed=status != 0)
-    if not apply or all(change.held for change in changes.changes):
+    nothing = not changes.changes and not changes.outputs
+    if not apply or nothing or not changes.whole:
         return Tried(status=status, changes=changes, applied=False, problem=changes.trouble)
-    if changes.trouble:
-        return Tried(status=status, changes=changes, applied=False, problem=f"Nothing was applied. {changes.trouble}")
     try:
         apply_changes(copy, changes.digest, hold)
     except ToolError as error:
@@ -119,24 +123,25 @@ def record_of(tried: Tried, folder: Path) -> TriedRecord:
         TriedChange(path=os.path.relpath(change.path, folder), kind=change.kind.value, held=change.held or None)
         for change in tried.changes.changes
     )
-    return TriedRecord(changes=rows, applied=tried.applied)
+    held = (f"{os.path.relpath(one.path, folder)}: {one.held}" for one in tried.changes.changes if one.held)
+    against = (*held, *filter(None, (tried.changes.trouble,)))
+    return TriedRecord(changes=rows, applied=tried.applied, whole=tried.changes.whole, against=against)
 
 
 def describe_tried(tried: Tried, folder: Path, *, apply: bool) -> Iterator[str]:
     """Say for a person what a command changed in its copy and what became of that, in lines."""
-    changes = tried.changes.changes
-    free = [change for change in changes if not change.held]
-    held = [change for change in changes if change.held]
+    changes, outputs = tried.changes.changes, sum(one.files for one in tried.changes.outputs)
     if changes:
         yield f"The command made {counted(len(changes), 'change')} in its copy:"
-    elif not tried.changes.trouble:
+    elif not outputs and not tried.changes.trouble:
         yield "The command changed nothing."
     yield from (f"  {line}" for line in changes_of(tried.changes, (str(folder),)))
     if tried.problem and tried.problem != tried.changes.trouble:
         yield tried.problem
     if tried.applied:
-        yield f"Applied {counted(len(free), 'change')}." + (f" Not applied: {len(held):,}." if held else "")
-    elif apply and held and not free:
-        yield "Nothing was applied."
-    elif free and not apply:
+        ignored = f" and {counted(outputs, 'file')} that git ignores" if outputs else ""
+        yield f"Applied {counted(len(changes), 'change')}{ignored}."
+    elif not tried.changes.whole:
+        yield "Nothing was applied. Run the command without `treadle try` to make these changes."
+    elif (changes or outputs) and not apply:
         yield "Nothing was applied. To keep such changes: treadle try --apply -- COMMAND"
