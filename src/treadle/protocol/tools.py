@@ -263,7 +263,7 @@ class CopyChanges(Record, frozen=True, kw_only=True):
     """What a command left in its throw-away copy of the workspace; a yes is bound to `digest`, which names all of it.
 
     `changes` stand in the order in which they are shown. `outputs` are applied with them, and need no yes of their own.
-    `ignored` counts the files in caches of tools, which are thrown away. `trouble` says why the copy could not hold
+    `ignored` counts the caches of tools, which are thrown away. `trouble` says why the copy could not hold
     what the command did; empty where it could. `diff` shows the changes, without those that are `unshown`. `rights` are
     what the command needs to do in the workspace itself what cannot be applied. `ended` says how the command ended, and
     `output` is the end of what it printed.

@@ -115,9 +115,6 @@ def _last_lines(report: str) -> str:
 
 def _of_copy(copy: CopyChanges) -> Iterator[str]:
     """Say what the model should know of a command's copy beside its changes."""
-    if copy.ignored:
-        files = "1 file" if copy.ignored == 1 else f"{copy.ignored:,} files"
-        yield f"It ran in a throw-away copy. Discarded: {files} of caches of tools."
     if copy.trouble:
         yield copy.trouble
 

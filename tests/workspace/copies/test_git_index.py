@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.workspace.copies.git_index import Tracked, is_same_index, read_index
+from treadle.workspace.copies.git_index import Tracked, read_index
 
 
 def git(folder: Path, *words: str) -> bytes:
@@ -38,24 +38,6 @@ def test_an_index_is_read_as_git_reads_it(tmp_path: Path) -> None:
         assert found[name] == (int(mode, 8), blob.decode())
 
 
-def test_only_what_will_be_committed_makes_an_index_another_one(tmp_path: Path) -> None:
-    before = made(tmp_path)
-    os.utime(tmp_path / "a", (1, 1))
-    git(tmp_path, "status")
-    refreshed = (tmp_path / ".git/index").read_bytes()
-    assert refreshed != before
-    assert is_same_index(before, refreshed)
-    for words in (
-        ("update-index", "--chmod=+x", "a"),
-        ("update-index", "--assume-unchanged", "a"),
-        ("rm", "-q", "--cached", "a"),
-    ):
-        git(tmp_path, *words)
-        changed = (tmp_path / ".git/index").read_bytes()
-        assert not is_same_index(refreshed, changed)
-        refreshed = changed
-
-
 def test_what_git_has_is_known_also_below_the_top_and_in_a_worktree(tmp_path: Path) -> None:
     top = tmp_path / "top"
     top.mkdir()
@@ -72,4 +54,3 @@ def test_what_git_has_is_known_also_below_the_top_and_in_a_worktree(tmp_path: Pa
 def test_no_bytes_make_reading_fail(rest: bytes, version: int, count: int) -> None:
     index = b"DIRC" + version.to_bytes(4, "big") + count.to_bytes(4, "big") + rest
     assert count == 0 or len(rest) > 62 or read_index(index) is None
-    assert not is_same_index(rest, index)

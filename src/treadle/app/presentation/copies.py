@@ -39,7 +39,7 @@ def changes_of(copy: CopyChanges, roots: Sequence[str]) -> Iterator[str]:
         more = f" and {counted(len(copy.outputs) - _MOST, 'more place')}" if len(copy.outputs) > _MOST else ""
         yield f"Besides: {files} that git ignores, in {named}{more}"
     if copy.ignored:
-        yield f"Thrown away: {counted(copy.ignored, 'file')} of caches of tools"
+        yield "Thrown away: what tools put into their caches"
 
 
 def _ended(copy: CopyChanges) -> Iterator[str]:

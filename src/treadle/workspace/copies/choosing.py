@@ -10,7 +10,7 @@ from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
 from treadle.workspace.copies.git_index import Tracked
 from treadle.workspace.copies.staging import Difference, EntryState, Manifest
-from treadle.workspace.copies.upper import CACHE, INDEX, LARGE, MASKED, REPOSITORY
+from treadle.workspace.copies.upper import CACHE, LARGE, MASKED, REPOSITORY
 
 Hold = Callable[[str], str]
 """Says of an absolute path why it must not be changed; empty for what may be."""
@@ -18,11 +18,9 @@ Hold = Callable[[str], str]
 _REASONS = {
     MASKED: "the command could not read it, so its change is not based on what it holds",
     REPOSITORY: "the command also changed the repository",
-    INDEX: "the command also changed the repository",
     LARGE: "too large to keep",
 }
 _SPECIAL = "a pipe, socket or device is never applied"
-_MOST_LINKS = 40
 _IGNORE_FILE = b".gitignore"
 
 
@@ -127,7 +125,7 @@ class _Chooser:
     def is_ignored(self, key: _Key, ignores: Callable[[bytes, bool], bool], own: frozenset[bytes]) -> bool:
         """Whether git ignores what was changed."""
         change, path = self.all[key], key[1]
-        if change.note in (MASKED, REPOSITORY, INDEX) or path == b".":
+        if change.note in (MASKED, REPOSITORY) or path == b".":
             return False
         either = change.after or change.before
         is_folder = either is not None and either.kind == "d"
@@ -168,7 +166,7 @@ class _Chooser:
                 continue
             ignored = key in self.ignored
             after = change.after
-            leads_out = after is not None and after.kind == "l" and not self.stays_inside(key, after)
+            leads_out = after is not None and after.kind == "l" and self.leads_out(key, after)
             held = self.reason(key, change)
             output = ignored and not held and not leads_out and self.is_output(key, change)
             yield key, None if output else Shown(change, held, ignored, leads_out)
@@ -195,40 +193,24 @@ class _Chooser:
         """Give the changed folders above a path, the innermost first."""
         return [(key[0], path) for path in folders_above(key[1]) if (key[0], path) in self.all]
 
-    def stays_inside(self, key: _Key, state: EntryState) -> bool:
-        """Whether a new link leads into the workspace, by the links as they would be then."""
-        at = self.path_of(key).encode(errors="surrogateescape")
-        rest = posixpath.join(posixpath.dirname(at), bytes.fromhex(state.what)).split(b"/")
-        done = b"/"
-        links = 0
-        while rest:
-            part = rest.pop(0)
-            if part in (b"", b"."):
-                continue
-            if part == b"..":
-                done = posixpath.dirname(done)
-                continue
-            done = posixpath.join(done, part)
-            target = self.link_at(done)
-            if target is not None:
-                links += 1
-                if links > _MOST_LINKS:
-                    return True  # in a circle: it leads nowhere
-                rest = [*target.split(b"/"), *rest]
-                done = b"/" if target.startswith(b"/") else posixpath.dirname(done)
-        return any(done == os.fsencode(root) or done.startswith(os.fsencode(root) + b"/") for root in self.roots)
+    def leads_out(self, key: _Key, state: EntryState) -> bool:
+        """Whether a new link may lead out of the workspace: its target does, or goes through another link."""
+        at = os.fsencode(self.path_of(key))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(at), bytes.fromhex(state.what)))
+        root = next(
+            (number for number, one in enumerate(self.roots) if target.startswith(os.fsencode(one) + b"/")), None
+        )
+        if root is None:
+            return not any(target == os.fsencode(one) for one in self.roots)
+        path = target[len(os.fsencode(self.roots[root])) + 1 :]
+        return any(self.is_link((root, one)) for one in (path, *folders_above(path)))
 
-    def link_at(self, path: bytes) -> bytes | None:
-        """Give the target of a link as it would be after the changes."""
-        for number, root in enumerate(map(os.fsencode, self.roots)):
-            if path.startswith(root + b"/") and (change := self.all.get((number, path[len(root) + 1 :]))) is not None:
-                return (
-                    bytes.fromhex(change.after.what) if change.after is not None and change.after.kind == "l" else None
-                )
-        try:
-            return os.readlink(path)  # noqa: PTH115 - bytes
-        except OSError:
-            return None
+    def is_link(self, key: _Key) -> bool:
+        """Whether a path is a link as it would be after the changes."""
+        change = self.all.get(key)
+        if change is None:
+            return os.path.islink(self.path_of(key))  # noqa: PTH114 - a text
+        return change.after is not None and change.after.kind == "l"
 
 
 def _no_folder_now(change: Difference) -> bool:

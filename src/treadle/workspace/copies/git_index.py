@@ -50,12 +50,6 @@ def _is_whole(index: bytes, at: int) -> bool:
     return True
 
 
-def is_same_index(one: bytes, other: bytes) -> bool:
-    """Whether two indexes say the same of what will be committed: git writes one anew when it only looks."""
-    entries = read_index(one)
-    return entries is not None and entries == read_index(other)
-
-
 def read_plain(path: Path) -> bytes:
     """Read a regular file of bearable size; empty where there is none."""
     try:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement, CopyChanges, FileChange, OutputFolder, Right, Rights, SandboxDenial
@@ -20,7 +20,6 @@ from treadle.workspace.copies.choosing import (
     new_ignore_files,
     select_changes,
 )
-from treadle.workspace.copies.git_index import is_same_index, read_plain
 from treadle.workspace.copies.making import Copy
 from treadle.workspace.copies.showing import LARGEST_TEXT, CopyTexts, is_about_text, path_of, place_in, show_changes
 from treadle.workspace.copies.staging import (
@@ -32,7 +31,7 @@ from treadle.workspace.copies.staging import (
     remove_folder,
     take_abandoned,
 )
-from treadle.workspace.copies.upper import INDEX, MASKED, REPOSITORY
+from treadle.workspace.copies.upper import MASKED, REPOSITORY
 
 _MOST_NAMED = 10
 
@@ -119,7 +118,7 @@ def _rights_for_real(copy: Copy, shown: Sequence[Shown], hold: Hold) -> Rights:
         path = path_of(copy, one.change)
         if one.change.before is None and hold(folder := posixpath.dirname(path)) and Path(folder).exists():
             path = folder
-        git = git or one.change.note in (REPOSITORY, INDEX)
+        git = git or one.change.note == REPOSITORY
         if one.change.note == MASKED:
             granted.append(SandboxDenial(right=Right.READ, target=path))
         if one.change.note == MASKED or one.by_rule:
@@ -139,20 +138,12 @@ def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:
 
 def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> ChangeSelection:
     with contextlib.closing(Contents(copy.folder)) as contents:
-        rows = tuple(change for change in manifest.changes if not _is_refreshed_index(copy, change, contents))
         ignore_files = {
             (change.root, change.path.rpartition(b"/")[0]): contents.whole(change)
-            for change in new_ignore_files(rows)
+            for change in new_ignore_files(manifest.changes)
             if change.after is not None and change.after.kind == "f" and change.size < LARGEST_TEXT
         }
-    return select_changes(copy.roots, structs.replace(manifest, changes=rows), hold, ignore_files)
-
-
-def _is_refreshed_index(copy: Copy, change: Difference, contents: Contents) -> bool:
-    """Whether git only wrote its index anew, as it does when it looks."""
-    if change.note != INDEX:
-        return False
-    return is_same_index(read_plain(Path(path_of(copy, change), "index")), contents.whole(change))
+    return select_changes(copy.roots, manifest, hold, ignore_files)
 
 
 def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]:
@@ -177,13 +168,13 @@ def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]
 
 
 def _file_change(copy: Copy, change: Difference, texts: CopyTexts) -> FileChange:
-    added, removed = texts.count(change)
+    diff = texts.diff(change)
     return FileChange(
         path=path_of(copy, change),
         before=_hash(change.before),
         after=_hash(change.after),
-        added=added or 0,
-        removed=removed or 0,
+        added=0 if diff is None else diff.added,
+        removed=0 if diff is None else diff.removed,
     )
 
 

@@ -121,7 +121,7 @@ def _facts(one: Shown, size: str) -> Iterator[str]:
         yield f"was a {_KINDS[was.kind]}"
     if new is not None and new.kind == "l":
         target = visible_name(os.fsdecode(bytes.fromhex(new.what)))
-        yield f"link out of the workspace, to {target}" if one.leads_out else f"link to {target}"
+        yield f"link to {target}, which may lead out of the workspace" if one.leads_out else f"link to {target}"
     elif new is not None and (new.kind != "f" or (was is not None and was.kind != new.kind)):
         yield _KINDS[new.kind]
     if new is not None and (modes := _modes(was, new)):
@@ -168,18 +168,6 @@ class CopyTexts:
         self._tree.close()
         self._contents.close()
 
-    def count(self, change: Difference) -> tuple[int | None, int | None]:
-        """Count the lines that are new and those that are gone; None for what is no text."""
-        if not any(state is not None and state.kind == "f" for state in (change.before, change.after)):
-            return None, None
-        old, new = self.old(change), self.new(change)
-        if old is None or new is None or not _is_comparable(old, new):
-            return None, None
-        if not old or not new:
-            return _lines(new), _lines(old)
-        diff = compare(old, new)
-        return diff.added, diff.removed
-
     def size(self, change: Difference) -> str:
         """Say of a file without a diff what it is, and how large."""
         if change.after is None or change.after.kind != "f" or change.note:
@@ -223,10 +211,6 @@ class CopyTexts:
         if change.note or change.size > LARGEST_TEXT:
             return None
         return _text(self._contents.whole(change))
-
-
-def _lines(text: str) -> int:
-    return text.count("\n") + (text[-1:] not in ("", "\n"))
 
 
 def _text(data: bytes) -> str | None:

@@ -2,8 +2,8 @@
 
 `keep` writes two files into the staging folder: `contents`, the bytes of new and changed files one after the other, and
 `manifest`, which comes into being whole. The manifest is JSON: `start` (nanoseconds since 1970 by the clock of files),
-`trouble` (why nothing was kept; empty), `full` (whether the memory disk has no room left), `skipped` (files in the
-caches of tools), and `changes`, a list of `[root, path, before, after, offset, size, note, recent]`. A path is relative
+`trouble` (why nothing was kept; empty), `full` (whether the memory disk has no room left), `skipped` (caches of
+tools), and `changes`, a list of `[root, path, before, after, offset, size, note, recent]`. A path is relative
 to its root, and written in hex; `before` and `after` are null for nothing, or `[kind, mode, what]`: a file (`f`) with
 its SHA-256, a link (`l`) with its target in hex, a folder (`d`) or something else (`s`) with nothing. A note says why a
 change is never applied, or that it is in a cache; `recent`, that the original was changed after the start.
@@ -27,8 +27,8 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPAQUE = "user.overlay.opaque"
 _MARKS = frozenset(f"user.overlay.{name}" for name in ("redirect", "metacopy", "whiteout"))
 
-MASKED, REPOSITORY, INDEX, CACHE, LARGE = "masked", "repository", "index", "cache", "large"
-"""The notes: the command did not see the original; git's own data, or its index alone; a cache; too large to keep."""
+MASKED, REPOSITORY, CACHE, LARGE = "masked", "repository", "cache", "large"
+"""The notes: the command did not see the original; git's own data; a cache; too large to keep."""
 
 _State = tuple[str, int, str]
 
@@ -98,7 +98,7 @@ class _Reader:
             elif name == b".git":
                 self.read_repository(upper, lower, path, found)
             elif name in self.caches and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
-                self.skipped += self.count(upper, name, found, depth)
+                self.skipped += 1
             else:
                 self.read_entry(upper, lower, path, depth=depth, replaced=replaced)
         if replaced and lower is not None:
@@ -215,51 +215,16 @@ class _Reader:
         self.note(path, ("f" if shown is not None else "d", 0, ""), None if gone else after, note=MASKED)
 
     def read_repository(self, upper: int, lower: _Layer | None, path: bytes, found: os.stat_result) -> None:
-        """Note in one line that git's data changed; its index alone is kept, to see what it says."""
+        """Note in one line that git's data changed; a folder that was only looked into says nothing."""
         was = lower.look(b".git") if lower is not None else None
-        before = None if was is None else self.known(was)
-        inner = self.only_index(upper, found) if was is not None and stat.S_ISDIR(was.st_mode) else False
-        if inner is None:
-            return
-        if not inner:
-            gone = stat.S_ISCHR(found.st_mode)
-            self.note(path, before, None if gone else self.known(found), note=REPOSITORY)
-            return
-        fd = os.open(b".git", _FOLDER, dir_fd=upper)
-        with os.fdopen(os.open(b"index", _FILE, dir_fd=fd), "rb", buffering=0) as file:
-            size, offset = os.fstat(file.fileno()).st_size, self.at
-            if size > self.room:
-                self.note(path, before, self.known(found), note=REPOSITORY)
+        if was is not None and stat.S_ISDIR(was.st_mode) and stat.S_ISDIR(found.st_mode):
+            fd = os.open(b".git", _FOLDER, dir_fd=upper)
+            untouched = not os.listdir(fd) and not self.is_opaque(fd, path)  # noqa: PTH208 - by a descriptor
+            os.close(fd)
+            if untouched:
                 return
-            digest = self.copy(file)
-        os.close(fd)
-        self.note(path, before, ("f", 0, digest), place=(offset, size), note=INDEX)
-
-    def only_index(self, upper: int, found: os.stat_result) -> bool | None:
-        """Whether git's folder holds a new index and nothing else; None where it holds nothing."""
-        if not stat.S_ISDIR(found.st_mode):
-            return False
-        fd = os.open(b".git", _FOLDER, dir_fd=upper)
-        try:
-            names = os.listdir(fd)  # noqa: PTH208 - by a descriptor
-            if self.is_opaque(fd, b".git"):
-                return False
-            if not names:
-                return None
-            return names == ["index"] and stat.S_ISREG(os.lstat("index", dir_fd=fd).st_mode)
-        finally:
-            os.close(fd)
-
-    def count(self, upper: int, name: bytes, found: os.stat_result, depth: int) -> int:
-        """Count the files of a cache."""
-        if not stat.S_ISDIR(found.st_mode) or depth > _DEEPEST:
-            return 1
-        fd = os.open(name, _FOLDER, dir_fd=upper)
-        try:
-            names = os.listdir(fd)  # noqa: PTH208 - by a descriptor
-            return sum(self.count(fd, os.fsencode(at), os.lstat(at, dir_fd=fd), depth + 1) for at in names)
-        finally:
-            os.close(fd)
+        gone = stat.S_ISCHR(found.st_mode)
+        self.note(path, None if was is None else self.known(was), None if gone else self.known(found), note=REPOSITORY)
 
     def original(self, lower: _Layer | None, name: bytes, was: os.stat_result | None) -> _State | None:
         """Say what the original is; a file that is too large to keep has no hash."""
