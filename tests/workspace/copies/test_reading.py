@@ -290,7 +290,7 @@ async def test_a_long_list_is_summarized_by_folder(bench: Bench) -> None:
     changes = ran.changes()
     assert list(changes_of(CopyChanges(changes=changes.changes[1:2]), (str(bench.root),))) == ["A a/1  +1 -0"]
     assert list(changes_of(changes, (str(bench.root),))) == [
-        "These changes cannot be applied. All of them would have to be:",
+        "These changes cannot be applied, because not all of them can:",
         "p: a pipe, socket or device is never applied",
         "a/  30 files  +30 -0",
         "b/  1 file  +1 -0",

@@ -127,9 +127,9 @@ def _as_far_as_known(data: Sealed, recorded: Recorded) -> Sealed:
     match data, recorded.event.data:
         case (TurnSettled() | StateSealed(), TurnSettled(state=then) | StateSealed(state=then)):
             state = {part: of for part, of in data.state.items() if part in then}
-            now, before = state["guard"]["recent"], then.get("guard", {}).get("recent", [])
-            if not recorded.own and len(now) == len(before):
-                state["guard"] = {**state["guard"], "recent": before}
+            guard, before = state.get("guard", {}), then.get("guard", {}).get("recent", [])
+            if not recorded.own and len(guard.get("recent", ())) == len(before):
+                state["guard"] = {**guard, "recent": before}
             return replace(data, state=state)
         case _:
             return data

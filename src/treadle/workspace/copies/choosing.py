@@ -197,13 +197,11 @@ class _Chooser:
         """Whether a new link may lead out of the workspace: its target does, or goes through another link."""
         at = os.fsencode(self.path_of(key))
         target = posixpath.normpath(posixpath.join(posixpath.dirname(at), bytes.fromhex(state.what)))
-        root = next(
-            (number for number, one in enumerate(self.roots) if target.startswith(os.fsencode(one) + b"/")), None
-        )
-        if root is None:
-            return not any(target == os.fsencode(one) for one in self.roots)
-        path = target[len(os.fsencode(self.roots[root])) + 1 :]
-        return any(self.is_link((root, one)) for one in (path, *folders_above(path)))
+        for root, top in enumerate(map(os.fsencode, self.roots)):
+            if target.startswith(top + b"/"):
+                path = target[len(top) + 1 :]
+                return any(self.is_link((root, one)) for one in (path, *folders_above(path)))
+        return os.fsdecode(target) not in self.roots
 
     def is_link(self, key: _Key) -> bool:
         """Whether a path is a link as it would be after the changes."""

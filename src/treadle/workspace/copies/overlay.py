@@ -123,9 +123,7 @@ def _start(program: list[str]) -> int:
             for number in _DROPPED:
                 _libc.prctl(_DROP_BOUND, number, 0, 0, 0)
             os.chdir("/")
-            os.environ["GIT_OPTIONAL_LOCKS"] = (
-                "0"  # git that only looks writes its index anew, which changes a repository
-            )
+            os.environ["GIT_OPTIONAL_LOCKS"] = "0"  # else git that only looks writes its index anew
             os.execvp(program[0], program)  # noqa: S606 - named by Treadle
         except OSError as error:
             os.write(2, f"The sandbox could not be set up: {error}\n".encode())
