@@ -162,6 +162,53 @@ async def test_a_hook_is_confined_unless_the_user_s_settings_say_otherwise(place
     assert (place.base / "people" / "outside").exists()
 
 
+@SANDBOX
+async def test_a_hook_of_the_user_logs_below_claude_and_nothing_there_that_runs_or_configures_changes(
+    place: Place,
+) -> None:
+    claude = place.base / "people" / ".claude"
+    (claude / "hooks").mkdir()
+    (claude / "hooks" / "log.py").write_text(
+        "import json, pathlib, sys\n"
+        "claude = pathlib.Path.home() / '.claude'\n"
+        "(claude / 'logs').mkdir(exist_ok=True)\n"
+        "for name in ('logs/calls.json', 'calls.log'):\n"
+        "    with open(claude / name, 'a') as log:\n"
+        "        log.write(json.load(sys.stdin)['tool_name'] if name == 'calls.log' else 'x')\n"
+        "for name in ('settings.json', 'hooks/log.py', 'agents/x.md', 'new.md', '../.bashrc'):\n"
+        "    try:\n"
+        "        open(claude / name, 'a').write('x')\n"
+        "        print('wrote', name)\n"
+        "    except OSError:\n"
+        "        pass\n"
+    )
+    before = (claude / "hooks" / "log.py").read_text()
+    logs = "mkdir -p .claude/logs; echo x >> .claude/logs/a.log; echo x >> .claude/settings.json; true"
+    place.settings({"PreToolUse": one("python3 ~/.claude/hooks/log.py", "Bash"), "PostToolUse": one(logs, "Bash")})
+    await place.work(run("touch made"), words=["--mode", "full"])
+    assert (place.folder / "made").exists()
+    assert (claude / "calls.log").read_text() == "Bash"
+    assert (claude / "logs" / "calls.json").read_text() == "x"
+    assert (place.folder / ".claude" / "logs" / "a.log").read_text() == "x\n"
+    assert not (place.folder / ".claude" / "settings.json").exists()
+    assert (claude / "hooks" / "log.py").read_text() == before
+    assert sorted(path.name for path in claude.iterdir()) == ["calls.log", "hooks", "logs"]
+    assert not (claude.parent / ".bashrc").exists()
+
+
+@SANDBOX
+@pytest.mark.parametrize("line", ["echo x >> ~/kept/x || exit 2", "set -e; echo x >> ~/kept/x", "cat ~/kept/$(echo x)"])
+async def test_a_hook_that_the_sandbox_stopped_is_said_to_be_that_with_what_to_set(place: Place, line: str) -> None:
+    (place.base / "people" / "kept").mkdir()
+    (place.base / "people" / "kept" / "x").write_text("y")
+    place.settings({"PreToolUse": one(line, "Bash")})
+    _, requests = await place.work(run("touch made"), words=["--mode", "full"])
+    assert not (place.folder / "made").exists()
+    read = json.dumps(requests[1]["messages"][-1])
+    assert "The sandbox stopped this hook. The sandbox does not allow" in read
+    assert "set confined = false for it in" in read
+
+
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd", "PermissionRequest")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.hook_settings import HookEvent
-from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
 from treadle.headless.channel import Frame, HostError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _seconds(said: Any) -> float | None:
 
 
 def _handler(host: "HostedSession", event: str, callback: str) -> HookHandler:
-    async def ask(given: dict[str, Any]) -> dict[str, Any]:
+    async def ask(given: dict[str, Any]) -> HookAnswer:
         request: Frame = {"subtype": "hook_callback", "callback_id": callback, "input": given}
         if "tool_use_id" in given:
             request["tool_use_id"] = given["tool_use_id"]
@@ -54,6 +54,6 @@ def _handler(host: "HostedSession", event: str, callback: str) -> HookHandler:
             host.show_hook("hook_response", **shown, outcome="error", output=str(error))
             raise HookFailedError(str(error)) from error
         host.show_hook("hook_response", **shown, outcome="success", output=said)
-        return said
+        return HookAnswer(objects=(said,))
 
     return ask

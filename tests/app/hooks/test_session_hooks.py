@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin
-from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.engine.ports import HookDecision, HookWord
 from treadle.protocol.messages import Text
@@ -26,9 +26,9 @@ class Recorded:
         self.given: list[dict[str, Any]] = []
         self._answer = answer or {}
 
-    async def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         self.given.append(given)
-        return self._answer
+        return HookAnswer(objects=(self._answer,))
 
 
 def said(**fields: Any) -> Recorded:
@@ -132,12 +132,12 @@ async def test_two_that_change_one_call_are_said_and_the_last_applies() -> None:
     assert told == ["Two hooks change the input of the same call: the last one applies."]
 
 
-async def forever(given: dict[str, Any]) -> dict[str, Any]:
+async def forever(given: dict[str, Any]) -> HookAnswer:
     await asyncio.Event().wait()
-    return {}
+    return HookAnswer()
 
 
-async def broken(given: dict[str, Any]) -> dict[str, Any]:
+async def broken(given: dict[str, Any]) -> HookAnswer:
     raise HookFailedError("it is broken")
 
 
@@ -240,12 +240,12 @@ async def test_the_end_of_a_session_does_not_wait_long() -> None:
 async def test_an_interrupt_ends_the_hooks_of_the_moment() -> None:
     ended: list[str] = []
 
-    async def slow(given: dict[str, Any]) -> dict[str, Any]:
+    async def slow(given: dict[str, Any]) -> HookAnswer:
         try:
             await asyncio.Event().wait()
         finally:
             ended.append("ended")
-        return {}
+        return HookAnswer()
 
     waiting = asyncio.ensure_future(hooks(row(slow), row(slow)).before_call(LIST))
     await asyncio.sleep(0)
@@ -260,10 +260,10 @@ async def test_a_hook_that_edits_the_file_it_judges_does_not_change_what_it_judg
     file = tmp_path / "a.txt"
     file.write_text("a")
 
-    async def edit(given: dict[str, Any]) -> dict[str, Any]:
+    async def edit(given: dict[str, Any]) -> HookAnswer:
         Path(given["tool_input"]["file_path"]).write_text("changed")
         given["tool_input"]["file_path"] = "/etc/passwd"
-        return {}
+        return HookAnswer()
 
     call = ToolCall(id="c4", name="replace_in_file", arguments={"path": str(file), "diff": EDIT})
     assert await hooks(row(edit, matcher="Edit")).before_call(call) == HookWord()

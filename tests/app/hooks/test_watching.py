@@ -10,7 +10,7 @@ import pytest
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.hook_settings import HookEvent
 from treadle.app.config.settings import ModeSettings, Settings
-from treadle.app.hooks.hook_rows import HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
@@ -50,10 +50,10 @@ class Host:
         self.given: list[dict[str, Any]] = []
         self._arrived = asyncio.Event()
 
-    async def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         self.given.append(given)
         self._arrived.set()
-        return {}
+        return HookAnswer()
 
     def rows(self, *events: HookEvent) -> tuple[HookRow, ...]:
         return tuple(HookRow(event=event, handler=self) for event in events)
@@ -165,9 +165,9 @@ async def test_a_hook_keeps_another_model_from_being_used(
     (tmp_path / "ws").mkdir()
     given: list[dict[str, Any]] = []
 
-    async def handler(event: dict[str, Any]) -> dict[str, Any]:
+    async def handler(event: dict[str, Any]) -> HookAnswer:
         given.append(event)
-        return answer
+        return HookAnswer(objects=(answer,))
 
     settings = Settings(
         model="openai/one",
