@@ -162,6 +162,36 @@ async def test_a_hook_is_confined_unless_the_user_s_settings_say_otherwise(place
     assert (place.base / "people" / "outside").exists()
 
 
+@pytest.mark.parametrize(
+    ("entry", "why", "ends"),
+    [
+        ({"matcher": {}, "hooks": [{"command": "true"}]}, "matcher is not a string", Exit.FAILED),
+        ({"matcher": "Bash", "hooks": [{"command": 5}]}, "command is not a string", Exit.DONE),
+    ],
+)
+async def test_one_wrong_entry_blocks_what_it_would_judge_and_the_session_goes_on(
+    place: Place, entry: dict[str, Any], why: str, ends: Exit
+) -> None:
+    wrong = {"PreToolUse": [entry]}
+    (place.base / "people" / ".claude" / "settings.json").write_text(json.dumps({"hooks": wrong}))
+    place.settings({}, 'hooks_from = ["claude"]')
+    ended, requests = await place.work(run("touch made"), words=["--mode", "full"])
+    assert ended.code == ends
+    assert not (place.folder / "made").exists()
+    assert f"hooks.PreToolUse[1]: {why}" in json.dumps(requests[1]["messages"][-1])
+    assert f"does not run: hooks.PreToolUse[1]: {why}. What it would judge is blocked." in ended.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['echo noise; echo \'{"decision": "block"}\'', 'printf \'\\357\\273\\277{"decision": "block"}\'', "echo deny"],
+)
+async def test_a_no_in_any_form_is_one(place: Place, line: str) -> None:
+    place.settings({"PreToolUse": one(line, "Bash")})
+    await place.work(run("touch made"), words=["--mode", "full"])
+    assert not (place.folder / "made").exists()
+
+
 @SANDBOX
 async def test_a_hook_of_the_user_logs_below_claude_and_nothing_there_that_runs_or_configures_changes(
     place: Place,

@@ -21,20 +21,32 @@ def _rows(host: "HostedSession") -> Iterator[HookRow]:
         if event not in list(HookEvent):
             host.warn(f"Hooks of the event {event} are not called: Treadle has no such moment.")
             continue
-        for said in (one for one in _listed(matchers) if isinstance(one, dict)):
-            for callback in _listed(said.get("hookCallbackIds")):
-                yield HookRow(
-                    event=event,
-                    matcher=str(said.get("matcher") or ""),
-                    handler=_handler(host, event, str(callback)),
-                    timeout=_seconds(said.get("timeout")),
-                    on_failure=str(said.get("onFailure") or ""),
-                    name=f"{callback} of the host",
-                )
+        for said in matchers if isinstance(matchers, list) else [matchers]:
+            yield from _rows_of(host, event, said)
 
 
-def _listed(said: Any) -> list[Any]:
-    return said if isinstance(said, list) else []
+def _rows_of(host: "HostedSession", event: str, said: Any) -> Iterator[HookRow]:
+    """Give the callbacks of a matcher; one that is wrong fails, for all of the event where nobody knows for what."""
+    entry: dict[str, Any] = said if isinstance(said, dict) else {}
+    matcher, callbacks = entry.get("matcher") or "", entry.get("hookCallbackIds")
+    if not isinstance(matcher, str) or not isinstance(callbacks, list):
+        host.warn(f"A hook of the event {event} cannot be called: it is not as the SDK writes it.")
+        known = matcher if isinstance(matcher, str) else ""
+        yield HookRow(event=event, matcher=known, handler=_not_called, name="of the host")
+        return
+    for callback in callbacks:
+        yield HookRow(
+            event=event,
+            matcher=matcher,
+            handler=_handler(host, event, str(callback)),
+            timeout=_seconds(entry.get("timeout")),
+            on_failure=str(entry.get("onFailure") or ""),
+            name=f"{callback} of the host",
+        )
+
+
+async def _not_called(given: dict[str, Any]) -> HookAnswer:  # noqa: ARG001 - as every hook
+    raise HookFailedError("it is not as the SDK writes it")
 
 
 def _seconds(said: Any) -> float | None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent
 from treadle.app.hooks.hook_answers import read_answer
 from treadle.app.hooks.hook_rows import HookAnswer, HookRow
-from treadle.app.hooks.hook_words import Heard, failed_word, heard_answer, merged_word
+from treadle.app.hooks.hook_words import HeardAnswer, failed_word, heard_answer, merged_word
 from treadle.engine.ports import HookDecision, HookWord
 
 PRE, ASKED = HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST
@@ -26,7 +26,7 @@ def row(event: str = PRE, on_failure: str = "") -> HookRow:
     return HookRow(event=event, handler=nothing, name="`check`", on_failure=on_failure)
 
 
-def heard(printed: bytes, event: str = PRE) -> Heard:
+def heard(printed: bytes, event: str = PRE) -> HeardAnswer:
     return heard_answer(row(event), read_answer(printed, event))
 
 
@@ -183,12 +183,12 @@ def test_what_may_be_a_decision_and_is_none_blocks_with_what_is_wrong(printed: s
     "printed", ["", "checked 3 rules\n", '{"level": "info"}\n{"level": "warn"}', "Do {this} and ${that}.", "{}", "[]"]
 )
 def test_noise_without_a_decision_says_nothing(printed: str) -> None:
-    assert heard(printed.encode()) == Heard(word=HookWord())
+    assert heard(printed.encode()) == HeardAnswer(word=HookWord())
 
 
 def test_what_a_hook_shows_of_the_call_decides_nothing() -> None:
     shown = {"tool_name": "Bash", "tool_input": {"command": "echo", "decision": "block"}}
-    assert heard(json.dumps(shown).encode()) == Heard(word=HookWord())
+    assert heard(json.dumps(shown).encode()) == HeardAnswer(word=HookWord())
     amended = specific(PRE, updatedInput={"decision": "x"})
     assert heard(json.dumps(amended).encode()).word.arguments == {"decision": "x"}
 
@@ -196,7 +196,7 @@ def test_what_a_hook_shows_of_the_call_decides_nothing() -> None:
 def test_a_yes_beside_other_text_does_not_apply_and_a_notice_says_so() -> None:
     printed = b'Checking: {"decision": "approve"}\n'
     notice = "The PreToolUse hook `check` printed other text beside its answer, so its yes does not apply."
-    assert heard(printed) == Heard(word=HookWord(), notice=notice)
+    assert heard(printed) == HeardAnswer(word=HookWord(), notice=notice)
 
 
 def test_another_input_beside_other_text_blocks() -> None:
@@ -210,5 +210,5 @@ def test_another_input_beside_other_text_blocks() -> None:
 def test_words_for_the_model_stay_words_where_they_are_wanted() -> None:
     for text in ("Use tabs.", 'const x = { a: 1 };\nlet y = {"b": 2};', '{"name": "x"}\n', "To continue, no changes."):
         found = heard(text.encode(), PROMPT)
-        assert found == Heard(word=HookWord(context="" if text.startswith("{") else text.strip()))
+        assert found == HeardAnswer(word=HookWord(context="" if text.startswith("{") else text.strip()))
     assert heard("Grüße".encode("utf-16"), HookEvent.SESSION_START).word.context == "Grüße"

@@ -8,7 +8,7 @@ from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent
 from treadle.app.hooks.hook_rows import HookAnswer
 from treadle.protocol.patterns import regex
 
-MOST_BYTES = 1024 * 1024
+MOST_ANSWERED = 1024 * 1024
 _MOST_TRIES = 2_000
 """Places at which an object could begin and does not."""
 
@@ -50,8 +50,8 @@ def read_answer(printed: bytes, event: str) -> HookAnswer:
 
     Where a hook decides, `unread` says what of it is no answer and may be a decision. More than a megabyte is none.
     """
-    if len(printed) > MOST_BYTES:
-        return HookAnswer(unread=f"it printed more than {MOST_BYTES:,} bytes")
+    if len(printed) > MOST_ANSWERED:
+        return HookAnswer(unread=f"it printed more than {MOST_ANSWERED:,} bytes")
     text = _text_of(printed)
     plain = event in _PLAIN_IS_CONTEXT
     found = _Found(text, plain=plain)
@@ -66,7 +66,7 @@ def read_answer(printed: bytes, event: str) -> HookAnswer:
 
 def misplaced(answer: Mapping[str, Any], event: str) -> str:
     """Name what says a decision in an answer where none is read at this event; empty where nothing does."""
-    places = {("decision",), ("continue",), ("hookSpecificOutput",)}
+    places: set[tuple[str, ...]] = {("decision",), ("continue",), ("hookSpecificOutput",)}
     if event == HookEvent.PERMISSION_REQUEST:
         places |= {("hookSpecificOutput", "decision"), ("hookSpecificOutput", "decision", "behavior")}
     elif event in (HookEvent.PRE_TOOL_USE, HookEvent.PRE_MODEL_SWITCH):
@@ -136,7 +136,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found and found[name] != value:
-            raise ValueError(f"{name[:_SHOWN]!r} stands in it twice")
+            raise ValueError(f"{name[:_SHOWN]!r} has two values in it")
         found[name] = value
     return found
 
@@ -171,4 +171,4 @@ def _spoken(text: str, *, whole: bool) -> str:
     found = _SPEAKS_OF_ONE.search(plain)
     if found is None and not (whole and plain.strip("\"'`.! \r\n\t").casefold() in _ONE_WORD):
         return ""
-    return f"it printed a decision that is no JSON object ({(found[0] if found else plain)[:_SHOWN]!r})"
+    return f"it printed a decision that is not a JSON object ({(found[0] if found else plain)[:_SHOWN]!r})"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.config.hook_settings import HookOrigin, HookSpec
-from treadle.app.hooks.hook_answers import MOST_BYTES, read_answer
+from treadle.app.hooks.hook_answers import MOST_ANSWERED, read_answer
 from treadle.app.hooks.hook_places import HookAccess, LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
 from treadle.protocol.errors import ToolError
@@ -153,7 +153,7 @@ class _HookFiles:
 
     def printed(self) -> bytes:
         with self.output.open("rb") as stream:
-            return stream.read(MOST_BYTES + 1)
+            return stream.read(MOST_ANSWERED + 1)
 
     def remove(self) -> None:
         for file in (self.input, self.output):

@@ -26,7 +26,7 @@ _STOPPED = "A hook ended the turn."
 _BESIDE = "it printed other text beside its answer, so its updatedInput is not used"
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class HeardAnswer(Struct, frozen=True, kw_only=True):
     """What one hook says; `problem` is what of its answer cannot be used, `notice` a yes that does not apply."""
 
     word: HookWord
@@ -34,7 +34,7 @@ class Heard(Struct, frozen=True, kw_only=True):
     notice: str = ""
 
 
-def heard_answer(row: HookRow, answer: HookAnswer) -> Heard:
+def heard_answer(row: HookRow, answer: HookAnswer) -> HeardAnswer:
     """Read all that a hook answers: of several decisions the strictest applies, and with a problem no yes does."""
     words, problem = [], answer.unread
     for one in answer.objects:
@@ -56,7 +56,7 @@ def heard_answer(row: HookRow, answer: HookAnswer) -> Heard:
         if word.decision in (HookDecision.DENY, HookDecision.ASK):
             word = replace(word, reason=" ".join(filter(None, (word.reason, answer.stopped))))
     notice = f"The {row.shown} printed other text beside its answer, so its yes does not apply." if unheard else ""
-    return Heard(word=word, problem=problem, notice=notice)
+    return HeardAnswer(word=word, problem=problem, notice=notice)
 
 
 def _only_strict(word: HookWord, *, with_context: bool) -> HookWord:
