@@ -1,4 +1,4 @@
-"""The hooks that a host names when it begins: what it says of them in a wrong form blocks, and nothing of it is lost."""
+"""The hooks that a host names when it begins: one in a wrong form blocks what it would judge."""
 
 from dataclasses import dataclass, field
 from typing import Any, cast
