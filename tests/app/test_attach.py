@@ -44,7 +44,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, Outcome, Risk, result_text
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 STEPS = 4
 
 

@@ -67,7 +67,7 @@ class Place:
                 feed = live.follow()
                 if not resume:
                     await live.post(Prompt(id="p1", content=(Text(text="Watch it."),)), ME)
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(90):
                     await work(live, feed)
             self.requests = [request.body for request in server.requests]
         return live.id

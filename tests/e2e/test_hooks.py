@@ -12,13 +12,13 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import left_of, model, running
+from tests.needed import needs
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.sandbox import probe
 
 DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
-SANDBOX = pytest.mark.skipif(probe().backend is None, reason="there is no sandbox here")
+SANDBOX = needs("sandbox")
 
 
 def run(line: str) -> MakeCall:

@@ -105,7 +105,7 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.workspace.hashing import hash_of_file
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 DONE: list[StreamEvent] = [StreamText(text="done"), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]
 
 

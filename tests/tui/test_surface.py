@@ -209,7 +209,7 @@ async def test_a_turn_can_be_stopped_before_anything_could_be_painted(
         try:
             term.type("go\r")
             term.type(key)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(90):
                 while not isinstance(await anext(feed), TurnEnded):
                     pass
         finally:
@@ -365,7 +365,7 @@ async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: 
     async with session(tmp_path, says(text("Answer one")), calls("edit", "{}")) as rig:
         await rig.live.post(prompt("first"), LiveSession.source)
         await rig.live.post(prompt("second"), LiveSession.source)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while not rig.live.status.questions:
                 await asyncio.sleep(0.01)
     async with session(tmp_path, says(text("Answer two")), resume=True) as rig, terminal(rig.live) as (term, _):

@@ -65,7 +65,7 @@ class Host:
                 if given["hook_event_name"] == event:
                     return given
             self._arrived.clear()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await self._arrived.wait()
 
 

@@ -138,7 +138,7 @@ def test_what_was_allowed_is_not_named_again(output: str) -> None:
     assert found(output, allow(PROFILE, denial), Backend.BUBBLEWRAP) is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(), st.sampled_from(Backend))
 def test_any_output_can_be_looked_through(output: str, backend: Backend) -> None:
     find_denial(output, PROFILE, backend)
