@@ -21,7 +21,7 @@ from treadle.workspace.search import find_ripgrep
 WITHOUT_PEERS = "TREADLE_TESTS_WITHOUT_PEERS"
 """The variable that says to do as if no program of others was there."""
 
-IN_CI = os.environ.get("CI", "").casefold() in ("1", "true")
+IN_CI = os.environ.get("CI", "").casefold() not in ("", "0", "false")
 PEERS = Path(__file__).parents[1] / (".peers" if WITHOUT_PEERS not in os.environ else ".no-peers")
 """Where the programs of others are that are no Python packages."""
 

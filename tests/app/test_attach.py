@@ -97,7 +97,6 @@ async def shared(
                 run="r",
                 status=lambda: status(session),
                 attach=session.attach,
-                leave=lambda one: session.unfollow(one.feed),
                 post=session.post,
                 servers=servers,
             )

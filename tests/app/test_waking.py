@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import Settings
 from treadle.app.places import outputs
@@ -14,6 +15,7 @@ from treadle.app.reports.jobs import armed_lines, end_timer, list_jobs
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.waking import open_watchers
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.events import Event, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import ToolProtocol
@@ -210,16 +212,15 @@ class Alone:
     """A session that takes what wakes it, and tells what a test wants."""
 
     def __init__(self) -> None:
-        self.feed: asyncio.Queue[Notification] = asyncio.Queue()
+        self.feed = FakeFeed()
         self.told: list[str] = []
 
     async def wake(self, op: Op, source: Source) -> None:
         if isinstance(op, Prompt):
-            self.feed.put_nowait(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
+            self.feed.tell(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
 
-    async def follow(self) -> AsyncIterator[Notification]:
-        while True:
-            yield await self.feed.get()
+    def follow(self) -> Feed:
+        return self.feed
 
     def tell(self, text: str) -> None:
         self.told.append(text)
@@ -237,7 +238,7 @@ async def test_what_a_hook_says_is_no_word_of_a_person(
         woken.set_timer(0.01, str(number))
         woken.set_timer(1000, "late")
         await asyncio.sleep(0.1)
-        live.feed.put_nowait(PromptDelivered(prompt_id="other", content=(Text(text="Go on."),), by=by))
+        live.feed.tell(PromptDelivered(prompt_id="other", content=(Text(text="Go on."),), by=by))
         await asyncio.sleep(0.05)
     assert bool(live.told) is spent
     await woken.close()

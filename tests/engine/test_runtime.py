@@ -662,7 +662,7 @@ def test_a_feed_ends_with_what_waits() -> None:
     session = Session(ports(FakeProvider()))
     feed = session.follow()
     session.publish(Notice(text="a"))
-    session.unfollow(feed)
+    feed.close()
     session.publish(Notice(text="b"))
     assert asyncio.run(read(feed)) == [Notice(text="a")]
 

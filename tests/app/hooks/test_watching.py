@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.hook_settings import HookEvent
 from treadle.app.config.settings import ModeSettings, Settings
@@ -14,6 +15,7 @@ from treadle.app.hooks.hook_rows import HookAnswer, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Answer, CompactNow, Prompt, SetMode, SetModel, Source
@@ -240,13 +242,16 @@ class Compacting:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    async def follow(self) -> AsyncIterator[Notification]:
+        self.feed = FakeFeed()
+
+    def follow(self) -> Feed:
         question = Question(
             id="q", kind=QuestionKind.ELICITATION, text="every asks: Who?", call_id="1", form={"type": "object"}
         )
-        yield PhaseChanged(phase=Phase.COMPACTING)
-        yield ContextCompacted(dropped=3, summary="All of it.")
-        yield QuestionAsked(question=question)
+        self.feed.tell(PhaseChanged(phase=Phase.COMPACTING))
+        self.feed.tell(ContextCompacted(dropped=3, summary="All of it."))
+        self.feed.tell(QuestionAsked(question=question))
+        return self.feed
 
     def tell(self, text: str) -> None:
         self.told.append(text)
@@ -264,3 +269,4 @@ async def test_hooks_learn_when_older_messages_leave_the_prompt() -> None:
     assert (before["trigger"], after["trigger"], after["compact_summary"]) == ("auto", "auto", "All of it.")
     assert [one["source"] for one in host.given if one["hook_event_name"] == "SessionStart"] == ["resume"]
     assert live.told == ["One does not run."]
+    assert live.feed.left
