@@ -13,7 +13,7 @@ from tests.needed import needs
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.tools import Outcome, Right, Risk
 
-pytestmark = needs("sandbox")
+pytestmark = needs("sandbox", "curl")
 
 
 class Counter(BaseHTTPRequestHandler):
