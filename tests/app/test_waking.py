@@ -214,16 +214,24 @@ class Alone:
     def __init__(self) -> None:
         self.feed = FakeFeed()
         self.told: list[str] = []
+        self.woken = asyncio.Event()
 
     async def wake(self, op: Op, source: Source) -> None:
         if isinstance(op, Prompt):
             self.feed.tell(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
+            self.woken.set()
 
     def follow(self) -> Feed:
         return self.feed
 
     def tell(self, text: str) -> None:
         self.told.append(text)
+
+
+async def loops() -> None:
+    """Let what was told be heard."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(("by", "spent"), [("hook:", True), ("", False), ("mcp:client 1", False)])
@@ -237,8 +245,11 @@ async def test_what_a_hook_says_is_no_word_of_a_person(
     for number in range(2):
         woken.set_timer(0.01, str(number))
         woken.set_timer(1000, "late")
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(90):
+            await live.woken.wait()
+        live.woken.clear()
+        await loops()
         live.feed.tell(PromptDelivered(prompt_id="other", content=(Text(text="Go on."),), by=by))
-        await asyncio.sleep(0.05)
+        await loops()
     assert bool(live.told) is spent
     await woken.close()

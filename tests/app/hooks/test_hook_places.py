@@ -1,13 +1,17 @@
 """Where hooks may append: logs of the user's folder of Claude Code and of the workspace, and nothing that runs."""
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.workspace.sandbox.running import Box, bubblewrap, landlock
 from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec
 from treadle.app.hooks.hook_places import HookAccess, LogPlaces
+from treadle.workspace.sandbox import SandboxState
 
 ALWAYS_KEPT = (
     *("settings.json", "settings.local.json", "CLAUDE.md", ".credentials.json", "history.jsonl", "keybindings.json"),
@@ -96,3 +100,34 @@ def test_without_a_folder_of_claude_code_none_is_made(tmp_path: Path) -> None:
     spec = HookSpec(event=HookEvent.PRE_TOOL_USE, command="echo x >> ~/.claude/a.log; ls logs")
     assert logs.open(spec) == HookAccess()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ws"]
+
+
+@pytest.mark.parametrize("sandbox", [bubblewrap, landlock])
+async def test_each_sandbox_opens_the_logs_and_nothing_beside_them(
+    tmp_path: Path, sandbox: Callable[[], SandboxState]
+) -> None:
+    box = Box(tmp_path, sandbox())
+    claude, own = tmp_path / "people" / ".claude", box.root / ".claude"
+    for folder in (claude / "hooks", own):
+        folder.mkdir(parents=True)
+        (folder / "settings.json").write_text("{}")
+    logs = LogPlaces(str(box.root), claude)
+    names = ["a.log", "logs/b", "settings.json", "hooks/settings.json", "hooks/new.sh", "new.json", "../.bashrc"]
+    line = " ".join(f"echo x 2>/dev/null >> {claude}/{name};" for name in names)
+    line += " echo x >> .claude/logs/c; echo x >> .claude/settings.json; echo x >> .claude/new.md; true"
+    access = logs.open(HookSpec(event=HookEvent.PRE_TOOL_USE, command=line))
+    profile = replace(
+        box.profile(".claude"),
+        hidden=(str(claude.parent),),
+        readable=access.readable,
+        writable=access.writable,
+    )
+    await box.run(line, profile)
+    logs.close(access)
+    written = sorted(
+        str(path.relative_to(tmp_path))
+        for top in (claude.parent, own)
+        for path in top.rglob("*")
+        if path.is_file() and "x" in path.read_text()
+    )
+    assert written == ["people/.claude/a.log", "people/.claude/logs/b", "work/.claude/logs/c"]

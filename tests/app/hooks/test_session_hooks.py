@@ -8,9 +8,15 @@ import pytest
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.sending import heard_op
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.engine.ports import HookDecision, HookWord
+from treadle.protocol.attach import SessionStatus
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import Phase
 from treadle.protocol.permissions import Decision, Mode, Verdict
 from treadle.protocol.tools import CallResult, Outcome, Risk, ToolCall, result_text
 
@@ -204,6 +210,24 @@ async def test_a_first_prompt_that_a_hook_keeps_back_does_not_lose_what_the_star
     made.begin(resumed=False, model="a/b")
     assert (await made.on_prompt("Hi.")).decision is HookDecision.DENY
     assert await made.on_prompt("Hello.") == HookWord(context="From the start.")
+
+
+@pytest.mark.parametrize("answer", [{"decision": "ask"}, {"decision": "block"}, {"continue": False}])
+async def test_a_prompt_that_a_hook_does_not_let_pass_is_kept_back(answer: dict[str, Any]) -> None:
+    made = hooks(row(Recorded(answer), HookEvent.USER_PROMPT_SUBMIT))
+    prompt, status = (
+        Prompt(id="p", content=(Text(text="Hi."),)),
+        SessionStatus(
+            phase=Phase.WAITING_FOR_EVENT,
+            mode=Mode.ASK,
+            model="a/b",
+            tool_protocol=ToolProtocol.NATIVE,
+            turn_active=False,
+        ),
+    )
+    with pytest.raises(RefusedError) as raised:
+        await heard_op(made, prompt, Source(kind="tui", id="1"), status=status, tell=made.tell)
+    assert raised.value.what == "A hook kept the message from being sent."
 
 
 async def test_many_detached_hooks_hold_up_none_that_somebody_waits_for() -> None:

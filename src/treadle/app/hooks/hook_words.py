@@ -196,6 +196,11 @@ def changes_twice(words: Sequence[HookWord]) -> bool:
     return any(one != wanted[0] for one in wanted)
 
 
+def keeps_back(word: HookWord) -> bool:
+    """Whether what a person wants is not done: nobody is asked again about what they want themselves."""
+    return word.decision in (HookDecision.DENY, HookDecision.ASK) or word.stop is not None
+
+
 def with_context(word: HookWord, context: str) -> HookWord:
     """Put a context before that of a word."""
     return replace(word, context="\n\n".join(filter(None, (context, word.context))))

@@ -17,6 +17,7 @@ from treadle.app.hooks.hook_words import (
     changes_twice,
     failed_word,
     heard_answer,
+    keeps_back,
     merged_word,
     with_context,
 )
@@ -170,7 +171,7 @@ class SessionHooks:
         begun, self._begun = self._begun, None
         context = "" if begun is None else await begun
         word = await self._ask(list(self._about(HookEvent.USER_PROMPT_SUBMIT, "", {"prompt": text})))
-        if word.decision is HookDecision.DENY or word.stop is not None:
+        if keeps_back(word):
             self._begun = begun  # it goes along with the first one that is sent
         return with_context(word, context)
 
