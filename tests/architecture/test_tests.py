@@ -134,4 +134,7 @@ def test_the_tests_are_collected_without_the_programs_of_others() -> None:
     command = (sys.executable, "-m", "pytest", *flags, *map(str, near))
     done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+    check = "import tests.without_peers, tests.needed as n; print([*map(n.missing, ('peers', *n.PEER_MODULES))])"
+    told = subprocess.run((sys.executable, "-c", check), cwd=TESTS.parent, capture_output=True, text=True, check=True)
+    assert told.stdout.count("not installed") == 1 + len(PEER_MODULES)
     assert "claude_agent_sdk is not installed" in done.stdout
