@@ -163,6 +163,7 @@ def test_a_decision_in_a_place_where_none_is_read_blocks(said: tuple[str, dict[s
         ('{"decision": "Block"}', PRE),
         ('{"continue": "false"}', PRE),
         ('"{\\"decision\\": \\"block\\"}"', PRE),
+        ('{"type": "result", "result": "{\\"decision\\": \\"block\\"}"}', PRE),
         ("deny", PRE),
         ("decision: block\nreason: No.", PRE),
         ("<decision>deny</decision>", PRE),
@@ -189,6 +190,8 @@ def test_noise_without_a_decision_says_nothing(printed: str) -> None:
 def test_what_a_hook_shows_of_the_call_decides_nothing() -> None:
     shown = {"tool_name": "Bash", "tool_input": {"command": "echo", "decision": "block"}}
     assert heard(json.dumps(shown).encode()) == HeardAnswer(word=HookWord())
+    words = {"systemMessage": 'I print {"decision": "deny"} on Fridays.', "tool_input": {"command": "decision: deny"}}
+    assert heard(json.dumps(words).encode()) == HeardAnswer(word=HookWord())
     amended = specific(PRE, updatedInput={"decision": "x"})
     assert heard(json.dumps(amended).encode()).word.arguments == {"decision": "x"}
 
@@ -207,8 +210,26 @@ def test_another_input_beside_other_text_blocks() -> None:
     )
 
 
+def test_where_nothing_is_decided_only_an_answer_that_stands_alone_is_heard() -> None:
+    for event in (HookEvent.STOP, HookEvent.POST_TOOL_USE):
+        said = json.dumps({"decision": "block", "reason": "Do this instead."})
+        assert read_answer(said.encode("utf-16"), event) == HookAnswer(objects=(json.loads(said),))
+        for noise in (f"FAILED: {said}\n", '-  {"a": 1,\n+  { b: 2 }', "decision: block", '{ x: 1 } {"a": 1}'):
+            assert read_answer(f"ran\n{noise}".encode(), event) == HookAnswer()
+        assert read_answer(f"{said}\nend".encode(), event).unread == "it printed other text beside its answer"
+        assert read_answer(b'{"a": ', event).unread.startswith("it printed broken JSON")
+
+
+def test_what_an_answer_adds_beside_other_text_is_not_told_the_model_but_at_a_prompt() -> None:
+    for event, context in ((PRE, ""), (PROMPT, "More.")):
+        printed = f"noise\n{json.dumps(specific(event, additionalContext='More.'))}"
+        assert heard(printed.encode(), event) == HeardAnswer(word=HookWord(context=context))
+
+
 def test_words_for_the_model_stay_words_where_they_are_wanted() -> None:
     for text in ("Use tabs.", 'const x = { a: 1 };\nlet y = {"b": 2};', '{"name": "x"}\n', "To continue, no changes."):
         found = heard(text.encode(), PROMPT)
         assert found == HeardAnswer(word=HookWord(context="" if text.startswith("{") else text.strip()))
+    said = f"hello\n{json.dumps(specific(HookEvent.SESSION_START, additionalContext='More.'))}"
+    assert heard(said.encode(), HookEvent.SESSION_START).word.context == said
     assert heard("Grüße".encode("utf-16"), HookEvent.SESSION_START).word.context == "Grüße"

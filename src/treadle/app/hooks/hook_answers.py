@@ -12,7 +12,9 @@ MOST_ANSWERED = 1024 * 1024
 _MOST_TRIES = 2_000
 """Places at which an object could begin and does not."""
 
+_LONGEST_PIECE = len("\\u0000")
 _SHOWN = 60
+_BESIDE = "it printed other text beside its answer"
 _PLAIN_IS_CONTEXT = frozenset({HookEvent.USER_PROMPT_SUBMIT, HookEvent.SESSION_START})
 
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -41,6 +43,19 @@ _ANSWERS = frozenset(
 """Names that make an object an answer, not a line of some log."""
 
 _DECIDES = frozenset({"decision", "permissiondecision", "behavior", "continue", "hookspecificoutput"})
+_WORDS = frozenset(
+    [
+        "reason",
+        "stopReason",
+        "systemMessage",
+        "permissionDecisionReason",
+        "additionalContext",
+        "message",
+        "updatedToolOutput",
+    ]
+)
+"""Values that people or the model read: what they speak of decides nothing."""
+
 _OF_OTHERS = frozenset({"updatedInput", "updatedToolOutput", "tool_input", "tool_response"})
 """Values that belong to tools: what stands in them decides nothing."""
 
@@ -53,15 +68,19 @@ def read_answer(printed: bytes, event: str) -> HookAnswer:
     if len(printed) > MOST_ANSWERED:
         return HookAnswer(unread=f"it printed more than {MOST_ANSWERED:,} bytes")
     text = _text_of(printed)
-    plain = event in _PLAIN_IS_CONTEXT
+    decides, plain = event in POLICY_EVENTS, event in _PLAIN_IS_CONTEXT
     found = _Found(text, plain=plain)
     answers = tuple(one for one in found.objects if _is_answer(one))
-    if not answers and plain and not text.startswith("{"):
-        unread = (found.broken or _spoken(text, whole=True)) if event in POLICY_EVENTS else ""
+    alone = len(answers) == len(found.objects) and not (found.left or found.broken)
+    if plain and not text.startswith("{") and not (answers and (decides or alone)):
+        unread = (found.broken or _spoken(text, whole=True)) if decides else ""
         said: dict[str, Any] = {"hookSpecificOutput": {"additionalContext": text}}
         return HookAnswer(objects=(said,) if text and not unread else (), unread=unread)
-    alone = len(answers) == len(found.objects) and not found.left
-    return HookAnswer(objects=answers, unread=found.broken or _spoken(found.left, whole=not answers), alone=alone)
+    if decides:
+        return HookAnswer(objects=answers, unread=found.broken or _spoken(found.left, whole=not answers), alone=alone)
+    # What stands in the middle of other text may be the words of anybody, and nothing has to be kept from happening.
+    unread = found.broken or (_BESIDE if answers else "") if text.startswith("{") and not alone else ""
+    return HookAnswer(objects=answers if alone else (), unread=unread)
 
 
 def misplaced(answer: Mapping[str, Any], event: str) -> str:
@@ -77,6 +96,8 @@ def misplaced(answer: Mapping[str, Any], event: str) -> str:
             for name, inner in value.items():
                 at = (*path, str(name))
                 if _plain_name(name) in _DECIDES and at not in places:
+                    return ".".join(at)[:_SHOWN]
+                if isinstance(inner, str) and name not in _WORDS and _spoken(inner, whole=False):
                     return ".".join(at)[:_SHOWN]
                 if name not in _OF_OTHERS:
                     waiting.append((at, inner))
@@ -128,7 +149,7 @@ def _is_cut(error: Exception, text: str) -> bool:
     """Whether JSON ends before it is complete."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    return error.pos >= len(text) or error.msg.startswith("Unterminated")
+    return error.pos >= len(text) - _LONGEST_PIECE or error.msg.startswith("Unterminated")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

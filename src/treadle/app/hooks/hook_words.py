@@ -48,9 +48,11 @@ def heard_answer(row: HookRow, answer: HookAnswer) -> HeardAnswer:
         problem = problem or "it changes the input of one call in two ways"
     if decides and not answer.alone and word.arguments is not None:
         problem = problem or _BESIDE
-    unheard = decides and not answer.alone and word.decision is HookDecision.ALLOW and not problem
-    if problem or unheard:
-        word = _only_strict(word, with_context=not problem)
+    beside = decides and not answer.alone
+    unheard = beside and word.decision is HookDecision.ALLOW and not problem
+    if problem or beside:
+        # Plain words are context at a prompt anyway; elsewhere what is in them may be the words of anybody.
+        word = _only_strict(word, with_context=not problem and row.event == HookEvent.USER_PROMPT_SUBMIT)
     if answer.stopped:
         problem = f"{problem}. {answer.stopped}" if problem else ""
         if word.decision in (HookDecision.DENY, HookDecision.ASK):
