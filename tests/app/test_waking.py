@@ -132,10 +132,10 @@ async def test_a_timer_wakes_a_session_with_its_note_and_can_be_ended_from_outsi
         assert end_timer(timers[0].id)
         woken = await until_ended(feed, 1)
         texts = [text_of(one.content) for one in woken if isinstance(one, PromptDelivered)]
-        assert texts == ["The timer that you set 1 seconds ago is up. Soon."]
+        assert texts == ["The timer that you set 4 seconds ago is up. Soon."]
         assert armed_lines(live.id) == []
 
-    timers = [call("set_timer", seconds=1000, note="Later."), call("set_timer", seconds=1, note="Soon.")]
+    timers = [call("set_timer", seconds=1000, note="Later."), call("set_timer", seconds=4, note="Soon.")]
     session = await place.run([*timers, DONE], work)
     sources = [event.source.name for event in place.events(session) if isinstance(event.data, Prompt)]
     assert sources == ["test:", "timer:t2"]
