@@ -6,11 +6,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.needed import IN_CI, require
 from treadle.__main__ import LOOK_FOR_CYCLES
 
 FIGURE = "figure"
 COUNT = "count: "
+
+
+# One profile for all: no test measures the machine, and in CI each run sees the same examples. A failure prints them.
+settings.register_profile(
+    "treadle",
+    deadline=None,
+    derandomize=IN_CI,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("treadle")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,6 +35,13 @@ def pytest_configure(config: pytest.Config) -> None:
     rewriting: Any = config.pluginmanager.rewrite_hook
     rewriting._must_rewrite.discard("treadle")  # there is no option for it
     gc.set_threshold(*LOOK_FOR_CYCLES)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine lacks something for; in CI that is a failure."""
+    for mark in item.iter_markers("needs"):
+        require(*mark.args)
 
 
 def pytest_collection_finish() -> None:

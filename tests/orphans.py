@@ -14,7 +14,7 @@ from tests.ready import keepers
 from treadle.workspace.meter import descendants
 
 _SUBREAPER = 36
-_PATIENCE = 5.0
+_PATIENCE = 30.0
 """Seconds that a process may take to go after the end of a test; nearly always it is gone by then."""
 
 

@@ -31,7 +31,7 @@ async def joined(tmp_path: Path, server: ScriptedServer, session: str) -> AsyncI
     async with editor(tmp_path / "home", *model(server)) as client:
         client.answers["session/request_permission"] = choosing("allow_once")
         await client.initialize()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while True:
                 try:
                     folder = str(tmp_path / "ws")

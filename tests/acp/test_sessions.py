@@ -184,7 +184,7 @@ async def test_the_end_of_the_client_ends_everything(tmp_path: Path, how: str) -
         await client.until(lambda: "begun" in json.dumps(client.of("tool_call_update")))
         if how == "term":
             client.process.terminate()
-            code = await asyncio.wait_for(client.process.wait(), 20)
+            code = await asyncio.wait_for(client.process.wait(), 90)
         else:
             code = await client.end()
         answer = await turn

@@ -1,6 +1,7 @@
 """A folder is untrusted for a client until its user has answered the question about it."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,21 @@ async def test_a_no_leaves_the_folder_untrusted(tmp_path: Path, folder: Path, op
     sent, asked, _ = await ask(tmp_path, folder, option)
     assert [RULE in request for request in sent] == [False, False]
     assert len(asked) == 1
+
+
+async def test_a_plain_repository_is_asked_about_with_its_reason(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    async with (
+        ScriptedServer(Script(turns=(DONE,))) as server,
+        editor(tmp_path / "home", *model(server)) as client,
+    ):
+        client.answers["session/request_permission"] = choosing("later")
+        await client.initialize()
+        await client.prompt(await client.new(folder), "One.")
+        ((_, asked),) = client.asked
+    assert "It is a git repository. Nothing in it runs automatically today." in json.dumps(asked)
 
 
 async def test_only_a_lasting_answer_is_remembered(tmp_path: Path, folder: Path) -> None:

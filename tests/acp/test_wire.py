@@ -103,4 +103,4 @@ async def test_a_client_that_reads_no_more_ends_the_agent(tmp_path: Path) -> Non
         client.tell("session/cancel", sessionId="x")
         with pytest.raises((ConnectionError, RefusedByAgentError)):
             await client.call("session/list")
-        assert await asyncio.wait_for(client.process.wait(), 20) == 0
+        assert await asyncio.wait_for(client.process.wait(), 90) == 0

@@ -146,7 +146,7 @@ def test_a_workspace_that_names_the_model_does_not_say_whose_address_yours_is(pl
 
 async def _run(place: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> Ended:
     program = Program(place / "home", {**KEYS, "TREADLE_MAX_RETRIES": "2", **(extra or {})})
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(90):
         return await program.run("-p", "Go.", *arguments, "-C", str(place / "ws"))
 
 

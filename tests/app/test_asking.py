@@ -1,12 +1,14 @@
 """Prompts of a program and what comes of them, whoever cancels or follows them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, Self, cast
 
 import pytest
 
+from tests.fakes.feed import FakeFeed
 from treadle.app.asking import PromptRun, SessionClient
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import Text
@@ -23,18 +25,18 @@ class Refusing:
         self.heard: list[Notification] = []
         self.posted: list[Op] = []
         self.asked = asyncio.Event()
-        self.left = asyncio.Event()
+        self.feed = FakeFeed()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.left.set()
-
-    async def follow(self) -> AsyncIterator[Notification]:
-        await self.left.wait()
         for notification in self.heard:
-            yield notification
+            self.feed.tell(notification)
+        self.feed.close()
+
+    def follow(self) -> Feed:
+        return self.feed
 
     def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
         """Nothing is answered."""
@@ -90,14 +92,9 @@ class Taking(Refusing):
         super().__init__()
         self.handlers: dict[Source, Callable[[TurnOutcome], None]] = {}
         self.waiting: list[tuple[Prompt, Source]] = []
-        self.told: asyncio.Queue[Notification | None] = asyncio.Queue()
 
     async def __aexit__(self, *_: object) -> None:
-        self.told.put_nowait(None)
-
-    async def follow(self) -> AsyncIterator[Notification]:
-        while (notification := await self.told.get()) is not None:
-            yield notification
+        self.feed.close()
 
     def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
         self.handlers[source] = handler
@@ -109,9 +106,9 @@ class Taking(Refusing):
     async def work(self, run: PromptRun) -> None:
         """Do the first thing that was asked, for this run."""
         prompt, source = self.waiting.pop(0)
-        self.told.put_nowait(PromptDelivered(prompt_id=prompt.id, content=prompt.content))
+        self.feed.tell(PromptDelivered(prompt_id=prompt.id, content=prompt.content))
         self.handlers[source](OUTCOME)
-        self.told.put_nowait(TurnEnded(outcome=OUTCOME))
+        self.feed.tell(TurnEnded(outcome=OUTCOME))
         assert await run.wait() == OUTCOME
 
 

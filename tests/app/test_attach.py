@@ -44,7 +44,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, Outcome, Risk, result_text
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 STEPS = 4
 
 
@@ -97,7 +97,6 @@ async def shared(
                 run="r",
                 status=lambda: status(session),
                 attach=session.attach,
-                leave=lambda one: session.unfollow(one.feed),
                 post=session.post,
                 servers=servers,
             )

@@ -41,7 +41,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(PIECES, max_size=8), st.data())
 def test_the_blocks_that_are_kept_are_read_as_before(pieces: list[str], data: st.DataObject) -> None:
     text = "".join(pieces)

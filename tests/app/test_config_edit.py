@@ -37,7 +37,7 @@ CHANGES = st.sampled_from(
 
 
 @given(st.lists(CHANGES, max_size=8))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_changes_leave_a_valid_file_with_all_else_as_it_was(
     tmp_path: Path, changes: list[tuple[str, str, str]]
 ) -> None:
@@ -55,7 +55,7 @@ def test_any_changes_leave_a_valid_file_with_all_else_as_it_was(
 
 
 @given(st.permutations([path for path, _ in leaves(tomllib.loads(BEFORE))]))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_values_are_removed_in_any_order_and_comments_stay(tmp_path: Path, paths: list[tuple[str, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TREADLE_HOME", str(tmp_path))

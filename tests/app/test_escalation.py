@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needed import needs
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import Settings
 from treadle.protocol.events import Answer, Prompt, Source
@@ -15,9 +16,8 @@ from treadle.protocol.permissions import Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult, Outcome, Right
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.sandbox import probe
 
-pytestmark = pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+pytestmark = needs("sandbox")
 ME = Source(kind="test")
 
 

@@ -7,7 +7,7 @@ from treadle.workspace.text import visible
 STEERING = [chr(code) for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text())
 def test_nothing_that_steers_a_terminal_comes_through(text: str) -> None:
     for made in (printable(text), exact(text), output_of_command(text)):

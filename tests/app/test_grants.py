@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.app.rehearsal import rehearse, run
+from tests.needed import needs
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.tools import Outcome, Right, Risk
-from treadle.workspace.sandbox import probe
 
-pytestmark = pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+pytestmark = needs("sandbox", "curl")
 
 
 class Counter(BaseHTTPRequestHandler):

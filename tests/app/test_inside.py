@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.needed import needs
 from treadle.app.security.confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.workspace.sandbox import Backend, Installer, SandboxState, probe
+from treadle.workspace.sandbox import Backend, Installer, SandboxState
 from treadle.workspace.sandbox.confine import version
 from treadle.workspace.workspace import open_workspace
 
-pytestmark = pytest.mark.skipif(probe().backend is not Backend.BUBBLEWRAP, reason=f"no bubblewrap: {probe().reason}")
+pytestmark = needs("bwrap")
 
 
 class Inside:

@@ -341,7 +341,7 @@ def test_mentions_lie_apart_in_their_text_and_begin_where_a_word_does(text: str)
         end = named.end
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WRITTEN)
 @example("@. @.. @/ @~ @a/ @~/ @/dev/stdin @/proc/self/mem")
 async def test_whatever_is_written_nothing_raises_and_all_is_bounded(folder: Path, text: str) -> None:

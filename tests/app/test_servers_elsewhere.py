@@ -37,7 +37,7 @@ async def attached(
         entry = {"command": sys.executable, "args": [str(FAKE), *behaviour]}
         (home / "mcp.json").write_text(json.dumps({"mcpServers": {"fake": entry}}))
     opening = Opening(workspace=folder, settings=SETTINGS, user_present=True)
-    async with await open_session(opening) as live, asyncio.timeout(60):
+    async with await open_session(opening) as live, asyncio.timeout(90):
         live.keep()
         # It lets others in a moment after it was opened, and is waited for.
         async with await attach_session(live.id, folder, SETTINGS) as remote:

@@ -230,7 +230,7 @@ entry = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(entry | block, max_size=8))
 def test_no_transcript_stops_the_import(tmp_path_factory: pytest.TempPathFactory, entries: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("any")

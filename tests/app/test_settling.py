@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.app.rehearsal import call, rehearse, run
+from tests.needed import needs
 from treadle.protocol.permissions import Mode
-from treadle.workspace.sandbox import probe
 
-pytestmark = pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+pytestmark = needs("sandbox")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -182,7 +182,6 @@ def test_a_fork_and_its_parent_count_each_event_once(events: list[Event], shared
     assert total.usage.output_tokens == sum(usage.output_tokens for usage, _ in alone)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6))
 def test_any_session_of_the_machine_counts_each_call_once_by_its_last_result(seed: int) -> None:
     jitter = random.Random(seed)

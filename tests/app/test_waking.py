@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import Settings
 from treadle.app.places import outputs
@@ -14,6 +15,7 @@ from treadle.app.reports.jobs import armed_lines, end_timer, list_jobs
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.waking import open_watchers
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.events import Event, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import ToolProtocol
@@ -67,7 +69,7 @@ class Place:
                 feed = live.follow()
                 if not resume:
                     await live.post(Prompt(id="p1", content=(Text(text="Watch it."),)), ME)
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(90):
                     await work(live, feed)
             self.requests = [request.body for request in server.requests]
         return live.id
@@ -130,10 +132,10 @@ async def test_a_timer_wakes_a_session_with_its_note_and_can_be_ended_from_outsi
         assert end_timer(timers[0].id)
         woken = await until_ended(feed, 1)
         texts = [text_of(one.content) for one in woken if isinstance(one, PromptDelivered)]
-        assert texts == ["The timer that you set 1 seconds ago is up. Soon."]
+        assert texts == ["The timer that you set 4 seconds ago is up. Soon."]
         assert armed_lines(live.id) == []
 
-    timers = [call("set_timer", seconds=1000, note="Later."), call("set_timer", seconds=1, note="Soon.")]
+    timers = [call("set_timer", seconds=1000, note="Later."), call("set_timer", seconds=4, note="Soon.")]
     session = await place.run([*timers, DONE], work)
     sources = [event.source.name for event in place.events(session) if isinstance(event.data, Prompt)]
     assert sources == ["test:", "timer:t2"]
@@ -210,19 +212,26 @@ class Alone:
     """A session that takes what wakes it, and tells what a test wants."""
 
     def __init__(self) -> None:
-        self.feed: asyncio.Queue[Notification] = asyncio.Queue()
+        self.feed = FakeFeed()
         self.told: list[str] = []
+        self.woken = asyncio.Event()
 
     async def wake(self, op: Op, source: Source) -> None:
         if isinstance(op, Prompt):
-            self.feed.put_nowait(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
+            self.feed.tell(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
+            self.woken.set()
 
-    async def follow(self) -> AsyncIterator[Notification]:
-        while True:
-            yield await self.feed.get()
+    def follow(self) -> Feed:
+        return self.feed
 
     def tell(self, text: str) -> None:
         self.told.append(text)
+
+
+async def loops() -> None:
+    """Let what was told be heard."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(("by", "spent"), [("hook:", True), ("", False), ("mcp:client 1", False)])
@@ -236,8 +245,11 @@ async def test_what_a_hook_says_is_no_word_of_a_person(
     for number in range(2):
         woken.set_timer(0.01, str(number))
         woken.set_timer(1000, "late")
-        await asyncio.sleep(0.1)
-        live.feed.put_nowait(PromptDelivered(prompt_id="other", content=(Text(text="Go on."),), by=by))
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(90):
+            await live.woken.wait()
+        live.woken.clear()
+        await loops()
+        live.feed.tell(PromptDelivered(prompt_id="other", content=(Text(text="Go on."),), by=by))
+        await loops()
     assert bool(live.told) is spent
     await woken.close()

@@ -139,3 +139,38 @@ def test_no_module_is_longer_than_a_reader_can_hold() -> None:
 def test_every_module_says_in_one_line_what_it_is() -> None:
     docs = {name: ast.get_docstring(tree) or "" for name, tree in source_modules()}
     assert [name for name, text in docs.items() if not text.partition("\n")[0].endswith((".", ":"))] == []
+
+
+def _follows(node: ast.AST) -> bool:
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args
+    return is_call and ast.unparse(node).endswith(".follow()")
+
+
+def unleft(tree: ast.Module) -> Iterator[int]:
+    """Find the lines that begin to follow a session, where nothing enters or leaves the feed by the name it gets."""
+    entered = {
+        ast.unparse(item.context_expr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AsyncWith)
+        for item in node.items
+    }
+    left = set(re.findall(r"([\w.]+)\.leave\(\)", ast.unparse(tree)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncFor) and _follows(node.iter):
+            yield node.lineno
+        if isinstance(node, ast.Assign) and _follows(node.value):
+            names = {ast.unparse(target) for target in node.targets}
+            if not names & (entered | left):
+                yield node.lineno
+
+
+def test_whoever_follows_a_session_leaves_its_feed() -> None:
+    found = [
+        f"{file.relative_to(SOURCE)}:{line}"
+        for file in sorted(SOURCE.rglob("*.py"))
+        if ".follow(" in (text := file.read_text())
+        for line in unleft(ast.parse(text))
+    ]
+    assert found == []
+    bad = "async def one(live):\n    feed = live.follow()\n    async for x in live.follow():\n        break\n"
+    assert list(unleft(ast.parse(bad))) == [2, 3]

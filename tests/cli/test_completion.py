@@ -1,10 +1,10 @@
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
+from tests.needed import require
 from treadle.cli.main import COMMANDS
 
 ASK = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _treadle; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -35,8 +35,7 @@ def test_bash_completes(treadle: Command, tmp_path: Path, words: list[str], answ
 def test_every_command_is_in_the_script_and_the_shell_can_read_it(treadle: Command, tmp_path: Path, shell: str) -> None:
     text = treadle("completion", shell).out
     assert not [name for name in COMMANDS if name not in text]
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    require(shell)
     script = tmp_path / "script"
     script.write_text(text)
     subprocess.run([shell, "-n", script], check=True)

@@ -4,7 +4,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Command
@@ -53,7 +53,6 @@ def test_help_shows_the_help_also_of_one_command(treadle: Command) -> None:
     assert all(f"  {name} " in treadle("help").out for name in COMMANDS)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=string.ascii_letters + string.digits + "-_/:", min_size=1))
 def test_no_single_word_without_blanks_is_a_task(word: str) -> None:
     with pytest.raises(ConfigError):

@@ -44,13 +44,13 @@ def test_items_are_written_as_markdown() -> None:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ITEMS)
 def test_what_is_written_reads_back(checklist: Checklist) -> None:
     assert parse_checklist(render_checklist(checklist)) == checklist
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="-*[] xX\n\ta1.", max_size=60), ITEMS)
 def test_rewriting_keeps_the_other_lines(text: str, checklist: Checklist) -> None:
     new = rewrite(text, checklist)
@@ -88,14 +88,14 @@ def test_changes_of_model_and_user_are_joined(base: str, model: str, user: str, 
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(UNIQUE, UNIQUE)
 def test_one_change_alone_stands_as_it_is(base: Checklist, changed: Checklist) -> None:
     assert merge_checklists(base, changed, base) == changed
     assert merge_checklists(base, base, changed) == changed
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ITEMS, ITEMS, ITEMS)
 def test_nothing_that_the_user_wrote_is_lost(base: Checklist, model: Checklist, user: Checklist) -> None:
     merged = {item.text.casefold() for item in merge_checklists(base, model, user)}

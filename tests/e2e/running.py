@@ -15,10 +15,10 @@ from treadle.protocol.events import Event
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds until a test gives up waiting for something."""
 
-_GONE_SECONDS = 5.0
+_GONE_SECONDS = 30.0
 """Seconds that a process may take to go after it was killed."""
 
 LINE = 2**24

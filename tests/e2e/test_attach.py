@@ -54,6 +54,7 @@ async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: P
                 await first.until_shown("Answered in terminal 2: yes", "two.txt")
                 await second.until(lambda shown: "two.txt" in shown and "❯ Yes" in shown, "the second question")
                 second.type(CTRL_D)
+                await second.until_shown("You left session", "It continues.", "treadle --attach")
                 assert await second.ended() == 0
             assert (project / "one.txt").read_text() == "one\n"
             async with on_terminal(program, "--attach", "--directory", str(project)) as third:
@@ -64,6 +65,7 @@ async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: P
                 first.type(CTRL_D)
                 assert await first.ended() == 0
                 await third.until_shown("The session was closed.")
+                assert "You left session" not in third.shown
             assert (project / "two.txt").read_text() == "two\n"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import Ended, Program
+from tests.needed import require
 from tests.pictures import drawn_png
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn
@@ -279,7 +280,7 @@ async def test_the_variant_with_a_longer_window_is_asked_for_and_has_its_window_
 
 
 async def test_an_image_that_is_too_large_is_scaled_and_the_user_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("PIL")
+    require("PIL")
     program, work = lay_out(tmp_path)
     (work / "shot.png").write_bytes(drawn_png(9_000, 600))
     read = Turn(items=(call("read_file", path="shot.png"),))

@@ -1,23 +1,20 @@
 """Diagnostics, from the settings to what the model reads: real ruff as linter and as server, and servers that fail."""
 
-import shutil
 import sys
-import sysconfig
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import left_of, model, processes, running
+from tests.needed import needs, ruff
 from tests.workspace.diagnostics import servers
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.trust import TrustStore
-from treadle.workspace.sandbox import probe
 
-RUFF = shutil.which("ruff", path=sysconfig.get_path("scripts")) or ""
+RUFF = ruff()
 LINTER = f'command = "{RUFF} check --isolated --no-cache --select F --output-format concise {{files}}"'
 PYTHON = str(Path(sys.base_prefix) / "bin" / "python3")
 """One that a sandbox shows, wherever the tests' own lies."""
@@ -54,7 +51,7 @@ async def work(
     return ended, ["".join(block["text"] for block in content) for content in results][:-1]
 
 
-@pytest.mark.skipif(not RUFF, reason="needs ruff")
+@needs("ruff")
 async def test_a_linter_and_a_server_tell_the_model_what_its_edit_brought(tmp_path: Path) -> None:
     settings = (
         f'[diagnostics.lint]\n{LINTER}\nfiles = ["*.py"]\nseconds = 60\n'
@@ -99,7 +96,7 @@ async def test_a_source_that_does_not_work_is_told_once_and_costs_no_edit(tmp_pa
     assert results[1:] == ["Replaced a.py (+1 -1 lines)."] * 4
 
 
-@pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+@needs("sandbox")
 async def test_in_auto_mode_they_run_in_the_sandbox(tmp_path: Path) -> None:
     script = tmp_path / "ws" / "lint.py"
     script.parent.mkdir()

@@ -1,8 +1,6 @@
 """Every tool, driven through the headless program by a model that sees its schema: what works and what is refused."""
 
-import importlib.util
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from tests.e2e.tool_cases import CASES, FILES, NO_YES, PAGES, SKILL, Case, Step, lay_out
+from tests.needed import needs, require
 from tests.next_step import says_what_to_do
 from tests.tools.web_server import serving
 from treadle.app.compose import Opening, open_session, tool_specs
@@ -34,7 +33,6 @@ PROTOCOLS = ("native", "xml")
 IN_BOTH = ("apply_patch", "ask_followup_question", "execute_command", "replace_in_file", "write_to_file")
 FINISH = Step({"result": "Done."}, "Done.", tool="attempt_completion")
 ASKS = ("ask_followup_question", "new_task", "set_timer")
-BROWSER = importlib.util.find_spec("playwright") is not None and shutil.which("chromium") is not None
 
 
 def test_every_tool_has_a_case() -> None:
@@ -138,8 +136,8 @@ def texts_in(value: Any) -> Iterator[str]:
     ],
 )
 async def test_a_tool_works_and_its_refusals_say_what_to_do(tmp_path: Path, name: str, protocol: str) -> None:
-    if name == "browser_action" and not BROWSER:
-        pytest.skip("no Chromium or no Playwright here")
+    if name == "browser_action":
+        require("browser")
     case = CASES[name]
     steps = (*case.works, *case.refused, case.ends or FINISH)
     driven = await drive(name, steps, tmp_path, case=case, protocol=protocol)
@@ -209,7 +207,7 @@ async def answered(folder: Path, option: OptionKind, *calls: MakeCall) -> list[C
 FINISHED = MakeCall(name="attempt_completion", arguments={"result": "Done."})
 
 
-@pytest.mark.skipif(not BROWSER, reason="no Chromium or no Playwright here")
+@needs("browser")
 async def test_a_page_of_this_machine_is_opened_by_a_persons_yes_and_not_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,13 +12,13 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import left_of, model, running
+from tests.needed import needs
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.sandbox import probe
 
 DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
-SANDBOX = pytest.mark.skipif(probe().backend is None, reason="there is no sandbox here")
+SANDBOX = needs("sandbox")
 
 
 def run(line: str) -> MakeCall:
@@ -160,6 +160,83 @@ async def test_a_hook_is_confined_unless_the_user_s_settings_say_otherwise(place
     place.settings({"PostToolUse": one(line, confined=False)})
     await place.work(run("echo x"), words=["--mode", "full"])
     assert (place.base / "people" / "outside").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "why", "ends"),
+    [
+        ({"matcher": {}, "hooks": [{"command": "true"}]}, "matcher is not a string", Exit.FAILED),
+        ({"matcher": "Bash", "hooks": [{"command": 5}]}, "command is not a string", Exit.DONE),
+    ],
+)
+async def test_one_wrong_entry_blocks_what_it_would_judge_and_the_session_goes_on(
+    place: Place, entry: dict[str, Any], why: str, ends: Exit
+) -> None:
+    wrong = {"PreToolUse": [entry]}
+    (place.base / "people" / ".claude" / "settings.json").write_text(json.dumps({"hooks": wrong}))
+    place.settings({}, 'hooks_from = ["claude"]')
+    ended, requests = await place.work(run("touch made"), words=["--mode", "full"])
+    assert ended.code == ends
+    assert not (place.folder / "made").exists()
+    assert f"hooks.PreToolUse[1]: {why}" in json.dumps(requests[1]["messages"][-1])
+    assert f"does not run: hooks.PreToolUse[1]: {why}. What it would judge is blocked." in ended.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['echo noise; echo \'{"decision": "block"}\'', 'printf \'\\357\\273\\277{"decision": "block"}\'', "echo deny"],
+)
+async def test_a_no_in_any_form_is_one(place: Place, line: str) -> None:
+    place.settings({"PreToolUse": one(line, "Bash")})
+    await place.work(run("touch made"), words=["--mode", "full"])
+    assert not (place.folder / "made").exists()
+
+
+@SANDBOX
+async def test_a_hook_of_the_user_logs_below_claude_and_nothing_there_that_runs_or_configures_changes(
+    place: Place,
+) -> None:
+    claude = place.base / "people" / ".claude"
+    (claude / "hooks").mkdir()
+    (claude / "hooks" / "log.py").write_text(
+        "import json, pathlib, sys\n"
+        "claude = pathlib.Path.home() / '.claude'\n"
+        "(claude / 'logs').mkdir(exist_ok=True)\n"
+        "for name in ('logs/calls.json', 'calls.log'):\n"
+        "    with open(claude / name, 'a') as log:\n"
+        "        log.write(json.load(sys.stdin)['tool_name'] if name == 'calls.log' else 'x')\n"
+        "for name in ('settings.json', 'hooks/log.py', 'agents/x.md', 'new.md', '../.bashrc'):\n"
+        "    try:\n"
+        "        open(claude / name, 'a').write('x')\n"
+        "        print('wrote', name)\n"
+        "    except OSError:\n"
+        "        pass\n"
+    )
+    before = (claude / "hooks" / "log.py").read_text()
+    logs = "mkdir -p .claude/logs; echo x >> .claude/logs/a.log; echo x >> .claude/settings.json; true"
+    place.settings({"PreToolUse": one("python3 ~/.claude/hooks/log.py", "Bash"), "PostToolUse": one(logs, "Bash")})
+    await place.work(run("touch made"), words=["--mode", "full"])
+    assert (place.folder / "made").exists()
+    assert (claude / "calls.log").read_text() == "Bash"
+    assert (claude / "logs" / "calls.json").read_text() == "x"
+    assert (place.folder / ".claude" / "logs" / "a.log").read_text() == "x\n"
+    assert not (place.folder / ".claude" / "settings.json").exists()
+    assert (claude / "hooks" / "log.py").read_text() == before
+    assert sorted(path.name for path in claude.iterdir()) == ["calls.log", "hooks", "logs"]
+    assert not (claude.parent / ".bashrc").exists()
+
+
+@SANDBOX
+@pytest.mark.parametrize("line", ["echo x >> ~/kept/x || exit 2", "set -e; echo x >> ~/kept/x", "cat ~/kept/$(echo x)"])
+async def test_a_hook_that_the_sandbox_stopped_is_said_to_be_that_with_what_to_set(place: Place, line: str) -> None:
+    (place.base / "people" / "kept").mkdir()
+    (place.base / "people" / "kept" / "x").write_text("y")
+    place.settings({"PreToolUse": one(line, "Bash")})
+    _, requests = await place.work(run("touch made"), words=["--mode", "full"])
+    assert not (place.folder / "made").exists()
+    read = json.dumps(requests[1]["messages"][-1])
+    assert "The sandbox stopped this hook. The sandbox does not allow" in read
+    assert "set confined = false for it in" in read
 
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd", "PermissionRequest")

@@ -13,12 +13,12 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import left_of, model, running
 from tests.mcp.hubs import FAKE, needs_node, peer
+from tests.needed import needs
 from tests.person import CTRL_D, ENTER
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.trust import TrustStore
-from treadle.workspace.sandbox import probe
 
 DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))
 
@@ -367,7 +367,7 @@ async def test_a_person_says_yes_to_the_first_use_and_answers_what_the_server_as
         assert "- Name: Ada" in json.dumps(scripted.requests[1].body["messages"])
 
 
-@pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+@needs("sandbox")
 async def test_servers_run_in_the_sandbox_and_see_what_their_arguments_name(place: Place, tmp_path: Path) -> None:
     code = (
         "import os, pathlib, sys\n"

@@ -12,10 +12,10 @@ import pytest
 
 from tests.e2e.process import Program
 from tests.e2e.running import model
+from tests.needed import require
 from treadle.app.compose import tool_specs
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.sandbox import probe
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch"
 
@@ -212,8 +212,7 @@ def state(folder: Path) -> dict[str, tuple[object, ...]]:
 def variables(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     """The environment of the program; without a sandbox it finds none, whatever the system has."""
     if request.param == "sandboxed":
-        if probe().backend is None:
-            pytest.skip(f"no sandbox here: {probe().reason}")
+        require("sandbox")
         return {}
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(

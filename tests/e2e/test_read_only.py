@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.e2e.test_checkpoints import MODEL, lay_out, write
 from tests.e2e.test_context import call
+from tests.needed import needs
 from tests.ready import TREADLE
 from treadle.app.exits import Exit
 from treadle.providers.scripted.script import Script, Turn
@@ -20,10 +20,7 @@ from treadle.providers.scripted.server import ScriptedServer
 NOBODY = 65534
 DONE = Turn(items=(call("attempt_completion", result="Done."),))
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() == 0 and (shutil.which("setpriv") is None or not os.access(TREADLE[0], os.X_OK)),
-    reason="root may write anywhere, and there is no setpriv to be somebody else",
-)
+pytestmark = needs(*(("setpriv",) if os.geteuid() == 0 else ()))
 
 
 async def run(program: Program, work: Path, *arguments: str) -> Ended:

@@ -8,13 +8,13 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model
+from tests.needed import needs
 from treadle.protocol.events import SessionStarted
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.sandbox import probe
 
 DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
-sandboxed = pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+sandboxed = needs("sandbox")
 
 
 @pytest.fixture

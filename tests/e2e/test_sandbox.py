@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.process import Program
 from tests.e2e.running import model
+from tests.needed import needs
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.sandbox import probe
 
-pytestmark = pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}")
+pytestmark = needs("sandbox")
 
 WRITES = "import pathlib\npathlib.Path('inside.txt').write_text('x')\npathlib.Path('../outside.txt').write_text('x')\n"
 

@@ -172,12 +172,12 @@ async def test_no_command_of_the_person_outlives_treadle_that_was_killed(tmp_pat
         await asyncio.sleep(0.3)
         terminal.type("\r")
         pid = project / "pid"
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not (pid.exists() and pid.read_text().strip()):
                 await asyncio.sleep(0.05)
         terminal.process.send_signal(signal.SIGKILL)
         await terminal.ended()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while _lives(int(pid.read_text())):
                 await asyncio.sleep(0.05)
 

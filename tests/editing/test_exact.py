@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from treadle.editing import Edit, EditFormat, EditResult, Tier, apply_edit
 
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
 SOURCES = library_sources(6)
 LINES = [
     "a = 1",
@@ -121,7 +121,7 @@ def test_lines_that_are_in_the_file_once_are_replaced_as_they_stand(
     assert applied(form, pre, written(form, old, new)) == mark + end.join(after) + end * (final and bool(after))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(SOURCES), ends)
 def test_any_piece_of_a_real_file_is_replaced_as_it_stands(data: st.DataObject, source: str, end: str) -> None:
     pre = source.replace("\n", end)

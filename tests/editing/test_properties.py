@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit
 
-FEW = settings(max_examples=100, deadline=None)
+FEW = settings(max_examples=100)
 SOURCES = library_sources(12)
 
 lines = st.lists(st.sampled_from(["a", "b", "  a", "\tb", "", "x = 1", "x = 2", "# ...", "=======", "}"]), max_size=14)

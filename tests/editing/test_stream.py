@@ -79,7 +79,7 @@ def test_a_patch_is_previewed_chunk_by_chunk(form: EditFormat, text: str) -> Non
     assert stream.text() == "one\n2\nthree\n4\n"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, len(TEXT)), max_size=12), st.integers(0, len(TEXT)))
 def test_the_end_is_the_same_however_the_text_is_cut(cuts: list[int], stop: int) -> None:
     text = TEXT[:stop]

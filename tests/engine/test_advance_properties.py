@@ -134,7 +134,7 @@ def helpful(options: Sequence[T], /) -> T:
     return options[0]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.data(), st.sampled_from(list(ToolProtocol)), st.sampled_from(LIMITS), st.integers(0, 60))
 def test_any_order_of_events_keeps_the_machine_consistent(
     data: st.DataObject, protocol: ToolProtocol, limits: Limits, moves: int
@@ -149,7 +149,7 @@ def test_any_order_of_events_keeps_the_machine_consistent(
         check_messages(world.transcript.messages(ToolProtocol.XML))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from(LIMITS), st.integers(0, 40))
 def test_every_state_has_a_way_out(data: st.DataObject, limits: Limits, moves: int) -> None:
     world = World(limits=limits).begin()
@@ -166,7 +166,7 @@ def test_every_state_has_a_way_out(data: st.DataObject, limits: Limits, moves: i
     assert all(call.finished for call in world.state.calls)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from(LIMITS), st.integers(0, 40))
 def test_an_interrupt_ends_the_turn_as_soon_as_running_work_reports(
     data: st.DataObject, limits: Limits, moves: int

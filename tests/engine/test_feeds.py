@@ -118,15 +118,57 @@ def test_large_ones_are_forgotten_earlier() -> None:
 async def test_who_left_is_told_nothing_more_and_its_feed_ends() -> None:
     feeds = Feeds()
     feed = feeds.follow()
-    feeds.unfollow(feed)
+    feed.leave()
     feeds.publish(Notice(text="late"))
     assert feed.closed
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         assert [told async for told in feed] == []
     kept = weakref.ref(feed)
     del feed
     gc.collect()
     assert kept() is None
+
+
+async def listens(feeds: Feeds, heard: list[Notification], begun: asyncio.Event) -> None:
+    async with feeds.follow() as feed:
+        begun.set()
+        async for one in feed:
+            heard.append(one)
+            if one == Notice(text="enough"):
+                break
+
+
+@pytest.mark.parametrize("how", ["leaves early", "is cancelled"])
+async def test_who_leaves_a_feed_in_any_way_is_forgotten_at_once(how: str) -> None:
+    feeds, heard, begun = Feeds(), list[Notification](), asyncio.Event()
+    listening = asyncio.create_task(listens(feeds, heard, begun))
+    await begun.wait()
+    feeds.publish(Notice(text="one"))
+    if how == "leaves early":
+        feeds.publish(Notice(text="enough"))
+        await listening
+    else:
+        await asyncio.sleep(0)
+        listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+    feeds.publish(Notice(text="late"))
+    assert Notice(text="late") not in heard
+    assert feeds.listeners == 0
+
+
+async def test_a_reader_that_waits_is_told_when_another_task_leaves_its_feed() -> None:
+    feeds = Feeds()
+    feed = feeds.follow()
+
+    async def read() -> list[Notification]:
+        return [one async for one in feed]
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    feed.leave()
+    feed.leave()  # a second time does no harm
+    async with asyncio.timeout(90):
+        assert await reading == []
 
 
 async def test_what_is_streamed_reaches_who_listens_before_the_message_does() -> None:

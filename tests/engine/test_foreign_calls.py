@@ -265,7 +265,7 @@ def test_tags_in_a_file_are_no_parameters_whatever_others_call_them(tools: Mappi
     assert (call.arguments, call.problem) == ({"path": "a.xml", "content": page}, "")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_a_valid_call_keeps_its_name_and_arguments(tools: Mapping[str, ToolSpec], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(tools)))

@@ -12,7 +12,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded, TurnStop
 from treadle.protocol.tools import CallResult, Outcome, result_text
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 FOLLOWED = ("Prompt", "ContextReady", "CallProposed", "ReplyFinished", "CallJudged", "CallStarted")
 PASSES = range(9)
 

@@ -105,7 +105,7 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.workspace.hashing import hash_of_file
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 DONE: list[StreamEvent] = [StreamText(text="done"), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]
 
 
@@ -662,7 +662,7 @@ def test_a_feed_ends_with_what_waits() -> None:
     session = Session(ports(FakeProvider()))
     feed = session.follow()
     session.publish(Notice(text="a"))
-    session.unfollow(feed)
+    feed.close()
     session.publish(Notice(text="b"))
     assert asyncio.run(read(feed)) == [Notice(text="a")]
 

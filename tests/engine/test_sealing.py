@@ -133,7 +133,7 @@ def test_what_was_before_the_end_of_a_turn_is_not_needed_for_the_state(seed: int
         assert fold(log[end:]) == fold(log) == last_state(log)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 10_000), st.data())
 def test_a_log_that_lacks_or_repeats_an_event_ends_in_a_typed_error_or_can_be_read(
     seed: int, data: st.DataObject

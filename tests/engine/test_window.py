@@ -129,7 +129,7 @@ def sent(world: World) -> str:
     return repr(world.transcript.messages(ToolProtocol.NATIVE))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 60_000), min_size=1, max_size=4), min_size=1, max_size=12))
 def test_results_of_any_size_never_end_the_work_in_a_small_window(steps: list[list[int]]) -> None:
     world = begin()
@@ -157,7 +157,7 @@ MOVES = st.lists(
 
 
 @pytest.mark.parametrize("protocol", list(ToolProtocol))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(moves=MOVES, window=WINDOWS, keep=st.floats(0.05, 0.9), written=st.sampled_from(["", "What I know. " * 40]))
 def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pins(
     protocol: ToolProtocol, moves: list[tuple[str, int]], window: int, keep: float, written: str
@@ -231,7 +231,7 @@ def test_a_summary_comes_from_the_conversation_and_not_from_the_web() -> None:
     assert not ask_for_summary(request, (), "", SMALL).web_search
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.integers(0, 3_000), max_size=6),
     written=st.integers(0, 6_000),
@@ -252,7 +252,7 @@ def test_compaction_that_was_asked_for_never_makes_a_conversation_longer(
         assert made.after <= made.before
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 900_000)), min_size=1, max_size=8))
 def test_images_are_bounded_and_the_oldest_leave_first(added: list[tuple[int, int]]) -> None:
     transcript = Transcript()

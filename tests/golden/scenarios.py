@@ -122,7 +122,7 @@ class Work:
 
     async def until(self, wanted: Callable[[Notification], bool], count: int = 1) -> None:
         """Wait until so many of these were told."""
-        async with asyncio.timeout(60), self._changed:
+        async with asyncio.timeout(90), self._changed:
             await self._changed.wait_for(lambda: sum(map(wanted, self.told)) >= count)
 
     async def ended(self, count: int = 1) -> None:

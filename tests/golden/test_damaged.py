@@ -49,7 +49,7 @@ def read_on(rows: Sequence[Row]) -> list[Event]:
     return events
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.sampled_from(OLD), st.data())
 def test_a_row_that_is_missing_doubled_or_moved_spoils_nothing_before_it(log: Any, data: st.DataObject) -> None:
     rows = list(log.rows)
@@ -67,7 +67,7 @@ def test_a_row_that_is_missing_doubled_or_moved_spoils_nothing_before_it(log: An
     _check(rows, log.rows, log.rows[at].seq)
 
 
-@settings(max_examples=160, deadline=None)
+@settings(max_examples=160)
 @given(st.sampled_from(OLD), st.data())
 def test_a_damaged_row_spoils_nothing_before_it(log: Any, data: st.DataObject) -> None:
     rows = list(log.rows)

@@ -10,7 +10,7 @@ from tests.hosts.place import Host
 
 BOTH = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 ASKS = ("--permission-prompt-tool", "stdio")
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class Driver:

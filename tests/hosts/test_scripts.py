@@ -1,11 +1,13 @@
 """One task in a script: what it may use, what the prompt says, and the form of its answer."""
 
 import json
+from importlib import import_module
 
 import pytest
 
 from tests.e2e.process import Program
 from tests.hosts.place import Host, run, says, write
+from tests.needed import require
 from treadle import __version__
 from treadle.providers.scripted.script import MakeCall, SayText
 
@@ -80,6 +82,7 @@ async def test_a_form_that_refers_to_itself_is_whole_for_the_model_too(host: Hos
         ended = await Program(host.home, environment).run(*flags, "--output-format", "json")
     assert json.loads(ended.out)["structured_output"] == {"next": {"next": {}}}
     (sent,) = [one for one in host.servers[0].requests[0].body["tools"] if one["name"] == "StructuredOutput"]
-    validator = pytest.importorskip("jsonschema").Draft202012Validator(sent["input_schema"])
+    require("jsonschema")
+    validator = import_module("jsonschema").Draft202012Validator(sent["input_schema"])
     assert validator.is_valid({"value": {"next": {"next": {}}}})
     assert not validator.is_valid({"value": {"next": {"odd": 1}}})

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from tests.hosts.place import Host, on, run, says, write
+from tests.needed import require
 from treadle.providers.scripted.script import MakeCall, SayText, SayThinking, Wait
 
-sdk = pytest.importorskip("claude_agent_sdk", reason="the SDK for Claude Code is not installed")
+require("claude_agent_sdk", module=True)
+import claude_agent_sdk as sdk  # noqa: E402
 from claude_agent_sdk import (  # noqa: E402
     AssistantMessage,
-    ClaudeAgentOptions,
     ClaudeSDKClient,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -24,69 +25,13 @@ from claude_agent_sdk import (  # noqa: E402
     ResultMessage,
     StreamEvent,
     SystemMessage,
-    TextBlock,
-    ToolResultBlock,
-    ToolUseBlock,
     UserMessage,
     query,
 )
 
+from tests.hosts.sdk_driving import asked, end, failed, options, results, texts, uses  # noqa: E402
+
 ANSWER = MakeCall(name="attempt_completion", arguments={"result": "4"})
-
-
-def options(host: Host, environment: dict[str, str], **said: Any) -> ClaudeAgentOptions:
-    return ClaudeAgentOptions(cli_path=str(host.cli), cwd=str(host.folder), env=environment, **said)
-
-
-def texts(messages: list[Any]) -> list[str]:
-    return [
-        block.text
-        for message in messages
-        if isinstance(message, AssistantMessage)
-        for block in message.content
-        if isinstance(block, TextBlock)
-    ]
-
-
-def uses(messages: list[Any]) -> list[tuple[str, dict[str, Any]]]:
-    return [
-        (block.name, block.input)
-        for message in messages
-        if isinstance(message, AssistantMessage)
-        for block in message.content
-        if isinstance(block, ToolUseBlock)
-    ]
-
-
-def results(messages: list[Any]) -> list[ToolResultBlock]:
-    return [
-        block
-        for message in messages
-        if isinstance(message, UserMessage) and isinstance(message.content, list)
-        for block in message.content
-        if isinstance(block, ToolResultBlock)
-    ]
-
-
-def end(messages: list[Any]) -> ResultMessage:
-    (found,) = [message for message in messages if isinstance(message, ResultMessage)]
-    return found
-
-
-async def failed(said: ClaudeAgentOptions) -> tuple[list[Any], Any]:
-    """Run a query that ends in an error; gives the messages before it, and the error."""
-    messages: list[Any] = []
-    try:
-        async for message in query(prompt="go", options=said):
-            messages.append(message)  # noqa: PERF401 - what came before the error counts
-    except sdk.ResultError as error:
-        return messages, error
-    raise AssertionError("it ended well")
-
-
-async def asked(client: ClaudeSDKClient, prompt: str) -> list[Any]:
-    await client.query(prompt)
-    return [message async for message in client.receive_response()]
 
 
 async def test_a_query_gives_the_answer_as_text_and_as_the_result(host: Host) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.hosts.place import Host, run, says, write
-from tests.hosts.test_sdk import asked, end, failed, options, results, uses
+from tests.needed import require
 from treadle.providers.scripted.script import MakeCall, SayText
 
-sdk = pytest.importorskip("claude_agent_sdk", reason="the SDK for Claude Code is not installed")
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+require("claude_agent_sdk", module=True)
 from claude_agent_sdk import (  # noqa: E402
     ClaudeSDKClient,
     HookEventMessage,
@@ -23,6 +22,8 @@ from claude_agent_sdk import (  # noqa: E402
     query,
     tool,
 )
+
+from tests.hosts.sdk_driving import asked, end, failed, options, results, uses  # noqa: E402
 
 ADD = MakeCall(name="mcp__calc__add", arguments={"a": 2, "b": 3})
 
@@ -252,8 +253,16 @@ async def test_hooks_of_the_settings_that_the_host_gives_run_in_an_untrusted_fol
     assert "Always say ahoy." not in str(host.servers[0].requests[0].body)
 
 
-@pytest.mark.parametrize("hooks", [3, {"PreToolUse": 3}, {"PreToolUse": [{"hooks": [{"type": "command"}]}]}])
-async def test_hooks_that_cannot_be_read_keep_the_session_from_opening(host: Host, hooks: Any) -> None:
+async def test_hooks_that_are_no_table_keep_the_session_from_opening(host: Host) -> None:
     async with host.model() as environment:
-        _, error = await failed(options(host, environment, settings=json.dumps({"hooks": hooks})))
+        _, error = await failed(options(host, environment, settings=json.dumps({"hooks": 3})))
     assert "hooks in --settings cannot be used" in str(error)
+
+
+@pytest.mark.parametrize("hooks", [{"PreToolUse": 3}, {"PreToolUse": [{"hooks": [{"type": "command"}]}]}])
+async def test_a_wrong_hook_of_the_settings_blocks_what_it_would_judge(host: Host, hooks: Any) -> None:
+    async with host.model(says(write()), says(SayText(text="Done."))) as environment:
+        said = options(host, environment, settings=json.dumps({"hooks": hooks}), permission_mode="acceptEdits")
+        messages = [message async for message in query(prompt="go", options=said)]
+    assert "The PreToolUse hook" in str(results(messages)[0].content)
+    assert not (host.folder / "out.txt").exists()

@@ -9,13 +9,11 @@ import pytest
 
 from tests.hosts.place import Host, on, run, says, write
 from tests.mcp.hubs import NODE, PEERS, peer
+from tests.needed import needs
 from treadle.providers.scripted.script import MakeCall, SayText, Wait
 
 MODULES = PEERS.parent / "claude-sdk" / "node_modules"
-pytestmark = pytest.mark.skipif(
-    not (NODE.exists() and (MODULES / "@anthropic-ai").exists()),
-    reason="the TypeScript SDK for Claude Code is not in .peers: scripts/peers.sh installs it",
-)
+pytestmark = needs("peers")
 DRIVER = Path(__file__).with_name("typescript_host.mjs")
 
 
@@ -35,7 +33,7 @@ async def drive(host: Host, environment: dict[str, str], scenario: str, **said: 
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 
 from tests.e2e.running import PATIENCE, log_of
 from treadle import Treadle
+from treadle.app.attaching import attach_session
+from treadle.app.config.settings import load_settings
+from treadle.app.session.remote import RemoteSession
 from treadle.library import Answer, OptionKind, Question, QuestionKind, TaskRun
 from treadle.library.approving import answer_of
 from treadle.library.results import TaskResult
@@ -294,6 +298,86 @@ async def test_a_task_whose_waiting_is_cancelled_is_stopped_and_a_queued_one_is_
             await asyncio.sleep(0.01)
         assert (first.cancelled(), second.cancelled()) == (True, True)
     assert [request for request in model.requests if "And then?" in str(request)] == []
+
+
+async def test_a_task_that_is_left_early_goes_on_and_its_result_can_be_awaited(folder: Path) -> None:
+    async with Treadle(folder, model=scripted_model([call("list_files", path="."), Wait(seconds=0.05)], "done")) as t:
+        async with t.run("Look.") as task:
+            async for notification in task:
+                if isinstance(notification, CallChanged):
+                    break
+        assert (await task).text == "done"
+        assert [one async for one in task] == []  # what happened meanwhile was not kept
+
+
+async def test_a_task_that_is_entered_and_cancelled_outside_of_the_loop_is_stopped(folder: Path) -> None:
+    began = asyncio.Event()
+
+    async def work(t: Treadle) -> None:
+        async with t.run("Wait."):
+            began.set()
+            await asyncio.Event().wait()
+
+    async with (
+        asyncio.timeout(PATIENCE),
+        Treadle(folder, model=scripted_model(Turn(items=(Wait(seconds=60), SayText(text="late"))))) as t,
+    ):
+        working = asyncio.create_task(work(t))
+        await began.wait()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        while t.status.turn_active:
+            await asyncio.sleep(0.01)
+        assert working.cancelled()
+
+
+async def until_shared(home: Path) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not list((home / "live").glob("*.sock")):
+            await asyncio.sleep(0.02)
+
+
+async def attached(folder: Path) -> RemoteSession:
+    return await attach_session("", folder, load_settings({}), kind="library", name="program")
+
+
+async def test_each_follower_of_an_attached_session_hears_all_and_leaving_takes_nothing_from_another(
+    folder: Path, home: Path
+) -> None:
+    async with Treadle(folder, model=scripted_model("one", "two")) as owner:
+        await until_shared(home)
+        before = asyncio.all_tasks()
+        session = await attached(folder)
+        async with session, session.follow() as first:
+            async with session.follow() as second:
+                await owner.run("one")
+                async for notification in second:
+                    if isinstance(notification, TurnEnded):
+                        break
+            await owner.run("two")
+            ends = 0
+            async for notification in first:
+                ends += isinstance(notification, TurnEnded)
+                if ends == 2:
+                    break
+            assert second.taken() == ()
+        await asyncio.sleep(0.05)  # the owner's side learns that the connection is gone
+        assert {task for task in asyncio.all_tasks() - before if "serve" not in repr(task)} == set()
+
+
+async def test_a_follower_of_an_attached_session_that_is_closed_comes_to_its_end(folder: Path, home: Path) -> None:
+    async with AsyncExitStack() as stack:
+        owner = await stack.enter_async_context(Treadle(folder, model=scripted_model("one")))
+        await until_shared(home)
+        session = await attached(folder)
+        async with session, session.follow() as feed, asyncio.timeout(PATIENCE):
+            await owner.run("one")
+            await stack.aclose()
+            heard = [one async for one in feed]
+            assert any(isinstance(one, TurnEnded) for one in heard)
+            assert session.closed
+            async with session.follow() as late:
+                assert [one async for one in late] == []
 
 
 async def test_leaving_in_the_middle_of_a_task_leaves_it_resumable(folder: Path) -> None:

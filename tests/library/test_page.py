@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.needed import require
 from treadle.testing import call, scripted_model
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ async def test_the_test_of_the_page_passes(tmp_path: Path) -> None:
 
 
 def test_the_examples_are_typed(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
+    require("mypy")
     files = [tmp_path / f"example_{number}.py" for number in range(1, len(EXAMPLES) - 1)]
     for file, text in zip(files, EXAMPLES[1:], strict=False):
         file.write_text(text)

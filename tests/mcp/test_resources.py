@@ -109,7 +109,7 @@ async def test_a_server_without_a_handshake_tells_over_its_stream(tmp_path: Path
         assert hub.health()[0].protocol == "2026-07-28", hub.health()[0]
         hub.news.clear()
         assert text_of(await resource(hub, server_name="modern", uri="demo://1")).endswith("This is demo://1")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while not hub.news:  # the stream may not be open yet
                 await call(hub, "mcp__modern__touch")
         assert list(hub.news) == ["the resource demo://1 of modern changed since it was read"]

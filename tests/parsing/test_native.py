@@ -11,7 +11,7 @@ from tests.parsing.replies import coalesced
 from treadle.parsing import CallComplete, CallOpened, Malformation, NativeReader, ParameterDelta, ParserEvent
 
 MALFORMED = "JSON is malformed: invalid character (byte 5)"
-EXAMPLES = settings(max_examples=200, deadline=None)
+EXAMPLES = settings(max_examples=200)
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('"\\{}[]:,\n\t'))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | TEXTS,

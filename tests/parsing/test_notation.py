@@ -104,7 +104,7 @@ def test_a_native_answer_about_calls_is_an_answer(text: str) -> None:
     assert foreign_call(text, TOOLS, native=True) == ""
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(["<", "```json\n", "{", '"name": ', '"execute_command"', " ", "\n", "[TOOL_CALLS]"])))
 def test_no_text_raises(pieces: list[str]) -> None:
     for native in (True, False):

@@ -36,7 +36,7 @@ PIECES = [
     "\n<list_files>\n<path>",
 ]
 REPLIES = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=25).map("".join)
-EXAMPLES = settings(max_examples=200, deadline=None)
+EXAMPLES = settings(max_examples=200)
 
 
 def split(text: str, cuts: list[int]) -> list[str]:

@@ -2,11 +2,11 @@
 
 import random
 import re
-import shutil
 import subprocess
 
 import pytest
 
+from tests.needed import needs
 from tests.policy.views import ROOT, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
@@ -42,7 +42,7 @@ def _random_lines(count: int) -> list[str]:
     return ["".join(chooser.choices(_PIECES, k=chooser.randrange(1, 7))) for _ in range(count)]
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
+@needs("bash")
 def test_a_line_that_bash_refuses_is_not_allowed() -> None:
     lines = [
         line
@@ -52,7 +52,7 @@ def test_a_line_that_bash_refuses_is_not_allowed() -> None:
     assert [line for line, accepted in zip(lines, _bash_accepts(lines), strict=True) if not accepted] == []
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
+@needs("bash")
 def test_a_line_that_bash_and_the_own_parser_see_differently_is_not_allowed(record_property: Record) -> None:
     lines = _random_lines(700)
     differing = [
@@ -65,7 +65,7 @@ def test_a_line_that_bash_and_the_own_parser_see_differently_is_not_allowed(reco
     assert unasked == 0
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
+@needs("bash")
 def test_the_own_parser_accepts_nothing_in_the_labelled_lines_that_bash_refuses() -> None:
     """What it refuses beyond that hides letters behind numbers."""
     lines = [case["command"] for case in labelled("commands.jsonl")][::4]

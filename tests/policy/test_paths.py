@@ -99,13 +99,13 @@ def test_the_state_of_treadle_is_protected() -> None:
     assert check_path("/home/user/.local/share/treadle/log.db", READ, ROOT, kept).where is Where.PROTECTED
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=40), st.sampled_from(list(PathOp)))
 def test_no_text_breaks_the_check(path: str, op: PathOp) -> None:
     assert check_path(path, op, ROOT, context()).reasons
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(["a", "..", ".", "b c", ""]), max_size=8))
 def test_no_way_of_spelling_leaves_the_workspace_unseen(parts: list[str]) -> None:
     check = check_path("./" + "/".join(parts), READ, ROOT, context())

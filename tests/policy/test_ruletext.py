@@ -27,7 +27,7 @@ def _read(text: str, scope: Scope = Scope.USER) -> tuple[Rule, ...]:
     return loaded.rules
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(_WORDS, min_size=1, max_size=5), st.booleans(), _WORDS)
 def test_a_rule_over_any_words_reads_back_or_is_not_written(argv: list[str], exact: bool, reason: str) -> None:
     rule = Rule(id="r", verdict=Verdict.ALLOW, tool="t", argv=tuple(argv), exact=exact, reason=reason)
@@ -42,7 +42,7 @@ def test_a_rule_over_any_words_reads_back_or_is_not_written(argv: list[str], exa
         )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(_PLAIN_WORDS, max_size=4))
 def test_what_is_offered_for_a_command_can_be_written_and_allows_it(words: list[str]) -> None:
     import shlex
@@ -74,7 +74,7 @@ def test_a_file_whose_name_holds_a_wildcard_is_offered_no_rule() -> None:
     assert suggest_rules(decide(SHELL, {}, (access,), context()), SHELL, (access,), context()) == ()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(_PLAIN_WORDS, max_size=3), st.sampled_from(["", "read", "write"]), st.booleans(), _PLAIN_WORDS)
 def test_what_a_person_allowed_is_the_rule_that_was_offered(argv: list[str], op: str, exact: bool, text: str) -> None:
     allowance = Allowance(id=text, tool="t", argv=tuple(argv), exact=exact, path=text, op=op, host=text)
@@ -116,7 +116,7 @@ def test_a_rule_over_first_words_covers_no_option_that_runs_something_else() -> 
     assert covers(("frobnicate",), ("frobnicate", "--exec=x")) is True
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("ab/", max_size=12), st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?"]), max_size=7))
 def test_a_pattern_fits_what_its_expression_fits(text: str, pieces: list[str]) -> None:
     known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

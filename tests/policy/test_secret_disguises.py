@@ -1,12 +1,12 @@
 """What tools make of a known value is hidden too; what only looks like it stays."""
 
-import shutil
 import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.needed import require
 from treadle.policy.secrets import Redactor, known_secrets
 
 TOKEN = "tk_9fQx2LmZ7rB4vHs8Yw3K-pE5u"
@@ -25,8 +25,7 @@ COMMANDS = (
 @pytest.mark.parametrize("before", ["", "x=", "export MY="])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_a_tool_makes_of_a_value_is_hidden(command: str, before: str) -> None:
-    if shutil.which(command.split(maxsplit=1)[0]) is None:
-        pytest.skip(f"{command.split(maxsplit=1)[0]} is not installed")
+    require(command.split(maxsplit=1)[0])
     made = subprocess.run(
         ["bash", "-c", command], input=f"{before}{TOKEN}\n", capture_output=True, text=True, check=True
     ).stdout

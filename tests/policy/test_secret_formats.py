@@ -218,7 +218,7 @@ def test_what_has_to_be_edited_is_left_as_it_is(number: int) -> None:
     assert Redactor().redact(text) == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_no_cut_shows_a_key(data: st.DataObject) -> None:
     """Also on a line that is longer than what is held back."""
@@ -235,7 +235,7 @@ def test_no_cut_shows_a_key(data: st.DataObject) -> None:
     assert shown + stream.finish() == Redactor().redact(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_pause_of_the_program_shows_no_key(data: st.DataObject) -> None:
     """What is shown when a program waits may hold the name of a secret, and never a part of it."""

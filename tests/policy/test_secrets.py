@@ -232,7 +232,7 @@ def _steps(text: str) -> int:
     return steps
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.sampled_from(_SECRETS),
     st.sampled_from(_ENCODINGS),
@@ -252,7 +252,7 @@ def test_no_chunk_shows_a_piece_of_a_known_value(
     assert _rest(whole, secret) == ""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(_PIECES), max_size=12), st.lists(st.integers(1, 60), min_size=1, max_size=40))
 def test_a_stream_hides_what_the_whole_text_hides(pieces: list[str], sizes: list[int]) -> None:
     text = "".join(pieces)

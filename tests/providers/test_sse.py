@@ -23,7 +23,7 @@ EVENTS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.integers(0, len(STREAM))))
 def test_any_split_gives_the_same_events(places: list[int]) -> None:
     decoder = SseDecoder(1_000)
@@ -32,7 +32,7 @@ def test_any_split_gives_the_same_events(places: list[int]) -> None:
     assert [event for chunk in chunks for event in decoder.feed(chunk)] == EVENTS
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=30), max_size=20))
 def test_no_bytes_break_it(chunks: list[bytes]) -> None:
     whole, pieces = SseDecoder(10_000), SseDecoder(10_000)

@@ -80,7 +80,7 @@ def test_the_wait_is_read_in_every_form(headers: dict[str, str], seconds: float 
     assert retry_after(headers, now=NOW) == (seconds if seconds is None else pytest.approx(seconds))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.dictionaries(
         st.sampled_from(["retry-after", "retry-after-ms", *_NAMES]),
@@ -94,7 +94,7 @@ def test_no_header_breaks_the_reading_nor_gives_a_wait_out_of_bounds(headers: di
     assert wait is None or 0 <= wait <= LONGEST_WAIT
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.floats(0, LONGEST_WAIT - 1).map(lambda value: round(value, 3)),
     st.sampled_from(["retry-after", "ratelimit-reset", "x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset"]),

@@ -17,6 +17,7 @@ import sys
 from importlib import import_module
 
 _SUBREAPER = 36
+_PATIENCE = 90.0
 _LEFT_OUT = ("treadle.app.demo.project", "treadle.pytest_plugin")
 _OF_PYTHON = ("PYTHON", "LC_", "LANG")
 """How the names of variables begin that Python reads as it starts."""
@@ -32,6 +33,8 @@ def _load() -> None:
         if not module.name.startswith(_LEFT_OUT) and not module.name.endswith("__main__"):
             import_module(module.name)
     import_module("treadle.__main__")
+    # On a busy machine a server that a test waits for may take longer than a person wants to wait for the first answer.
+    import_module("treadle.app.servers.session_servers").FIRST_WAIT = _PATIENCE  # type: ignore[attr-defined]
 
 
 def _starts_alike(variables: dict[str, str]) -> bool:

@@ -27,7 +27,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.script import Pace, Refuse, SayText, Turn, Wait
 from treadle.providers.scripted.server import ScriptedServer
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 """Seconds until a program hangs."""
 
 _SIDE_BY_SIDE = 3

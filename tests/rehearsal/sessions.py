@@ -42,7 +42,7 @@ from treadle.store.sqlite import SessionRow
 from treadle.store.trust import Trust, TrustState
 
 TEST = Source(kind="test")
-PATIENCE = 60.0
+PATIENCE = 90.0
 """Seconds without any notification after which a session hangs."""
 
 TASK = "Please do what has to be done here."

@@ -121,7 +121,7 @@ class Server:
     def client(self) -> httpx2.AsyncClient:
         """A browser: it goes over the wire."""
         base = f"http://127.0.0.1:{self.wire.port}"
-        return httpx2.AsyncClient(base_url=base, headers=self.headers, cookies=self.cookies, timeout=10)
+        return httpx2.AsyncClient(base_url=base, headers=self.headers, cookies=self.cookies, timeout=90)
 
 
 class Reader:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import model
+from tests.needed import require
 from tests.providers.support import raw_server, response
 from tests.ready import TREADLE
 from tests.rehearsal.model import call, reply, run
@@ -29,7 +30,7 @@ from treadle.providers.scripted.script import Script
 from treadle.providers.scripted.server import WIRE_FORMATS, ScriptedServer
 
 SEED = 1
-PATIENCE = 60.0
+PATIENCE = 90.0
 FAILURES = {Exit.FAILED, Exit.TRANSIENT, Exit.CONFIG}
 WELL = reply(call("attempt_completion", result="All done."))
 
@@ -220,8 +221,7 @@ async def test_a_provider_that_answers_garbage_is_a_named_failure(tmp_path: Path
 def small_disk(folder: Path, size: str) -> tuple[str, ...]:
     """The program with a data directory on a disk of this size; skips where none can be made."""
     mount = f"mount -t tmpfs -o size={size} none {folder}"
-    if shutil.which("unshare") is None:
-        pytest.skip("there is no unshare")
+    require("unshare")
     if subprocess.run(("unshare", "-Urm", "sh", "-c", mount), capture_output=True, check=False).returncode:
         pytest.skip("no disk can be made here without root")
     return ("unshare", "-Urm", "sh", "-c", f'{mount} && exec "$0" "$@"', sys.executable, "-m", "treadle")

@@ -21,7 +21,7 @@ def chained(contents: list[tuple[int, bytes, bytes]]) -> list[LogRow]:
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(CONTENTS, st.data())
 def test_a_changed_row_is_the_first_break(contents: list[tuple[int, bytes, bytes]], data: st.DataObject) -> None:
     rows = chained(contents)

@@ -50,7 +50,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, lis
     return path, asyncio.run(fill(path, sessions=2, events=EVENTS))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.sampled_from(sorted(FAULTS)), st.integers(1, EVENTS))
 def test_one_fault_anywhere_shortens_one_session_and_is_named(
     sound: tuple[Path, dict[str, list[Event]]], fault: str, number: int

@@ -113,7 +113,7 @@ async def test_signs_of_a_query_language_are_only_signs(path: Path, text: str) -
     store.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=20))
 def test_any_text_can_be_searched_for(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.getbasetemp() / "searched" / "db"
@@ -237,7 +237,7 @@ async def test_arguments_and_results_are_found_as_they_are_written(path: Path) -
     store.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(min_size=1, max_size=60), st.data())
 def test_every_part_of_a_text_is_found(
     tmp_path_factory: pytest.TempPathFactory, text: str, data: st.DataObject

@@ -187,7 +187,7 @@ def test_settings_of_git_that_run_a_program_are_listed(text: str) -> None:
     assert len(digest_of(".git/config", text.encode())) == 64
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=200), st.text(max_size=30))
 def test_any_bytes_and_names_can_be_judged(content: bytes, name: str) -> None:
     kind = active_kind(name)

@@ -4,13 +4,13 @@ import asyncio
 import base64
 import importlib
 import os
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.needed import needs, require
 from tests.tools.web_server import Names, Page, redirect, serving
 
 from treadle.protocol.errors import ToolError
@@ -157,11 +157,9 @@ async def test_without_a_browser_only_launch_makes_sense() -> None:
     assert text_of(await act(tool, "close")) == "The browser is closed."
 
 
-pytest.importorskip("playwright", reason="needs the extra browser")
+require("playwright", module=True)
 chromium = importlib.import_module("treadle.tools.chromium")
-needs_chromium = pytest.mark.skipif(
-    not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), reason="needs Chromium"
-)
+needs_chromium = needs("chromium")
 
 
 def test_a_missing_program_says_what_to_install(tmp_path: Path) -> None:

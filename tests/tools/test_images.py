@@ -1,10 +1,12 @@
 """Images as models take them: scaled where they are too large, and refused with a way out where that cannot be done."""
 
 import base64
+import importlib
 import struct
 from pathlib import Path
 
 import pytest
+from tests.needed import require
 from tests.pictures import drawn_png, png
 
 from treadle.protocol.errors import ToolError
@@ -24,7 +26,7 @@ def size_of(image: Image) -> tuple[int, int]:
     ("size", "scaled"), [((9_000, 300), (2_000, 67)), ((2_400, 1_200), (2_000, 1_000)), ((2_000, 40), (2_000, 40))]
 )
 def test_an_image_is_scaled_to_what_models_take_and_it_is_told(size: tuple[int, int], scaled: tuple[int, int]) -> None:
-    pytest.importorskip("PIL")
+    require("PIL")
     image, said = image_of(drawn_png(*size), "shot.png")
     assert size_of(image) == scaled
     told = f"shot.png is {size[0]:,} by {size[1]:,} pixels and was scaled to {scaled[0]:,} by {scaled[1]:,}."
@@ -32,7 +34,8 @@ def test_an_image_is_scaled_to_what_models_take_and_it_is_told(size: tuple[int, 
 
 
 def test_a_picture_of_too_many_bytes_becomes_small_enough() -> None:
-    pil = pytest.importorskip("PIL.Image")
+    require("PIL")
+    pil = importlib.import_module("PIL.Image")
     import io
     import random
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools.calls import call, text
 
@@ -49,7 +49,7 @@ def _tree(names: list[bytes]) -> Iterator[Path]:
 
 
 @given(st.lists(_NAMES, min_size=1, max_size=5, unique=True))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 async def test_what_is_listed_can_be_read(names: list[bytes]) -> None:
     with _tree(names) as root:
         await _check(root, len(names))

@@ -24,7 +24,7 @@ from treadle.tui.main import run_interactive
 
 _ROWS = 200
 _COLUMNS = 100
-_PATIENCE = 20
+_PATIENCE = 90.0
 _OSC = re.compile(r"\x1b\](\d+);([^\a]*)\a")
 
 

@@ -1,7 +1,7 @@
 """What a terminal answers about its colours never becomes something that was typed, and nothing typed is lost to it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
@@ -55,7 +55,6 @@ def test_an_answer_cut_anywhere_leaves_the_keys_around_it(before: str, reply: st
     assert keys_of(pieces) == keys_of([before + after])
 
 
-@settings(deadline=None)
 @given(st.sampled_from(REPLIES), st.integers(5, 20), st.sampled_from(REPLIES), TYPED, st.integers(1, 60))
 def test_an_answer_whose_end_never_came_does_not_spoil_the_next(
     broken: str, length: int, reply: str, after: str, size: int

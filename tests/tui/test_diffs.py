@@ -70,7 +70,7 @@ def test_a_changed_line_is_never_cut_but_wrapped_under_its_text() -> None:
 TEXTS = st.lists(st.sampled_from(["", "a", "--- a", "+++ b", "@@ -1 +1 @@", " x", "same line of words"]), max_size=12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, TEXTS)
 def test_every_line_of_a_diff_is_in_its_rows(before: list[str], after: list[str]) -> None:
     lines = list(difflib.unified_diff(before, after, "a/x", "b/x", lineterm=""))

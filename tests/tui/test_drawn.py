@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.current import set_app
@@ -186,7 +186,6 @@ async def test_the_cursor_waits_where_the_drawing_begins_but_while_a_person_type
         await term.when(lambda: (term.cursor, term.reversed) == ((rule, 0, True), [(draft, 4)]), "a drawn cursor")
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_what_is_printed_is_all_that_is_left(steps: list[str | int]) -> None:
     with _programs(typing=False) as (program, terminal):
@@ -194,7 +193,6 @@ def test_what_is_printed_is_all_that_is_left(steps: list[str | int]) -> None:
         assert [line.rstrip() for line in terminal.lines if line.strip()] == printed
 
 
-@settings(deadline=None)
 @given(STEPS)
 def test_nothing_that_is_printed_is_lost_while_a_person_types(steps: list[str | int]) -> None:
     with _programs(typing=True) as (program, terminal):

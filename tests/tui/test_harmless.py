@@ -111,7 +111,7 @@ def shown_at(view: View, text: str, width: int) -> Iterator[list[Line]]:
 
 
 @pytest.mark.parametrize("palette", [Palette.DARK, Palette.DUMB], ids=lambda one: one.value)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(text=TRICKY, width=st.integers(20, 130))
 def test_no_text_steers_the_terminal_or_is_wider_than_it(palette: Palette, text: str, width: int) -> None:
     theme, view, items = Theme(palette=palette), View(model=f"p/{text}", roots=("/ws",)), list[ScreenItem]()

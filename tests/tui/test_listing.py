@@ -78,7 +78,7 @@ def test_the_columns_of_a_picker_are_read_after_its_name() -> None:
     assert list_rows(rows, 1) == (ListRow("Fix it", "2 h, +3 -1, first"),)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=4), st.text(max_size=10))
 def test_nothing_in_a_list_steers_the_terminal(title: str, names: list[str], typed: str) -> None:
     rows = tuple(ListRow(name, name) for name in names)

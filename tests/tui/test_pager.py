@@ -79,7 +79,7 @@ def test_an_alert_comes_first_and_stays_when_there_is_little_room() -> None:
     assert drawn(pager(3, alert="Treadle needs an answer."), 40)[-1].startswith("Treadle needs an answer.  1-3 of 3")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 60), st.lists(st.tuples(st.sampled_from(PagerKey), st.sampled_from([*"gGqnN/ jkx", ""]))))
 def test_every_row_can_be_reached_and_nothing_breaks_it(height: int, keys: list[tuple[PagerKey, str]]) -> None:
     words = " ".join(f"w{number}" for number in range(60))

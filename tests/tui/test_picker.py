@@ -108,7 +108,7 @@ def test_what_has_the_letters_in_order_is_left_only_where_nothing_holds_the_word
     assert ids(models("ntrp")) == ["anthropic", "openrouter"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.one_of(st.sampled_from(list(Pick)), st.text(max_size=3)), max_size=30))
 def test_no_keys_in_any_order_leave_the_list(keys: list[Pick | str]) -> None:
     picker = models(*keys)

@@ -17,20 +17,20 @@ def stream(text: str, size: int) -> tuple[list[str], str]:
     return finished, growing.text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(MARKDOWN, st.integers(1, 7))
 def test_nothing_is_lost_or_changed_however_the_text_is_cut(text: str, size: int) -> None:
     finished, rest = stream(text, size)
     assert "".join(finished) + rest == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(MARKDOWN, st.integers(1, 7))
 def test_where_blocks_end_does_not_depend_on_the_pieces(text: str, size: int) -> None:
     assert "".join(stream(text, size)[0]) == "".join(stream(text, 1)[0])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(MARKDOWN)
 def test_a_finished_part_never_ends_inside_a_fence(text: str) -> None:
     growing = Growing()

@@ -130,7 +130,7 @@ def test_a_link_out_of_the_project_is_followed(tmp_path: Path) -> None:
 TRICKY = st.text(st.sampled_from("ab 日\n\t`*#|-[]()\x1b\x07\u202e\u200b🎉👩\u200d🚀"), max_size=120)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TRICKY, st.integers(20, 130), st.sampled_from(list(Stage)))
 def test_nothing_is_wider_than_the_screen_or_steers_it(text: str, width: int, stage: Stage) -> None:
     questions: list[Question] = [

@@ -1,6 +1,5 @@
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -9,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+from tests.needed import needs
 
-_PATIENCE = 60.0
+pytestmark = needs("tmux")
+
+_PATIENCE = 90.0
 SCRIPT = {
     "turns": [
         {
@@ -74,7 +75,8 @@ class Tmux:
     def until(self, *texts: str) -> None:
         end = time.monotonic() + _PATIENCE
         while not all(text in self.shown for text in texts):
-            assert time.monotonic() < end, f"never seen: {texts}\n{self.shown}"
+            if time.monotonic() > end:
+                pytest.fail(f"never seen: {texts}\n{self.shown}")
             time.sleep(0.1)
 
     def keys(self, *keys: str) -> None:

@@ -332,7 +332,7 @@ STREAMED = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STREAMED, max_size=20))
 def test_the_scrollback_holds_every_word_of_the_answer_in_order(told: list[Notification]) -> None:
     _, items = tell(*told, done())

@@ -17,7 +17,7 @@ from treadle.web.book import SessionBook
 from treadle.web.keys import Entrance, Keys
 from treadle.web.serving import serve_at
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 
 @dataclass(frozen=True)

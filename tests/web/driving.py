@@ -1,7 +1,6 @@
 """The page in a real browser: `treadle web` as its own process, a scripted model behind it, and Chromium before it."""
 
 import asyncio
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -9,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, BrowserContext, Error, Page, async_playwright
 
 from tests.e2e.process import Program
 from tests.e2e.running import model
+from tests.needed import chromium, needs
 from tests.ready import treadle
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
-needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+CHROMIUM = chromium()
+needs_chromium = needs("chromium")
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds until a test gives up waiting for something."""
 
 
@@ -98,9 +97,9 @@ class Seen:
 async def browser() -> AsyncIterator[Seen]:
     """Start Chromium; what its pages complained of makes the test fail at the end."""
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
-            seen = Seen(chromium)
+            seen = Seen(launched)
             try:
                 yield seen
             except Exception as error:
@@ -108,7 +107,7 @@ async def browser() -> AsyncIterator[Seen]:
                 raise
             assert not seen.complaints, seen.complaints
         finally:
-            await chromium.close()
+            await launched.close()
 
 
 @asynccontextmanager

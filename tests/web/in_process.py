@@ -21,7 +21,7 @@ from treadle.web.guard import PageGuard
 from treadle.web.keys import Entrance, Keys
 from treadle.web.page_session import PageSession
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 HOST = "127.0.0.1:8000"
 
 

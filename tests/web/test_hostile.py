@@ -12,6 +12,7 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
+from tests.needed import PEERS
 from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, needs_chromium, serving
 from treadle.providers.scripted.script import SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -19,7 +20,7 @@ from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
 pytestmark = needs_chromium
 
-AXE = Path(__file__).parents[2] / ".peers" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = PEERS / "node_modules" / "axe-core" / "axe.min.js"
 
 RUNS = "<img src=http://evil.invalid/i.png onerror=window.ran=1>"
 HIDES = "\u202egpj.exe\u202c \u2066x\u2069 \x1b[31mred\x1b[0m \x1b]0;title\x07 \x00 \u200b"

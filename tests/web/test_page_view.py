@@ -68,7 +68,7 @@ class Browser:
         return [item for _, item in sorted(self.places.items(), key=lambda place: place[0]) if item is not None]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sessions(), st.data())
 def test_a_browser_ends_with_what_stands_on_the_page_whatever_it_missed(told: Told, data: st.DataObject) -> None:
     view = PageContent("/ws")
@@ -106,7 +106,7 @@ def test_a_browser_that_knows_another_run_or_what_never_was_loads_the_page_anew(
     assert missed(view, "another", 1) is missed(view, view.run, 2) is missed(view, view.run, -1) is None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sessions())
 def test_the_page_of_a_log_is_the_page_that_saw_it_happen(told: Told) -> None:
     live = PageContent("/ws")
@@ -115,7 +115,7 @@ def test_the_page_of_a_log_is_the_page_that_saw_it_happen(told: Told) -> None:
     assert in_a_log(stands(live)) == in_a_log(stands(viewed("/ws", "", told.logged)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sessions())
 def test_nothing_grows_or_is_being_written_once_a_turn_has_ended(told: Told) -> None:
     view = viewed("/ws", "", told.live)

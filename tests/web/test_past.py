@@ -6,6 +6,7 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
 from tests.e2e.running import log_of
+from tests.needed import PEERS
 from tests.web.driving import PATIENCE, Seen, Served, becomes, needs_chromium, page_with_model, start_session
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import text_of
@@ -146,7 +147,7 @@ async def _timeline(page: Page, served: Served) -> None:
 
 
 async def _axe(page: Page) -> None:
-    axe = Path(__file__).parents[2] / ".peers" / "node_modules" / "axe-core" / "axe.min.js"
+    axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
     if axe.exists():
         await page.evaluate(axe.read_text())
         found = await page.evaluate("axe.run().then((result) => result.violations.map((one) => one.id))")

@@ -109,7 +109,7 @@ def test_an_address_to_open_is_a_link_only_if_it_leads_to_the_web(url: str, *, i
     assert answers_of(html) == [("allow", "Yes, opened"), ("reject", "No")]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.sampled_from(list(EVERY_KIND.values())), st.text(max_size=40))
 def test_nothing_of_a_question_can_leave_its_place(question: Question, text: str) -> None:
     hostile = f'"><script>alert(1)</script>\x1b[2J\u202e{text}'

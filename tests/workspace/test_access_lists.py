@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from treadle.workspace.access_lists import AccessLists
@@ -105,7 +105,7 @@ _NAMES = st.sampled_from(["a", "b", "A", "a.b", "caf\u00e9"])
 _LINES = st.sampled_from(["a", "b/", "/a", "*", "!a", "!b", "a/b", "**/a", "*.b", "!*.b", "# x", "", "A/", "!a/"])
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(max_examples=60)
 @example(files={"": ["a", "!a/"], "a/": []}, path=["a"])
 @given(
     files=st.dictionaries(st.sampled_from(["", "a/", "b/"]), st.lists(_LINES, max_size=4), max_size=3),

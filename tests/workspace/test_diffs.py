@@ -12,7 +12,7 @@ from treadle.workspace.diffs import compare
 _TEXT = st.lists(st.sampled_from(["a", "b", "c", "", "dd"]), max_size=30).map("\n".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_TEXT, _TEXT)
 def test_the_hunks_turn_one_text_into_the_other(before: str, after: str) -> None:
     diff = compare(before, after)
@@ -25,7 +25,7 @@ def test_the_hunks_turn_one_text_into_the_other(before: str, after: str) -> None
     assert [*lines, *diff.old[at:]] == list(diff.new)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_TEXT, _TEXT)
 def test_the_diff_is_one_that_patch_programs_apply(
     tmp_path_factory: pytest.TempPathFactory, before: str, after: str

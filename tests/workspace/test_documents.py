@@ -1,10 +1,13 @@
 """Documents as text."""
 
-import importlib.util
+import importlib
 import io
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.needed import require
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.documents import ENDINGS, document_text, is_document
@@ -12,7 +15,8 @@ from treadle.workspace.extract import READERS
 
 
 def _package(name: str) -> Any:
-    return pytest.importorskip(name, reason="the extra `docs` is not installed")
+    require(name)
+    return importlib.import_module(name)
 
 
 def _pdf(text: str) -> bytes:
@@ -93,8 +97,13 @@ async def test_a_damaged_document_is_said_to_be_one() -> None:
         await document_text(b"{", "a.ipynb")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pypdf") is not None, reason="the extra `docs` is installed")
-async def test_without_the_package_the_extra_to_install_is_named() -> None:
+async def test_without_the_package_the_extra_to_install_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_packages = tmp_path / "python"
+    without_packages.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    without_packages.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(without_packages))
     with pytest.raises(ToolError, match=r"pip install 'treadle\[docs\]'"):
         await document_text(b"%PDF", "a.pdf")
 

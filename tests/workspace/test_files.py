@@ -47,7 +47,7 @@ def test_a_text_file_keeps_its_encoding_and_line_ends_as_facts(
     assert file.encode(file.text) == raw
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=300))
 def test_whatever_is_read_as_text_encodes_to_the_same_bytes(raw: bytes) -> None:
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.workspace.ignore_patterns import Patterns
@@ -69,7 +69,7 @@ def _grow(root: Path, tree: Mapping[str, Sequence[str]]) -> tuple[list[str], lis
     return [path for path in found if (root / path).is_dir()], [path for path in found if (root / path).is_file()]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(_TREE)
 def test_nested_ignore_files_hide_what_git_would(tree: Mapping[str, Sequence[str]]) -> None:
     with tempfile.TemporaryDirectory() as root:

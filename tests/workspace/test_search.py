@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.needed import require
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.ignoring import OWN_IGNORE_FILES, Ignoring
@@ -17,8 +18,8 @@ _RIPGREP = find_ripgrep({})
 
 @pytest.fixture(params=["ripgrep", "stand-in"])
 def search(request: pytest.FixtureRequest) -> Search:
-    if request.param == "ripgrep" and not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    if request.param == "ripgrep":
+        require("rg")
     return Search(ripgrep=_RIPGREP if request.param == "ripgrep" else "")
 
 
@@ -68,8 +69,7 @@ async def test_more_matches_than_the_limit_are_said_to_be_there(search: Search, 
 
 @pytest.mark.parametrize("regex", ["needle", "x", "needle\\n"])
 async def test_a_line_of_any_length_is_searched_in_bounded_memory(tmp_path: Path, regex: str) -> None:
-    if not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    require("rg")
     with (tmp_path / "line").open("wb") as file:
         for _ in range(150):
             file.write(b"x" * 1_000_000)
@@ -123,8 +123,7 @@ async def test_files_are_listed_breadth_first_with_their_directories(search: Sea
 
 
 async def test_ignore_files_are_honoured(tmp_path: Path) -> None:
-    if not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    require("rg")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitignore").write_text("out/\n")
     (tmp_path / "out").mkdir()
@@ -134,8 +133,7 @@ async def test_ignore_files_are_honoured(tmp_path: Path) -> None:
 
 
 async def test_each_root_has_ignore_files_of_its_own(tmp_path: Path) -> None:
-    if not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    require("rg")
     for name, ignored in (("first", "a"), ("second", "b")):
         (tmp_path / name / "deep").mkdir(parents=True)
         (tmp_path / name / ".agentignore").write_text(f"/deep/{ignored}\n")
@@ -149,8 +147,7 @@ async def test_each_root_has_ignore_files_of_its_own(tmp_path: Path) -> None:
 
 
 async def test_ignore_files_of_agents_are_honoured_relative_to_the_root(tmp_path: Path) -> None:
-    if not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    require("rg")
     for name in OWN_IGNORE_FILES:
         (tmp_path / name).write_text(f"/{name[1:]}/\n")
         for place in (tmp_path / name[1:], tmp_path / "below" / name[1:]):
@@ -206,8 +203,7 @@ def test_globs_are_parted_at_commas(pattern: str, globs: list[str]) -> None:
 
 
 async def test_an_expression_that_is_too_complex_is_told(tmp_path: Path) -> None:
-    if not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    require("rg")
     (tmp_path / "a").write_text(f"{'x' * 40}zy\n")
     assert await Search(ripgrep=_RIPGREP).lines(Query(path=str(tmp_path), regex="(?=(x+x+)+y)")) == Matches(
         files=(), unread=True
@@ -215,8 +211,7 @@ async def test_an_expression_that_is_too_complex_is_told(tmp_path: Path) -> None
 
 
 async def test_a_match_in_a_binary_file_is_told_when_it_is_named(tmp_path: Path) -> None:
-    if not _RIPGREP:
-        pytest.skip("ripgrep is not installed")
+    require("rg")
     (tmp_path / "a").write_bytes(b"two\0two\n")
     assert await Search(ripgrep=_RIPGREP).lines(Query(path=f"{tmp_path}/a", regex="two")) == Matches(
         files=(), binary=True

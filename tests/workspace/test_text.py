@@ -36,13 +36,13 @@ def _decode(data: bytes, size: int) -> str:
     return "".join([*parts, decoder.feed(b"", final=True)])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_PIECES, st.integers(1, 7))
 def test_the_text_does_not_depend_on_how_the_bytes_are_cut(data: bytes, size: int) -> None:
     assert _decode(data, size) == _decode(data, len(data) or 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_PIECES)
 def test_no_control_character_gets_through(data: bytes) -> None:
     assert not any((ord(c) < 32 and c not in "\t\n\r\b") or 0x7F <= ord(c) < 0xA0 for c in _decode(data, 5))
@@ -90,7 +90,7 @@ def test_a_long_text_keeps_its_beginning_and_end_and_counts_the_rest() -> None:
     assert kept.take() == ""
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text("ab", max_size=30), max_size=20))
 def test_what_is_kept_and_what_is_counted_make_the_whole(pieces: list[str]) -> None:
     kept = HeadTail(20)

@@ -39,7 +39,7 @@ class Place:
         """Wait until something is so."""
         while not enough():
             self._arrived.clear()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await self._arrived.wait()
 
     def start(self, line: str, wake_on: str) -> CommandProcess:

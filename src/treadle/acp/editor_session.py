@@ -280,9 +280,10 @@ class EditorSession:
     async def _follow(self, feed: Any) -> None:
         """Show what happens; when the session ends by itself, whoever waits is shown why."""
         try:
-            await self._shown.wait()  # what was before comes first
-            async for notification in feed:
-                self._take(notification)
+            async with feed:
+                await self._shown.wait()  # what was before comes first
+                async for notification in feed:
+                    self._take(notification)
             await self.live.failure()
         except TreadleError as error:
             if self.continues_elsewhere:

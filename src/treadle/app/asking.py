@@ -79,15 +79,21 @@ class PromptRun:
         await self._ended.wait()
         return self._result()
 
+    def leave(self) -> None:
+        """Keep nothing more of what happens, at once; whoever iterates comes to the end. The prompt goes on."""
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            feed.put_nowait(None)
+
     async def __aiter__(self) -> AsyncIterator[Notification]:
-        if self._feed is None:
-            self._feed = asyncio.Queue()
-            if self.ended:
-                self._feed.put_nowait(None)
-        while (notification := await self._feed.get()) is not None:
+        feed = self._feed = self._feed or asyncio.Queue()
+        if self.ended and feed.empty():
+            feed.put_nowait(None)
+        while (notification := await feed.get()) is not None:
             yield notification
-        self._feed.put_nowait(None)
-        self._result()
+        feed.put_nowait(None)
+        if self.ended:
+            self._result()
 
     def _result(self) -> TurnOutcome:
         if self.error is not None:
@@ -117,12 +123,17 @@ class SessionClient:
 
     async def __aenter__(self) -> Self:
         feed = self.session.follow()
-        await self.session.__aenter__()
+        try:
+            await self.session.__aenter__()
+        except BaseException:
+            feed.leave()
+            raise
 
         async def listen() -> None:
             try:
-                async for notification in feed:
-                    self._hear(notification)
+                async with feed:
+                    async for notification in feed:
+                        self._hear(notification)
             finally:
                 await self._finish()
 

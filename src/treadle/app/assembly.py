@@ -47,6 +47,7 @@ from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.hooks.hook_commands import ConfineHook
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentioning import Enclosed
@@ -128,7 +129,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         window=lambda model: parts.models.spec(model).context_window,
         of_servers=joined.prompt_parts,
     )
-    hooks = _hooks(parts, workspace, track, redactor)
+    hooks = _hooks(parts, workspace, track, redactor, confine=commands.set_up_hook)
     if hooks is not None:
         policy_files.changed = hooks.rules_changed
     ports = Ports(
@@ -207,7 +208,12 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
 
 def _hooks(
-    parts: Parts, workspace: Workspace, track: Track, redactor: "Callable[[], Redactor]"
+    parts: Parts,
+    workspace: Workspace,
+    track: Track,
+    redactor: "Callable[[], Redactor]",
+    *,
+    confine: "ConfineHook",
 ) -> "SessionHooks | None":
     """Get the hooks ready to run; what that takes is loaded where there are some. Raises `ConfigError`."""
     if not (parts.brought.hooks or parts.settings.hooks or parts.settings.hooks_from):
@@ -218,6 +224,7 @@ def _hooks(
         parts,
         parts.brought.hooks,
         workspace,
+        confine=confine,
         mode=lambda: track.state.mode,
         redact=lambda text: redactor().redact(text),
         focus=lambda: focus_wanted(track.state),

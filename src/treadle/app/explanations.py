@@ -89,7 +89,7 @@ _SETTINGS = {
         "The message says which; docs/diagnostics.md has examples to copy.",
     ),
     "config-hooks": Explanation(
-        "The hooks of a settings file cannot be used: it is not valid, or a hook in it does not say what to run.",
+        "The hooks of a settings file cannot be used: it cannot be read, or its hooks are not a table of events.",
         "The message names the file and the mistake; docs/hooks.md has examples. `disable_all_hooks` turns all off.",
     ),
     "copy-missing": Explanation(

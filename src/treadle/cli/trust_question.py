@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from treadle.app.security.asked_trust import NOTHING_RUNS
 from treadle.app.security.trusted_rules import allow_lines, allow_rules
 from treadle.app.security.trusting import shown_path, trust_lines
 from treadle.store.activation import ActiveKind
@@ -24,11 +25,6 @@ _KINDS = {
 }
 _MOST_NAMED = 3
 _LONGEST_RULE = 80
-
-_NOTHING = "Nothing in it runs automatically today."
-_REPOSITORY = (
-    "If you trust it, Treadle may read its git state without asking. New rules, hooks and settings will ask first."
-)
 
 
 def trust_question(trust: Trust, problem: str = "") -> Choosing:
@@ -61,7 +57,7 @@ def _sentences(trust: Trust) -> Iterator[str]:
         yield f"Changed since you trusted it: {_listed(list(_changes(trust)))}."
     kinds = [kind for kind in _KINDS if any(item.kind is kind for item in trust.listed)]
     if not kinds:
-        yield f"{_NOTHING} {_REPOSITORY}"
+        yield NOTHING_RUNS
         return
     yield f"It has {_joined([_named(trust, kind) for kind in kinds])}."
     yield f"If you trust it, {_joined([_KINDS[kind][1] for kind in kinds])}. A change asks again."

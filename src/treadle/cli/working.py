@@ -204,11 +204,16 @@ async def _attached(
 ) -> tuple[int, str]:
     """Work in a session of another process; gives the exit code, and the session that is to be opened next."""
     from treadle.app.attaching import attach_session
+    from treadle.app.wrapping import write_wrapped
     from treadle.tui.main import run_interactive
 
     following: list[str] = []
     async with await attach_session(prefix, folder, settings) as remote:
         code = await run_interactive(remote, look, first_prompt=content, kept=False, switch=following.append)
+        continues = not (code or following or remote.closed)
+    if continues:
+        back = f"To return: treadle --attach {remote.id}"
+        write_wrapped(sys.stdout, f"You left session {remote.id}. It continues. {back}")
     return code, following[-1] if following and code == 0 else ""
 
 

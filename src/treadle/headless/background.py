@@ -35,8 +35,7 @@ async def run_background(live: LiveSession, task: tuple[UserContent, ...], begun
     for what keeps the session from working; what does so later is in the program's log, too.
     """
     attendance = live.attendance = Attendance()
-    feed = live.follow()
-    async with live:
+    async with live.follow() as feed, live:
         try:
             await attendance.listening
         except OSError as error:

@@ -93,7 +93,9 @@ class Channel:
         given = response.get("response")
         if response.get("subtype") != "success":
             raise HostError(str(response.get("error") or "The host failed."))
-        return given if isinstance(given, dict) else {}
+        if given is not None and not isinstance(given, dict):
+            raise HostError("The host's response is not an object.")
+        return given or {}
 
     def answer(self, request_id: str, response: Frame | None = None, *, error: str = "") -> None:
         """Answer a request of the host."""

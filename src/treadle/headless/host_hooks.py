@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.hook_settings import HookEvent
-from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
 from treadle.headless.channel import Frame, HostError
 
 if TYPE_CHECKING:
@@ -21,20 +21,32 @@ def _rows(host: "HostedSession") -> Iterator[HookRow]:
         if event not in list(HookEvent):
             host.warn(f"Hooks of the event {event} are not called: Treadle has no such moment.")
             continue
-        for said in (one for one in _listed(matchers) if isinstance(one, dict)):
-            for callback in _listed(said.get("hookCallbackIds")):
-                yield HookRow(
-                    event=event,
-                    matcher=str(said.get("matcher") or ""),
-                    handler=_handler(host, event, str(callback)),
-                    timeout=_seconds(said.get("timeout")),
-                    on_failure=str(said.get("onFailure") or ""),
-                    name=f"{callback} of the host",
-                )
+        for said in matchers if isinstance(matchers, list) else [matchers]:
+            yield from _rows_of(host, event, said)
 
 
-def _listed(said: Any) -> list[Any]:
-    return said if isinstance(said, list) else []
+def _rows_of(host: "HostedSession", event: str, said: Any) -> Iterator[HookRow]:
+    """Give the callbacks of a matcher; one that is wrong fails, for all of the event where nobody knows for what."""
+    entry: dict[str, Any] = said if isinstance(said, dict) else {}
+    matcher, callbacks = entry.get("matcher") or "", entry.get("hookCallbackIds")
+    if not isinstance(matcher, str) or not isinstance(callbacks, list):
+        host.warn(f"A hook of the event {event} cannot be called: it is not as the SDK writes it.")
+        known = matcher if isinstance(matcher, str) else ""
+        yield HookRow(event=event, matcher=known, handler=_not_called, name="of the host")
+        return
+    for callback in callbacks:
+        yield HookRow(
+            event=event,
+            matcher=matcher,
+            handler=_handler(host, event, str(callback)),
+            timeout=_seconds(entry.get("timeout")),
+            on_failure=str(entry.get("onFailure") or ""),
+            name=f"{callback} of the host",
+        )
+
+
+async def _not_called(given: dict[str, Any]) -> HookAnswer:  # noqa: ARG001 - as every hook
+    raise HookFailedError("it is not as the SDK writes it")
 
 
 def _seconds(said: Any) -> float | None:
@@ -42,7 +54,7 @@ def _seconds(said: Any) -> float | None:
 
 
 def _handler(host: "HostedSession", event: str, callback: str) -> HookHandler:
-    async def ask(given: dict[str, Any]) -> dict[str, Any]:
+    async def ask(given: dict[str, Any]) -> HookAnswer:
         request: Frame = {"subtype": "hook_callback", "callback_id": callback, "input": given}
         if "tool_use_id" in given:
             request["tool_use_id"] = given["tool_use_id"]
@@ -54,6 +66,6 @@ def _handler(host: "HostedSession", event: str, callback: str) -> HookHandler:
             host.show_hook("hook_response", **shown, outcome="error", output=str(error))
             raise HookFailedError(str(error)) from error
         host.show_hook("hook_response", **shown, outcome="success", output=said)
-        return said
+        return HookAnswer(objects=(said,))
 
     return ask

@@ -5,6 +5,7 @@ import binascii
 import uuid
 from collections.abc import Callable, Iterator
 
+from treadle.app.security.asked_trust import ONLY_A_REPOSITORY
 from treadle.app.security.trusting import SessionTrust, trust_lines
 from treadle.headless.channel import Frame
 from treadle.protocol.messages import Document, Image, Text, UserContent
@@ -58,7 +59,7 @@ def trust_request(trust: SessionTrust) -> Frame:
         "tool_name": TRUST,
         "display_name": TRUST,
         "title": f"Trust the folder {trust.workspace} for this session?",
-        "description": "\n".join(trust_lines(trust.trust)),
+        "description": "\n".join(trust_lines(trust.trust)) or ONLY_A_REPOSITORY,
         "input": {"folder": str(trust.workspace), "items": items},
         "tool_use_id": f"trust_{uuid.uuid4().hex[:12]}",
         "permission_suggestions": [],

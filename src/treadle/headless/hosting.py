@@ -1,7 +1,7 @@
 """A session that a host drives over standard input and output, as the SDKs for Claude Code do: both ways at once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -273,9 +273,10 @@ class HostedSession:
             self._quiet.clear()
             await self._quiet.wait()
 
-    async def _follow(self, live: LiveSession, feed: AsyncIterator[Notification]) -> None:
-        async for notification in feed:
-            await self._take(live, notification)
+    async def _follow(self, live: LiveSession, feed: Any) -> None:
+        async with feed:
+            async for notification in feed:
+                await self._take(live, notification)
         await live.failure()
         raise SessionError("session-closed", "The session was closed before the task was done.")
 

@@ -74,8 +74,7 @@ async def run_headless(
     With `structured` the answer has to have that form.
     """
     console = HeadlessConsole(live, output, out, err)
-    feed = live.follow()
-    async with live:
+    async with live.follow() as feed, live:
         try:
             console.begin()
             return await finish_task(live, task, feed, console, structured=structured)

@@ -20,30 +20,32 @@ _SOURCE = Source(kind="headless", id="narrator")
 
 async def narrate(live: LiveSession, task: str, out: TextWriter) -> int:
     """Work a task off, telling what happens and saying yes to everything; returns the exit code."""
-    feed = live.follow()
     progress = Progress()
-    write_wrapped(out, f"Task: {task}")
-    await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), _SOURCE)
-    async for notification in feed:
-        for line in progress.take(notification):
-            write_wrapped(out, f"\n{harmless(line)}")
-        match notification:
-            case QuestionAsked(question=question):
-                for line in _approval(question):
-                    write_wrapped(out, harmless(line))
-                await live.post(Answer(question_id=question.id, option=question.yes), _SOURCE)
-            case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if result is not None:
-                output = "".join(block.text for block in result.content if isinstance(block, Text))
-                out.writelines(f"    {harmless(line)}\n" for line in output.splitlines())
-            case TurnEnded(outcome=outcome):
-                for line in (*progress.finish(outcome.text), "", outcome.text, "", *summary_lines(outcome)):
-                    write_wrapped(out, harmless(line))
-                if outcome.error is not None:
-                    write_wrapped(out, describe_model_error(outcome.error, live.status.model))
-                return exit_code(outcome)
-            case _:
-                pass
-        out.flush()
+    async with live.follow() as feed:
+        write_wrapped(out, f"Task: {task}")
+        await live.post(Prompt(id=uuid.uuid4().hex, content=(Text(text=task),)), _SOURCE)
+        async for notification in feed:
+            for line in progress.take(notification):
+                write_wrapped(out, f"\n{harmless(line)}")
+            match notification:
+                case QuestionAsked(question=question):
+                    for line in _approval(question):
+                        write_wrapped(out, harmless(line))
+                    await live.post(Answer(question_id=question.id, option=question.yes), _SOURCE)
+                case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if (
+                    result is not None
+                ):
+                    output = "".join(block.text for block in result.content if isinstance(block, Text))
+                    out.writelines(f"    {harmless(line)}\n" for line in output.splitlines())
+                case TurnEnded(outcome=outcome):
+                    for line in (*progress.finish(outcome.text), "", outcome.text, "", *summary_lines(outcome)):
+                        write_wrapped(out, harmless(line))
+                    if outcome.error is not None:
+                        write_wrapped(out, describe_model_error(outcome.error, live.status.model))
+                    return exit_code(outcome)
+                case _:
+                    pass
+            out.flush()
     await live.failure()
     return 1
 

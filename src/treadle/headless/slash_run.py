@@ -32,8 +32,7 @@ async def run_slash_command(
 ) -> int:
     """Start the session and do a command with what follows it; returns the exit code."""
     console = HeadlessConsole(live, output, out, err)
-    feed = live.follow()
-    async with live:
+    async with live.follow() as feed, live:
         try:
             console.begin()
             return await _run(live, command, feed, console)

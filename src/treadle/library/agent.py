@@ -67,7 +67,9 @@ class SettingKeywords(TypedDict, total=False):
 class TaskRun:
     """A task on its way: iterate over it to follow what happens, or await it for its `TaskResult`.
 
-    Where that is cancelled, the work is interrupted; a task that waits in the queue is taken out of it.
+    Where that is cancelled, the work is interrupted; a task that waits in the queue is taken out of it. Whoever may
+    leave the loop early enters it first, `async with t.run(...) as task`: then nothing more is kept of what happens.
+    The work goes on, and awaiting it still gives its result.
     """
 
     def __init__(self, treadle: "Treadle", content: tuple[UserContent, ...], delivery: Delivery) -> None:
@@ -76,16 +78,30 @@ class TaskRun:
         self._delivery = delivery
         self._run: PromptRun | None = None
         self._sending = asyncio.Lock()
+        self._taken_back = False
 
     def __await__(self) -> Generator[Any, None, TaskResult]:
         return self._finish().__await__()
+
+    async def __aenter__(self) -> Self:
+        await self._sent(followed=True)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run = await self._sent(followed=False)
+        run.leave()
+        if isinstance(error, asyncio.CancelledError):
+            await self._withdraw(run)
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
         run = await self._sent(followed=True)
         async with self._withdrawn(run):
             async for notification in run:
                 yield notification
-        self.result  # noqa: B018 - raises what the program's own function raised
+        if run.ended:
+            self.result  # noqa: B018 - raises what the program's own function raised
 
     @property
     def result(self) -> TaskResult:
@@ -111,8 +127,13 @@ class TaskRun:
         try:
             yield
         except asyncio.CancelledError:
-            await self._treadle.client.withdraw(run)
+            await self._withdraw(run)
             raise
+
+    async def _withdraw(self, run: PromptRun) -> None:
+        if not self._taken_back:
+            self._taken_back = True
+            await self._treadle.client.withdraw(run)
 
     async def _sent(self, *, followed: bool) -> PromptRun:
         async with self._sending:

@@ -39,12 +39,12 @@ async def run_interactive(
         from treadle.tui.reader.main import run_reader
 
         return await run_reader(live, first_prompt=first_prompt, kept=kept, switch=switch)
-    feed = live.follow()
     surface = Surface(live, open_history(data_directory() / "history"), look, switch)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:
-        return await _run(live, feed, surface, kept=kept)
+        async with live.follow() as feed:
+            return await _run(live, feed, surface, kept=kept)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise

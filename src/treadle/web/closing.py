@@ -59,9 +59,8 @@ class SessionUse:
                     await self._attendance.changed.wait()
             if self.over(seconds) and not await asyncio.to_thread(_runs_commands, self._session.id):
                 return
-        ended = self._session.follow()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_ENDS_WITHIN):
+            async with asyncio.timeout(_ENDS_WITHIN), self._session.follow() as ended:
                 while self._session.status.turn_active and await anext(ended, None) is not None:
                     pass
 

@@ -9,7 +9,7 @@ import pytest
 
 from treadle.app.config.hook_settings import HookEvent, HookSpec
 from treadle.app.hooks.hook_requests import HttpHook
-from treadle.app.hooks.hook_rows import HookFailedError
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
 
 GIVEN: dict[str, Any] = {"tool_name": "Bash"}
 
@@ -43,7 +43,7 @@ async def test_the_event_is_posted_and_the_response_is_the_answer(monkeypatch: p
     async with server("200 OK", b'{"decision": "block", "reason": "No."}') as (url, seen):
         headers = {"Authorization": "Bearer $HOOK_KEY", "X-Other": "a${OTHER_KEY}b"}
         found = await hook(url, headers=headers, allowed_variables=("HOOK_KEY",))(GIVEN)
-    assert found == {"decision": "block", "reason": "No."}
+    assert found == HookAnswer(objects=({"decision": "block", "reason": "No."},))
     (request,) = seen
     assert request.startswith(b"POST /hook HTTP/1.1\r\n")
     assert b"authorization: bearer k1\r\n" in request.lower()
@@ -53,7 +53,7 @@ async def test_the_event_is_posted_and_the_response_is_the_answer(monkeypatch: p
 
 async def test_an_empty_response_says_nothing() -> None:
     async with server("204 No Content", b"") as (url, _):
-        assert await hook(url)(GIVEN) == {}
+        assert await hook(url)(GIVEN) == HookAnswer()
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,11 @@ async def test_an_empty_response_says_nothing() -> None:
 )
 async def test_anything_else_is_a_failure(status: str, body: bytes, headers: tuple[str, ...], why: str) -> None:
     async with server(status, body, *headers) as (url, seen):
-        with pytest.raises(HookFailedError) as caught:
-            await hook(url)(GIVEN)
-    assert why in str(caught.value)
+        try:
+            found = (await hook(url)(GIVEN)).unread
+        except HookFailedError as error:
+            found = str(error)
+    assert why in found
     assert len(seen) == 1
 
 

@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec, hook_specs, seconds_of
-from treadle.app.config.settings import Settings, load_settings
-from treadle.app.hooks.opening_hooks import found_hooks
+from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent, HookOrigin, HookSpec, hook_specs, seconds_of
+from treadle.app.config.settings import Layer, Settings, load_settings, merge_layers
+from treadle.app.hooks.hook_commands import HookPlace
+from treadle.app.hooks.hook_places import LogPlaces
+from treadle.app.hooks.opening_hooks import found_hooks, hook_rows
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store
 from treadle.protocol.errors import ConfigError
 
@@ -152,10 +155,8 @@ def test_a_change_of_a_folder_s_hooks_asks_again_and_one_of_its_other_settings_d
     assert session_trust(folder / "ws").trust.changed == (".claude/settings.json",)
 
 
-@pytest.mark.parametrize(
-    "content", ['{"hooks": {"Stop": 5}}', "{", '{"hooks": []}', '{"hooks": {"Stop": [{"hooks": 1}]}}']
-)
-def test_hooks_that_cannot_be_read_keep_a_session_from_starting(folder: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["{", '{"hooks": []}'])
+def test_a_file_without_a_table_of_hooks_keeps_a_session_from_starting(folder: Path, content: str) -> None:
     (folder / "people" / ".claude" / "settings.json").write_text(content)
     (folder / "home" / "config.toml").write_text('hooks_from = ["claude"]')
     with pytest.raises(ConfigError) as caught:
@@ -163,33 +164,99 @@ def test_hooks_that_cannot_be_read_keep_a_session_from_starting(folder: Path, co
     assert caught.value.code == "config-hooks"
 
 
+RIGHT = {"matcher": "Edit", "hooks": [{"type": "command", "command": "lint"}]}
+
+
+def handler(**said: Any) -> dict[str, Any]:
+    return {"matcher": "Bash", "hooks": [{"command": "x", **said}]}
+
+
+WRONG: list[tuple[Any, str, str]] = [
+    # the groups, what is judged then, and what is said
+    ([{"matcher": {}, "hooks": [{"command": "x"}]}], "", "hooks.EVENT[1]: matcher is not a string"),
+    ([{"matcher": 5, "hooks": [{"command": "x"}]}], "", "hooks.EVENT[1]: matcher is not a string"),
+    ([{"matcher": "(", "hooks": [{"command": "x"}]}], "", "is not a regular expression"),
+    (5, "", "hooks.EVENT is not a list"),
+    ("x", "", "hooks.EVENT is not a list"),
+    ({"matcher": "Bash", "hooks": [{"command": "x"}]}, "", "hooks.EVENT is not a list"),
+    (["x"], "", "hooks.EVENT[1] is not a table"),
+    ([{"matcher": "Bash"}], "Bash", "hooks.EVENT[1].hooks is not a list"),
+    ([{"matcher": "Bash", "command": "x"}], "Bash", "hooks.EVENT[1].hooks is not a list"),
+    ([{"matcher": "Bash", "hooks": 1}], "Bash", "hooks.EVENT[1].hooks is not a list"),
+    ([{"matcher": "Bash", "hooks": ["x"]}], "Bash", "hooks.EVENT[1].hooks is not a table"),
+    ([handler(command=" ")], "Bash", "a command hook needs a command"),
+    ([handler(command=5)], "Bash", "command is not a string"),
+    ([handler(type="http")], "Bash", "an http hook needs a url"),
+    ([handler(type="htpp")], "Bash", "'htpp' is not a kind of hook"),
+    ([handler(timeout=0)], "Bash", "must be a number of seconds"),
+    ([handler(timeout="5")], "Bash", "must be a number of seconds"),
+    ([handler(onFailure="no")], "Bash", "onFailure is 'no'"),
+    ([handler(**{"if": 5})], "Bash", "if is not a string"),
+    ([handler(args="x")], "Bash", "args is not a list"),
+    ([handler(headers=5)], "Bash", "is not a table"),
+    ([handler(shell="fish")], "Bash", "does not run hooks in fish"),
+]
+
+
+@pytest.mark.parametrize("event", [*sorted(POLICY_EVENTS), "Stop"])
+@pytest.mark.parametrize(("groups", "matcher", "why"), WRONG)
+@pytest.mark.parametrize("own", [True, False])
+def test_a_wrong_entry_blocks_what_it_would_judge_and_the_start_and_the_others_go_on(
+    folder: Path, event: str, groups: Any, matcher: str, why: str, own: bool
+) -> None:
+    table = {event: groups, "PostToolUse": [RIGHT]}
+    if own:
+        settings = msgspec.convert({"hooks": table}, Settings)
+        merged = merge_layers([Layer(origin="config.toml", values={"hooks": table})])
+        specs = list(found_hooks(merged, session_trust(folder / "ws")).specs)
+        assert list(hook_specs(settings.hooks, origin=HookOrigin.USER, file="f", own=True))
+    else:
+        specs = list(hook_specs(table, origin=HookOrigin.USER, file="config.toml", own=False))
+    wrong, right = specs
+    assert (wrong.event, wrong.matcher, wrong.file, right.says) == (event, matcher, "config.toml", "lint")
+    assert why.replace("EVENT", event) in wrong.problem
+    assert wrong.origin is HookOrigin.USER
+    place = HookPlace(
+        launcher=_never, confine=None, logs=LogPlaces("", Path()), private=Path(), root="", session_id="", tell=print
+    )
+    rows = hook_rows(specs, place)
+    assert [row.matcher for row in rows if row.blocks] == ([matcher] if event in POLICY_EVENTS else [])
+
+
+def _never() -> Any:
+    raise AssertionError("nothing of it runs")
+
+
+def test_the_notice_names_the_entry_and_that_calls_are_blocked(folder: Path) -> None:
+    (folder / "home" / "config.toml").write_text('[[hooks.PreToolUse]]\nmatcher = {}\nhooks = [{ command = "x" }]\n')
+    (notice,) = found_hooks(load_settings({}), session_trust(folder / "ws")).notices
+    place = f"The PreToolUse hook hooks.PreToolUse[1] in {folder / 'home' / 'config.toml'}"
+    why = "hooks.PreToolUse[1]: matcher is not a string"
+    assert notice == f"{place} does not run: {why}. What it would judge is blocked."
+
+
 @pytest.mark.parametrize(
-    ("table", "why"),
+    ("said", "own", "event", "problem"),
     [
-        ({"PreToolUze": []}, "hooks has no event 'PreToolUze'"),
-        ({"PreToolUse": [{"matcher": "(", "hooks": []}]}, "is not a regular expression"),
-        ({"PreToolUse": [{"hooks": [{"command": " "}]}]}, "a command hook needs a command"),
-        ({"PreToolUse": [{"hooks": [{"type": "http"}]}]}, "an http hook needs a url"),
-        ({"Stop": [{"hooks": [{"command": "x", "timeout": 0}]}]}, "must be a number of seconds"),
-        ({"Stop": [{"hooks": [{"command": "x", "onFailure": "no"}]}]}, "onFailure is 'no'"),
-        ({"Stop": [{"hooks": [{"command": 5}]}]}, "command is not a string"),
+        ("PreToolUze", True, "PreToolUse", "Treadle has no event 'PreToolUze'; PreToolUse is probably meant"),
+        ("pretooluse", False, "PreToolUse", "Treadle has no event 'pretooluse'; PreToolUse is probably meant"),
+        ("PreToolUse2", False, "PreToolUse2", "Treadle has no such moment"),
+        ("Unheard", True, "Unheard", "Treadle has no such moment"),
+        ("SubagentStop", True, "SubagentStop", "Treadle has no such moment"),
     ],
 )
-def test_a_mistake_in_the_settings_is_said(tmp_path: Path, table: dict[str, Any], why: str) -> None:
-    with pytest.raises(ValueError, match="hooks") as caught:
-        list(hook_specs(table, origin=HookOrigin.USER, file="f", own=True))
-    assert why in str(caught.value)
-    with pytest.raises(ValueError, match="hooks"):
-        Settings(hooks=table)
+def test_an_event_that_is_nearly_one_that_decides_is_taken_for_it(
+    said: str, own: bool, event: str, problem: str
+) -> None:
+    (spec,) = hook_specs({said: [RIGHT]}, origin=HookOrigin.USER, file="f", own=own)
+    assert (spec.event, spec.matcher, spec.problem) == (event, "Edit", problem)
 
 
-def test_a_mistake_in_the_settings_file_names_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text("[[hooks.PreToolUze]]\nhooks = []\n")
-    with pytest.raises(ConfigError) as caught:
-        load_settings({}, file)
-    assert (caught.value.code, str(file) in caught.value.what) == ("config-value", True)
-    assert "hooks has no event 'PreToolUze'" in caught.value.why
+def test_a_wrong_entry_that_shall_not_block_does_not(folder: Path) -> None:
+    (spec,) = hook_specs(
+        {"PreToolUse": [handler(timeout=0, onFailure="continue")]}, origin=HookOrigin.USER, file="f", own=True
+    )
+    assert spec.on_failure == "continue"
 
 
 def test_how_long_a_hook_has() -> None:

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent, HookOrigin
-from treadle.app.hooks.hook_rows import HookFailedError, HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookRow
 from treadle.app.hooks.hook_words import changes_twice, failed_word, merged_word, word_of
 from treadle.engine.ports import HookDecision, HookWord
 
 PRE, POST, ASKED = HookEvent.PRE_TOOL_USE, HookEvent.POST_TOOL_USE, HookEvent.PERMISSION_REQUEST
 
 
-async def nothing(given: dict[str, Any]) -> dict[str, Any]:
-    return {}
+async def nothing(given: dict[str, Any]) -> HookAnswer:
+    return HookAnswer()
 
 
 def row(event: str = PRE, origin: HookOrigin = HookOrigin.USER, on_failure: str = "") -> HookRow:

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin
-from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.sending import heard_op
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.engine.ports import HookDecision, HookWord
+from treadle.protocol.attach import SessionStatus
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import Phase
 from treadle.protocol.permissions import Decision, Mode, Verdict
 from treadle.protocol.tools import CallResult, Outcome, Risk, ToolCall, result_text
 
@@ -26,9 +32,9 @@ class Recorded:
         self.given: list[dict[str, Any]] = []
         self._answer = answer or {}
 
-    async def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         self.given.append(given)
-        return self._answer
+        return HookAnswer(objects=(self._answer,))
 
 
 def said(**fields: Any) -> Recorded:
@@ -132,12 +138,12 @@ async def test_two_that_change_one_call_are_said_and_the_last_applies() -> None:
     assert told == ["Two hooks change the input of the same call: the last one applies."]
 
 
-async def forever(given: dict[str, Any]) -> dict[str, Any]:
+async def forever(given: dict[str, Any]) -> HookAnswer:
     await asyncio.Event().wait()
-    return {}
+    return HookAnswer()
 
 
-async def broken(given: dict[str, Any]) -> dict[str, Any]:
+async def broken(given: dict[str, Any]) -> HookAnswer:
     raise HookFailedError("it is broken")
 
 
@@ -206,6 +212,24 @@ async def test_a_first_prompt_that_a_hook_keeps_back_does_not_lose_what_the_star
     assert await made.on_prompt("Hello.") == HookWord(context="From the start.")
 
 
+@pytest.mark.parametrize("answer", [{"decision": "ask"}, {"decision": "block"}, {"continue": False}])
+async def test_a_prompt_that_a_hook_does_not_let_pass_is_kept_back(answer: dict[str, Any]) -> None:
+    made = hooks(row(Recorded(answer), HookEvent.USER_PROMPT_SUBMIT))
+    prompt, status = (
+        Prompt(id="p", content=(Text(text="Hi."),)),
+        SessionStatus(
+            phase=Phase.WAITING_FOR_EVENT,
+            mode=Mode.ASK,
+            model="a/b",
+            tool_protocol=ToolProtocol.NATIVE,
+            turn_active=False,
+        ),
+    )
+    with pytest.raises(RefusedError) as raised:
+        await heard_op(made, prompt, Source(kind="tui", id="1"), status=status, tell=made.tell)
+    assert raised.value.what == "A hook kept the message from being sent."
+
+
 async def test_many_detached_hooks_hold_up_none_that_somebody_waits_for() -> None:
     slow = [row(forever, HookEvent.POST_TOOL_USE, detached=True) for _ in range(20)]
     told = Recorded({"decision": "block", "reason": "Go on."})
@@ -240,12 +264,12 @@ async def test_the_end_of_a_session_does_not_wait_long() -> None:
 async def test_an_interrupt_ends_the_hooks_of_the_moment() -> None:
     ended: list[str] = []
 
-    async def slow(given: dict[str, Any]) -> dict[str, Any]:
+    async def slow(given: dict[str, Any]) -> HookAnswer:
         try:
             await asyncio.Event().wait()
         finally:
             ended.append("ended")
-        return {}
+        return HookAnswer()
 
     waiting = asyncio.ensure_future(hooks(row(slow), row(slow)).before_call(LIST))
     await asyncio.sleep(0)
@@ -260,10 +284,10 @@ async def test_a_hook_that_edits_the_file_it_judges_does_not_change_what_it_judg
     file = tmp_path / "a.txt"
     file.write_text("a")
 
-    async def edit(given: dict[str, Any]) -> dict[str, Any]:
+    async def edit(given: dict[str, Any]) -> HookAnswer:
         Path(given["tool_input"]["file_path"]).write_text("changed")
         given["tool_input"]["file_path"] = "/etc/passwd"
-        return {}
+        return HookAnswer()
 
     call = ToolCall(id="c4", name="replace_in_file", arguments={"path": str(file), "diff": EDIT})
     assert await hooks(row(edit, matcher="Edit")).before_call(call) == HookWord()

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.hook_settings import HookEvent
 from treadle.app.config.settings import ModeSettings, Settings
-from treadle.app.hooks.hook_rows import HookRow
+from treadle.app.hooks.hook_rows import HookAnswer, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Answer, CompactNow, Prompt, SetMode, SetModel, Source
@@ -50,10 +52,10 @@ class Host:
         self.given: list[dict[str, Any]] = []
         self._arrived = asyncio.Event()
 
-    async def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         self.given.append(given)
         self._arrived.set()
-        return {}
+        return HookAnswer()
 
     def rows(self, *events: HookEvent) -> tuple[HookRow, ...]:
         return tuple(HookRow(event=event, handler=self) for event in events)
@@ -65,7 +67,7 @@ class Host:
                 if given["hook_event_name"] == event:
                     return given
             self._arrived.clear()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await self._arrived.wait()
 
 
@@ -165,9 +167,9 @@ async def test_a_hook_keeps_another_model_from_being_used(
     (tmp_path / "ws").mkdir()
     given: list[dict[str, Any]] = []
 
-    async def handler(event: dict[str, Any]) -> dict[str, Any]:
+    async def handler(event: dict[str, Any]) -> HookAnswer:
         given.append(event)
-        return answer
+        return HookAnswer(objects=(answer,))
 
     settings = Settings(
         model="openai/one",
@@ -240,13 +242,16 @@ class Compacting:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    async def follow(self) -> AsyncIterator[Notification]:
+        self.feed = FakeFeed()
+
+    def follow(self) -> Feed:
         question = Question(
             id="q", kind=QuestionKind.ELICITATION, text="every asks: Who?", call_id="1", form={"type": "object"}
         )
-        yield PhaseChanged(phase=Phase.COMPACTING)
-        yield ContextCompacted(dropped=3, summary="All of it.")
-        yield QuestionAsked(question=question)
+        self.feed.tell(PhaseChanged(phase=Phase.COMPACTING))
+        self.feed.tell(ContextCompacted(dropped=3, summary="All of it."))
+        self.feed.tell(QuestionAsked(question=question))
+        return self.feed
 
     def tell(self, text: str) -> None:
         self.told.append(text)
@@ -264,3 +269,4 @@ async def test_hooks_learn_when_older_messages_leave_the_prompt() -> None:
     assert (before["trigger"], after["trigger"], after["compact_summary"]) == ("auto", "auto", "All of it.")
     assert [one["source"] for one in host.given if one["hook_event_name"] == "SessionStart"] == ["resume"]
     assert live.told == ["One does not run."]
+    assert live.feed.left

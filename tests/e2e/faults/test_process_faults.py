@@ -1,7 +1,6 @@
 """What happens with commands that do not end, do not stop printing, multiply, or lose their parent."""
 
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from tests.e2e.faults.driving import make, run, script, work
 from tests.e2e.process import Program
 from tests.e2e.running import model, running
+from tests.needed import needs
 from tests.orphans import command_line
 from treadle.app.exits import Exit
 from treadle.providers.scripted.server import ScriptedServer
@@ -78,7 +78,8 @@ async def test_an_endless_flood_is_ended_at_the_hard_limit(tmp_path: Path) -> No
     await workspace.close()
 
 
-@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs another user to bound")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user to bound")
+@needs("setpriv")
 async def test_a_fork_bomb_stops_at_the_bound_and_is_ended(tmp_path: Path) -> None:
     bomb = "ulimit -u 60; for i in $(seq 300); do sleep 1000 & done; wait"
     workspace = open_workspace(tmp_path, spool=tmp_path / "spool")

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.hostile.driving import SESSIONS, Family, Session, culprits, families, run
-from treadle.workspace.sandbox import probe
+from tests.needed import needs
 
 FAMILIES = families()
 _MOST_ROWS = 60
 
 pytestmark = [
-    pytest.mark.skipif(probe().backend is None, reason=f"no sandbox here: {probe().reason}"),
+    needs("sandbox"),
     pytest.mark.timeout(900),
 ]
 

@@ -29,7 +29,7 @@ def _pipes(root: Path) -> set[Path]:
     return {path for path in root.rglob("*") if path.is_fifo() and not path.is_symlink()}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps, st.data())
 def test_a_restore_gives_the_files_of_that_time_and_its_undo_those_of_now(
     rounds: list[list[Edit]], data: st.DataObject
@@ -64,7 +64,7 @@ def test_a_restore_gives_the_files_of_that_time_and_its_undo_those_of_now(
             store.close()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.booleans(), edits), min_size=1, max_size=12))
 def test_what_others_wrote_survives_a_restore_or_is_a_conflict(changes: list[tuple[bool, Edit]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.needed import needs
 from tests.workspace.copies import history
 from tests.workspace.copies.copied import Bench, Ran, snapshot
 
@@ -63,7 +64,7 @@ async def check(bench: Bench, seed: int) -> None:
     throw_away(ran.copy)
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="needs setpriv")
+@needs(*_WITHOUT_RIGHTS[:1])
 async def test_what_is_applied_equals_a_bare_run(bench: Bench) -> None:
     for seed in range(12):
         await check(bench, seed)
@@ -71,7 +72,7 @@ async def test_what_is_applied_equals_a_bare_run(bench: Bench) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="needs setpriv")
+@needs(*_WITHOUT_RIGHTS[:1])
 async def test_what_is_applied_equals_a_bare_run_a_thousand_times(bench: Bench) -> None:
     for seed in range(1000, 2000):
         await check(bench, seed)

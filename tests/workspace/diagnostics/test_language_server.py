@@ -1,9 +1,7 @@
 """Language servers: a real one, and one that publishes late, never, or nonsense."""
 
 import os
-import shutil
 import sys
-import sysconfig
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.e2e.running import left_of, processes
+from tests.needed import needs, ruff
 from tests.workspace.diagnostics import servers
 
 from treadle.protocol.errors import ToolError
@@ -20,7 +19,7 @@ from treadle.workspace.diagnostics.problems import Diagnostic, Severity
 from treadle.workspace.variables import child_variables
 from treadle.workspace.wrapping import Wrapping
 
-RUFF = shutil.which("ruff", path=sysconfig.get_path("scripts")) or shutil.which("ruff")
+RUFF = ruff()
 
 Start = Callable[..., LanguageServer]
 
@@ -48,7 +47,7 @@ def fake(start: Start, how: str, **more: Any) -> LanguageServer:
     return start(sys.executable, servers.__file__, how, **more)
 
 
-@pytest.mark.skipif(RUFF is None, reason="needs ruff")
+@needs("ruff")
 async def test_a_real_server_tells_what_an_edit_brought(tmp_path: Path, start: Start) -> None:
     file = tmp_path / "a b.py"
     file.write_text("import os\n\n\ndef one() -> str:\n    return os.sep\n")

@@ -1,12 +1,11 @@
 """Linters: any command that names problems."""
 
 import re
-import shutil
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.needed import needs, ruff
 from tests.workspace.diagnostics.starting import starting
 
 from treadle.protocol.errors import ToolError
@@ -14,14 +13,14 @@ from treadle.workspace.diagnostics.linter import Linter
 from treadle.workspace.diagnostics.problems import Diagnostic, Severity
 from treadle.workspace.workspace import Workspace
 
-RUFF = shutil.which("ruff", path=sysconfig.get_path("scripts")) or shutil.which("ruff")
+RUFF = ruff()
 
 
 def linter(workspace: Workspace, line: str, **more: Any) -> Linter:
     return Linter(name="lint", line=line, patterns=("*.py",), root=workspace.root, start=starting(workspace), **more)
 
 
-@pytest.mark.skipif(RUFF is None, reason="needs ruff")
+@needs("ruff")
 async def test_a_real_linter_is_run_on_the_files(workspace: Workspace) -> None:
     file = Path(workspace.root) / "it's a.py"
     file.write_text("print(x)\n")

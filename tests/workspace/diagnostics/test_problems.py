@@ -45,7 +45,7 @@ def test_a_problem_that_moved_is_not_new_and_a_second_one_of_its_kind_is() -> No
 PROBLEMS = st.lists(st.builds(problem, st.sampled_from("abc"), st.integers(1, 5)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(PROBLEMS, PROBLEMS)
 def test_as_many_are_new_as_came(before: list[Diagnostic], more: list[Diagnostic]) -> None:
     assert new_problems(before, before) == []

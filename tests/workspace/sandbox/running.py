@@ -5,14 +5,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.needed import require
 
 from treadle.workspace.confinement import Setup
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import CommandProcess
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
-from treadle.workspace.sandbox.confine import version
 from treadle.workspace.variables import child_variables
 
 LANDLOCK = SandboxState(backend=Backend.LANDLOCK)
@@ -21,16 +20,13 @@ LANDLOCK = SandboxState(backend=Backend.LANDLOCK)
 @functools.cache
 def bubblewrap() -> SandboxState:
     """Give bubblewrap's state, or skip."""
-    state = probe()
-    if state.backend is not Backend.BUBBLEWRAP:
-        pytest.skip(state.reason)
-    return state
+    require("bwrap")
+    return probe()
 
 
 def landlock() -> SandboxState:
     """Give Landlock's state, or skip."""
-    if version() < 3:
-        pytest.skip("the kernel has no Landlock that is new enough")
+    require("landlock")
     return LANDLOCK
 
 

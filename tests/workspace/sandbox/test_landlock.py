@@ -31,7 +31,7 @@ def box(tmp_path: Path) -> Box:
     return Box(tmp_path, landlock())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(NAMES, max_size=4))
 def test_everything_but_the_forbidden_is_granted(forbidden: list[str]) -> None:
     granted = list(without("/", forbidden, children))

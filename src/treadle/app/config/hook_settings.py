@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
+
+from msgspec.structs import replace
 
 from treadle.protocol.base import Record
 from treadle.protocol.patterns import regex
@@ -52,6 +55,9 @@ OTHER_EVENTS = frozenset(_OTHER_EVENTS.split())
 
 _OTHER_KINDS = ("prompt", "agent", "mcp_tool")
 _NAMES = regex(r"[A-Za-z0-9_\- ,|]*")
+_NO_GROUP = "\0"
+"""Stands in a group of merged settings for one that is none, with what is wrong. No settings file has such a name."""
+
 _DEFAULT_SECONDS = 600.0
 _SECONDS = {HookEvent.USER_PROMPT_SUBMIT: 30.0, HookEvent.SESSION_START: 60.0, HookEvent.SESSION_END: 1.5}
 _MOST_SECONDS = {HookEvent.SESSION_END: 3.0}
@@ -70,7 +76,8 @@ class HookSpec(Record, frozen=True, kw_only=True):
     """One handler of a settings file. `timeout` is seconds, `file` where it is written.
 
     `condition` is a permission rule (`if`) that a call must match besides the matcher. With `detached` (`async`) nobody
-    waits for it. `problem` says why Treadle cannot run it, empty where it can.
+    waits for it. `problem` says why Treadle cannot run it, empty where it can; where it decides it then blocks. `place`
+    is the entry in the file, such as `hooks.Stop[1]`.
     """
 
     event: str
@@ -90,12 +97,13 @@ class HookSpec(Record, frozen=True, kw_only=True):
     origin: HookOrigin = HookOrigin.USER
     file: str = ""
     problem: str = ""
+    place: str = ""
 
     @property
     def says(self) -> str:
         """What it runs, in one line."""
         words = (self.command, *(self.arguments or ()))
-        return self.url or " ".join(" ".join(words).split()) or self.kind
+        return self.url or " ".join(" ".join(words).split()) or (self.place if self.kind == "command" else self.kind)
 
     @property
     def policy(self) -> bool:
@@ -117,55 +125,95 @@ def named_exactly(matcher: str) -> tuple[str, ...] | None:
     return tuple(name for part in matcher.split("|") for one in part.split(",") if (name := one.strip()))
 
 
+class _Given(Record, frozen=True, kw_only=True):
+    """What all handlers of an event, or of a group, have in common."""
+
+    event: str
+    origin: HookOrigin
+    file: str
+    place: str
+    matcher: str = ""
+    problem: str = ""
+
+    def wrong(self, problem: object, on_failure: object = "") -> HookSpec:
+        """Stand for an entry that cannot be used: it blocks what it would judge; where that is unknown, all."""
+        return HookSpec(
+            event=self.event,
+            matcher=self.matcher,
+            on_failure="continue" if on_failure == "continue" else "",
+            origin=self.origin,
+            file=self.file,
+            place=self.place,
+            problem=str(problem),
+        )
+
+
 def hook_specs(table: Any, *, origin: HookOrigin, file: str, own: bool) -> Iterator[HookSpec]:
-    """Read a table of hooks: event, groups with a matcher, handlers. Raises `ValueError` for what is none.
+    """Read a table of hooks: event, groups with a matcher, handlers. Raises `ValueError` for what is no table.
 
-    In a file that is Treadle's `own` an unknown event is a mistake; elsewhere it may be one of a newer program. A group
-    of merged settings says itself where it comes from (`origin`) and whether it is of the workspace (`of_workspace`).
+    A wrong entry has a `problem`. In a file that is Treadle's `own` an unknown event is a mistake; elsewhere it may be
+    one of a newer program. A group of merged settings says itself where it comes from (`origin`) and whether it is of
+    the workspace (`of_workspace`).
     """
-    for event, groups in _table(table, "hooks").items():
-        problem = _event_problem(event, own=own)
-        for number, group in enumerate(_sequence(groups, f"hooks.{event}"), 1):
-            place = f"hooks.{event}[{number}]"
-            entry = _table(group, place)
-            matcher = _text(entry, "matcher", place)
-            _check_matcher(matcher, place)
-            of = HookOrigin.FOLDER if entry.get("of_workspace") is True else origin
-            for handler in _sequence(entry.get("hooks", ()), f"{place}.hooks"):
-                yield _spec(
-                    event,
-                    matcher,
-                    _table(handler, f"{place}.hooks"),
-                    place,
-                    given={"origin": of, "file": str(entry.get("origin", file)), "problem": problem},
-                )
+    for said, groups in _table(table, "hooks").items():
+        event, problem = _event(str(said), own=own)
+        for number, group in enumerate(groups if isinstance(groups, list | tuple) else (groups,), 1):
+            given = _Given(event=event, origin=origin, file=file, place=f"hooks.{said}[{number}]", problem=problem)
+            if isinstance(group, Mapping):
+                of = HookOrigin.FOLDER if group.get("of_workspace") is True else origin
+                given = replace(given, origin=of, file=str(group.get("origin", file)))
+            yield from _group_specs(groups, group, given)
 
 
-def check_hooks(hooks: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for what are no hooks of Treadle's settings."""
-    for _ in hook_specs(hooks, origin=HookOrigin.USER, file="", own=True):
-        pass
+def _group_specs(groups: Any, group: Any, given: _Given) -> Iterator[HookSpec]:
+    try:
+        _sequence(groups, given.place.partition("[")[0])
+        entry = _table(group, given.place)
+        if _NO_GROUP in entry:
+            raise ValueError(entry[_NO_GROUP])
+        matcher = _text(entry, "matcher", given.place)
+        _check_matcher(matcher, given.place)
+        given = replace(given, matcher=matcher)
+        handlers = _sequence(entry.get("hooks"), f"{given.place}.hooks")
+    except ValueError as error:
+        yield given.wrong(given.problem or error)
+        return
+    for handler in handlers:
+        try:
+            yield _spec(_table(handler, f"{given.place}.hooks"), given)
+        except ValueError as error:
+            said = handler.get("onFailure") if isinstance(handler, Mapping) else ""
+            yield given.wrong(given.problem or error, said)
 
 
 def all_hooks(layers: Iterable[tuple[str, Mapping[str, Any], bool]]) -> dict[str, list[Mapping[str, Any]]]:
     """Put the hooks of layers together: their origins, values, and whether they are of the workspace.
 
-    Each group says its place; one layer cannot take another's hooks away.
+    Each group says its place; one layer cannot take another's hooks away, with a wrong entry neither.
     """
     found: dict[str, list[Mapping[str, Any]]] = {}
     for origin, values, of_workspace in layers:
         said = {"origin": origin, "of_workspace": of_workspace}
         for event, groups in values.get("hooks", {}).items():
-            found.setdefault(event, []).extend({**group, **said} for group in groups)
+            listed = groups if isinstance(groups, list | tuple) else [{_NO_GROUP: f"hooks.{event} is not a list"}]
+            tables = (
+                group if isinstance(group, Mapping) else {_NO_GROUP: f"hooks.{event}[{number}] is not a table"}
+                for number, group in enumerate(listed, 1)
+            )
+            found.setdefault(event, []).extend({**group, **said} for group in tables)
     return found
 
 
-def _event_problem(event: str, *, own: bool) -> str:
-    if event in _EVENTS:
-        return ""
-    if own and event not in OTHER_EVENTS:
-        raise ValueError(f"hooks has no event {event!r}; Treadle runs hooks at {', '.join(HookEvent)}")
-    return "Treadle has no such moment"
+def _event(said: str, *, own: bool) -> tuple[str, str]:
+    """Give the event of a name, and what is wrong with the name; one that is nearly that of an event means it."""
+    if said in _EVENTS:
+        return said, ""
+    near = [event for event in _EVENTS if event.casefold() == said.strip().casefold()]
+    if own and said not in OTHER_EVENTS:
+        near = near or get_close_matches(said, _EVENTS, n=1)
+    if near:
+        return near[0], f"Treadle has no event {said!r}; {near[0]} is probably meant"
+    return said, "Treadle has no such moment"
 
 
 def _check_matcher(matcher: str, place: str) -> None:
@@ -177,30 +225,33 @@ def _check_matcher(matcher: str, place: str) -> None:
         raise ValueError(f"{place}.matcher {matcher!r} is not a regular expression: {error}") from error
 
 
-def _spec(event: str, matcher: str, handler: Mapping[str, Any], place: str, *, given: Mapping[str, Any]) -> HookSpec:
+def _spec(handler: Mapping[str, Any], given: _Given) -> HookSpec:
+    """Read one handler. Raises `ValueError`."""
+    place = given.place
     kind = _text(handler, "type", place) or "command"
     on_failure = _text(handler, "onFailure", place)
     if on_failure not in ("", "block", "continue"):
         raise ValueError(f"{place}: onFailure is {on_failure!r}, but must be 'block' or 'continue'")
     confined = handler.get("confined", True) is not False
     spec = HookSpec(
-        event=event,
-        matcher=matcher,
+        event=given.event,
+        matcher=given.matcher,
         kind=kind,
         command=_text(handler, "command", place),
         arguments=_arguments(handler, place),
         url=_text(handler, "url", place),
         headers={str(key): str(value) for key, value in _table(handler.get("headers", {}), place).items()},
         allowed_variables=tuple(map(str, _sequence(handler.get("allowedEnvVars", ()), place))),
-        timeout=seconds_of(event, _seconds(handler, place)),
+        timeout=seconds_of(given.event, _seconds(handler, place)),
         on_failure=on_failure,
         condition=_text(handler, "if", place),
         once=handler.get("once") is True,
         detached=handler.get("async") is True or handler.get("asyncRewake") is True,
-        confined=confined or given["origin"] is HookOrigin.FOLDER,
-        origin=given["origin"],
-        file=given["file"],
-        problem=given["problem"],
+        confined=confined or given.origin is HookOrigin.FOLDER,
+        origin=given.origin,
+        file=given.file,
+        problem=given.problem,
+        place=place,
     )
     _check_filled(spec, place)
     return spec if spec.problem else _with_problem(spec, _text(handler, "shell", place))
@@ -215,8 +266,6 @@ def _check_filled(spec: HookSpec, place: str) -> None:
 
 
 def _with_problem(spec: HookSpec, shell: str) -> HookSpec:
-    from msgspec.structs import replace
-
     problem = ""
     if spec.kind not in ("command", "http"):
         known = spec.kind in _OTHER_KINDS

@@ -134,7 +134,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     providers: Mapping[str, ProviderSettings] = {}
     models: Mapping[str, ModelSettings] = {}
     diagnostics: Mapping[str, DiagnosticSettings] = {}
-    hooks: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
+    hooks: Mapping[str, Any] = {}
     hooks_from: tuple[Literal["claude"], ...] = ()
     disable_all_hooks: bool = False
 
@@ -147,10 +147,6 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
         if self.pass_variables:
             _check_variables(self)
-        if self.hooks:
-            from treadle.app.config.hook_settings import check_hooks
-
-            check_hooks(self.hooks)
         if self.max_unasked is not None:
             given = (self.max_unasked, self.max_auto_approved)
             msgspec.structs.force_setattr(self, "max_auto_approved", min(one for one in given if one is not None))

@@ -4,41 +4,49 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.config.hook_settings import HookEvent, HookSpec
-from treadle.app.hooks.hook_rows import HookFailedError
+from treadle.app.config.hook_settings import HookOrigin, HookSpec
+from treadle.app.hooks.hook_answers import MOST_ANSWERED, read_answer
+from treadle.app.hooks.hook_places import HookAccess, LogPlaces
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
 from treadle.protocol.errors import ToolError
-from treadle.protocol.tools import Confinement, Rights
-from treadle.workspace.confinement import Confine, Setup
+from treadle.protocol.tools import SandboxDenial
+from treadle.workspace.confinement import Setup, describe_denial
 from treadle.workspace.launcher import Launcher
 from treadle.workspace.process import CommandProcess
 from treadle.workspace.wrapping import Caps
 
-_MOST_BYTES = 1024 * 1024
 _LARGEST_FILE = 256 * 1024 * 1024
 _LONGEST_REASON = 10_000
 _FOREVER = 1e9
 _BLOCKS = 2
-_WORK = Rights(confinement=Confinement.WORK)
-_PLAIN_IS_CONTEXT = frozenset({HookEvent.USER_PROMPT_SUBMIT, HookEvent.SESSION_START})
+
+
+class ConfineHook(Protocol):
+    """Sets up the run of a hook in the sandbox; may look at the disk for some milliseconds. Raises `ToolError`."""
+
+    def __call__(self, line: str, readable: Sequence[str], writable: Sequence[str]) -> Setup:
+        """Give it what every command may do that changes the workspace, and these paths."""
+        ...
 
 
 class HookPlace(Struct, frozen=True, kw_only=True):
     """Where the commands of hooks run. `confine` is None where there is no sandbox; `tell` is for the person.
 
-    `private` is a folder of the session in Treadle's own data, which no sandboxed command can read.
+    `logs` opens what a hook of the user's own file may append to. `private` is a folder of the session in Treadle's
+    own data, which no sandboxed command can read.
     """
 
     launcher: Callable[[], Launcher]
-    confine: Confine | None
+    confine: ConfineHook | None
+    logs: LogPlaces
     private: Path
     root: str
     session_id: str
@@ -62,21 +70,24 @@ class CommandHook(Struct, frozen=True):
     spec: HookSpec
     place: HookPlace
 
-    async def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         """Run it until it ends. Raises `HookFailedError`."""
         spec = self.spec
         words = spec.arguments
         line = spec.command if words is None else shlex.join((spec.command, *words))
         files = _HookFiles(self.place.private)
+        confined = self.place.confine is not None and spec.confined
+        access = await asyncio.to_thread(self.place.logs.open, spec) if confined else HookAccess()
         try:
             await asyncio.to_thread(files.write, given)
-            command = await self._start(line, files)
+            setup = await self._setup(line, files, access)
+            command = self.place.launcher().start(line, setup=setup)
             try:
                 await command.finish(_FOREVER)
                 errors = command.take_output(_LONGEST_REASON).strip()
                 for said in await command.settle(errors):
                     self.place.tell(said.text)
-                return self._answer(command, errors, await asyncio.to_thread(files.printed))
+                return self._answer(command, errors, await asyncio.to_thread(files.printed), setup)
             finally:
                 await command.close()
         except ToolError as error:
@@ -85,10 +96,11 @@ class CommandHook(Struct, frozen=True):
             raise HookFailedError(f"it could not be started ({error.strerror})") from error
         finally:
             await asyncio.to_thread(files.remove)
+            await asyncio.to_thread(self.place.logs.close, access)
 
-    async def _start(self, line: str, files: "_HookFiles") -> CommandProcess:
+    async def _setup(self, line: str, files: "_HookFiles", access: HookAccess) -> Setup:
         confine = self.place.confine if self.spec.confined else None
-        setup = Setup() if confine is None else await asyncio.to_thread(confine, line, _WORK, background=True)
+        setup = Setup() if confine is None else await asyncio.to_thread(confine, line, access.readable, access.writable)
         caps = setup.wrapping.caps or Caps()
         caps = replace(
             caps,
@@ -97,35 +109,31 @@ class CommandHook(Struct, frozen=True):
             printed=str(files.output),
         )
         wrapping = replace(setup.wrapping, caps=caps)
-        variables = {**setup.variables, **self.place.variables}
-        return self.place.launcher().start(line, setup=replace(setup, wrapping=wrapping, variables=variables))
+        return replace(setup, wrapping=wrapping, variables={**setup.variables, **self.place.variables})
 
-    def _answer(self, command: CommandProcess, errors: str, printed: bytes) -> dict[str, Any]:
+    def _answer(self, command: CommandProcess, errors: str, printed: bytes, setup: Setup) -> HookAnswer:
+        """Read what it says by its exit status and its output; with what the sandbox kept it from, if that shows."""
+        found = read_answer(printed, self.spec.event)
+        said = f"{printed.decode(errors='replace')}\n{errors}"
+        stopped = setup.find_denial(said)
+        found = replace(found, stopped="" if stopped is None else self._stopped(stopped))
         if command.status == _BLOCKS and not command.why_stopped:
-            return {"decision": "block", "reason": errors or f"The hook `{self.spec.says}` blocks it."}
+            blocks = {"decision": "block", "reason": errors or f"The hook `{self.spec.says}` blocks it."}
+            return replace(found, objects=(blocks,), unread="")
         if command.why_stopped or command.status != 0:
             end = command.describe().rstrip(".")
-            raise HookFailedError(f"{end[:1].lower()}{end[1:]}{f': {errors}' if errors else ''}")
-        return read_answer(printed, self.spec.event)
+            why = f"{end[:1].lower()}{end[1:]}{f': {errors}' if errors else ''}"
+            return replace(found, unread=why)
+        return found
 
-
-def read_answer(printed: bytes, event: str) -> dict[str, Any]:
-    """Read what a hook printed: an object, or plain words, which at some events are context. Raises `HookFailedError`.
-
-    More than a megabyte is no answer.
-    """
-    if len(printed) > _MOST_BYTES:
-        raise HookFailedError(f"it printed more than {_MOST_BYTES:,} bytes")
-    text = printed.decode(errors="replace").strip()
-    if text.startswith("{"):
-        try:
-            found = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise HookFailedError(f"it printed broken JSON ({error})") from error
-        return dict(found)
-    if text and event in _PLAIN_IS_CONTEXT:
-        return {"hookSpecificOutput": {"additionalContext": text}}
-    return {}
+    def _stopped(self, denial: SandboxDenial) -> str:
+        what = f"The sandbox stopped this hook. {describe_denial(denial)}"
+        if self.spec.origin is HookOrigin.FOLDER:
+            return f"{what} A folder's hooks always run in the sandbox."
+        return (
+            f"{what} A hook may write in the workspace, in ~/.claude/logs and to logs in ~/.claude. To run it without "
+            f"the sandbox, set confined = false for it in {self.spec.file or 'your settings'}."
+        )
 
 
 class _HookFiles:
@@ -145,7 +153,7 @@ class _HookFiles:
 
     def printed(self) -> bytes:
         with self.output.open("rb") as stream:
-            return stream.read(_MOST_BYTES + 1)
+            return stream.read(MOST_ANSWERED + 1)
 
     def remove(self) -> None:
         for file in (self.input, self.output):

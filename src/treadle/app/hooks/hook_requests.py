@@ -10,8 +10,8 @@ import httpx2
 from msgspec import Struct
 
 from treadle.app.config.hook_settings import HookSpec
-from treadle.app.hooks.hook_commands import read_answer
-from treadle.app.hooks.hook_rows import HookFailedError
+from treadle.app.hooks.hook_answers import read_answer
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
@@ -29,7 +29,7 @@ class HttpHook(Struct, frozen=True):
 
     spec: HookSpec
 
-    async def __call__(self, given: dict[str, Any]) -> dict[str, Any]:
+    async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         """Post it. Raises `HookFailedError`."""
         checked = check_url(self.spec.url)
         if checked.kind in _FAR:

@@ -7,8 +7,22 @@ from msgspec import Struct
 
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookOrigin, seconds_of
 
-HookHandler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Takes what happens, and gives the hook's answer, both as Claude Code has them. Raises `HookFailedError`."""
+
+class HookAnswer(Struct, frozen=True, kw_only=True):
+    """What a hook answers: the `objects` that it gives, as Claude Code has them; most give one.
+
+    `unread` says what in its answer cannot be read and may be a decision. Only what stands `alone` may be a yes: what a
+    hook prints beside its answer may be the words of the model. `stopped` says what the sandbox kept it from.
+    """
+
+    objects: tuple[dict[str, Any], ...] = ()
+    unread: str = ""
+    alone: bool = True
+    stopped: str = ""
+
+
+HookHandler = Callable[[dict[str, Any]], Awaitable[HookAnswer]]
+"""Takes what happens, as Claude Code has it, and gives the hook's answer. Raises `HookFailedError`."""
 
 
 class HookFailedError(Exception):

@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.config.hook_settings import HookEvent, HookOrigin
-from treadle.app.hooks.hook_rows import HookFailedError, HookRow
+from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent, HookOrigin
+from treadle.app.hooks.hook_answers import misplaced
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookRow
 from treadle.engine.ports import HookDecision, HookWord
 
 NO_WORD = HookWord()
@@ -21,6 +23,54 @@ _WORDS = {
 }
 _DECIDING = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST, HookEvent.PRE_MODEL_SWITCH})
 _STOPPED = "A hook ended the turn."
+_BESIDE = "it printed other text beside its answer, so its updatedInput is not used"
+
+
+class HeardAnswer(Struct, frozen=True, kw_only=True):
+    """What one hook says; `problem` is what of its answer cannot be used, `notice` a yes that does not apply."""
+
+    word: HookWord
+    problem: str = ""
+    notice: str = ""
+
+
+def heard_answer(row: HookRow, answer: HookAnswer) -> HeardAnswer:
+    """Read all that a hook answers: of several decisions the strictest applies, and with a problem no yes does."""
+    words, problem = [], answer.unread
+    for one in answer.objects:
+        try:
+            words.append(word_of(row, one))
+        except HookFailedError as error:
+            problem = problem or str(error)
+    word = merged_word(words)
+    decides = row.event in POLICY_EVENTS
+    if changes_twice(words):
+        problem = problem or "it changes the input of one call in two ways"
+    if decides and not answer.alone and word.arguments is not None:
+        problem = problem or _BESIDE
+    beside = decides and not answer.alone
+    unheard = beside and word.decision is HookDecision.ALLOW and not problem
+    if problem or beside:
+        # Plain words are context at a prompt anyway; elsewhere what is in them may be the words of anybody.
+        word = _only_strict(word, with_context=not problem and row.event == HookEvent.USER_PROMPT_SUBMIT)
+    if answer.stopped:
+        problem = f"{problem}. {answer.stopped}" if problem else ""
+        if word.decision in (HookDecision.DENY, HookDecision.ASK):
+            word = replace(word, reason=" ".join(filter(None, (word.reason, answer.stopped))))
+    notice = f"The {row.shown} printed other text beside its answer, so its yes does not apply." if unheard else ""
+    return HeardAnswer(word=word, problem=problem, notice=notice)
+
+
+def _only_strict(word: HookWord, *, with_context: bool) -> HookWord:
+    """Leave of a word what forbids, asks or ends."""
+    strict = word.decision in (HookDecision.DENY, HookDecision.ASK)
+    return HookWord(
+        decision=word.decision if strict else HookDecision.NONE,
+        reason=word.reason if strict else "",
+        by=word.by if strict or word.stop is not None else "",
+        context=word.context if with_context else "",
+        stop=word.stop,
+    )
 
 
 def word_of(row: HookRow, answer: Mapping[str, Any]) -> HookWord:
@@ -28,6 +78,11 @@ def word_of(row: HookRow, answer: Mapping[str, Any]) -> HookWord:
 
     Only what belongs to the user may answer a question in the user's place: an `allow` of a folder says nothing.
     """
+    if row.event in POLICY_EVENTS:
+        if place := misplaced(answer, row.event):
+            raise HookFailedError(f"its {place} is not where a {row.event} hook decides")
+        if not isinstance(answer.get("continue", True), bool):
+            raise HookFailedError(f"its continue is {answer['continue']!r}, not true or false")
     specific = _table(answer.get("hookSpecificOutput"), "hookSpecificOutput")
     named = specific.get("hookEventName", row.event)
     if named != row.event:
@@ -141,6 +196,11 @@ def changes_twice(words: Sequence[HookWord]) -> bool:
     """Whether two hooks want different arguments for one call."""
     wanted = [word.arguments for word in words if word.arguments is not None]
     return any(one != wanted[0] for one in wanted)
+
+
+def keeps_back(word: HookWord) -> bool:
+    """Whether what a person wants is not done: nobody is asked again about what they want themselves."""
+    return word.decision in (HookDecision.DENY, HookDecision.ASK) or word.stop is not None
 
 
 def with_context(word: HookWord, context: str) -> HookWord:

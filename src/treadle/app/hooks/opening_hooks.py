@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec, all_hooks, hook_specs
 from treadle.app.config.settings import Settings
-from treadle.app.hooks.hook_commands import CommandHook, HookPlace
-from treadle.app.hooks.hook_rows import HookFailedError, HookHandler, HookRow
+from treadle.app.hooks.hook_commands import CommandHook, ConfineHook, HookPlace
+from treadle.app.hooks.hook_places import LogPlaces
+from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
 from treadle.app.places import outputs, read_regular
 from treadle.app.report import print_notice
@@ -169,6 +170,7 @@ def open_hooks(
     brought: tuple[HookRow, ...],
     workspace: Workspace,
     *,
+    confine: ConfineHook,
     mode: Callable[[], Mode],
     redact: Callable[[str], str],
     focus: Callable[[], str | None],
@@ -180,7 +182,8 @@ def open_hooks(
     session = HookSession(session_id=parts.row.id, root=workspace.root, mode=mode, redact=redact, focus=focus)
     place = HookPlace(
         launcher=lambda: workspace.launcher,
-        confine=None if probe().backend is None else workspace.confine,
+        confine=None if probe().backend is None else confine,
+        logs=LogPlaces(workspace.root, claude_settings_file().parent),
         private=outputs() / parts.row.id / "hooks",
         root=workspace.root,
         session_id=parts.row.id,
@@ -214,7 +217,7 @@ def hook_rows(specs: Sequence[HookSpec], place: HookPlace) -> tuple[HookRow, ...
 def _handler(spec: HookSpec, place: HookPlace) -> HookHandler:
     if spec.problem:
 
-        async def fail(given: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - as every hook
+        async def fail(given: dict[str, Any]) -> HookAnswer:  # noqa: ARG001 - as every hook
             raise HookFailedError(spec.problem)
 
         return fail

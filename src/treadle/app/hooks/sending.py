@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from treadle.app.hooks.hook_words import keeps_back
 from treadle.app.hooks.session_hooks import SessionHooks
-from treadle.engine.ports import HookDecision, HookWord
+from treadle.engine.ports import HookWord
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Op, Prompt, SetMode, SetModel, Source
@@ -30,7 +31,7 @@ async def heard_op(
             word = await hooks.before_model(status.model, choice.model, source=by, tokens=status.tokens)
         case _:
             return op
-    if word.decision not in (HookDecision.DENY, HookDecision.ASK) and word.stop is None:
+    if not keeps_back(word):
         return op
     refusal = _refusal("SetModel", status.phase, word)
     refusal.what = f"A hook kept the model {choice.model} from being used."
@@ -42,7 +43,7 @@ async def heard_op(
 
 async def _heard_prompt(hooks: SessionHooks, prompt: Prompt, phase: str) -> Prompt:
     word = await hooks.on_prompt(text_of(without_own_commands(prompt.content)))
-    if word.decision is HookDecision.DENY or word.stop is not None:
+    if keeps_back(word):
         refusal = _refusal("Prompt", phase, word)
         refusal.what = "A hook kept the message from being sent."
         raise refusal

@@ -16,9 +16,10 @@ from treadle.app.hooks.hook_words import (
     NO_WORD,
     changes_twice,
     failed_word,
+    heard_answer,
+    keeps_back,
     merged_word,
     with_context,
-    word_of,
 )
 from treadle.app.hooks.matching_hooks import condition_holds, matches_any
 from treadle.engine.ports import HookDecision, HookWord
@@ -170,7 +171,7 @@ class SessionHooks:
         begun, self._begun = self._begun, None
         context = "" if begun is None else await begun
         word = await self._ask(list(self._about(HookEvent.USER_PROMPT_SUBMIT, "", {"prompt": text})))
-        if word.decision is HookDecision.DENY or word.stop is not None:
+        if keeps_back(word):
             self._begun = begun  # it goes along with the first one that is sent
         return with_context(word, context)
 
@@ -273,17 +274,22 @@ class SessionHooks:
         try:
             async with room, asyncio.timeout(row.seconds):
                 answer = await row.handler(run.given)
-            word = self._judged(run, word_of(row, answer))
-            said = answer.get("systemMessage")
+            heard = heard_answer(row, answer)
+            word = self._judged(run, heard.word)
         except TimeoutError:
             return self._failed(row, f"it took longer than {row.seconds:g} s")
         except HookFailedError as error:
             return self._failed(row, str(error))
         except TreadleError as error:  # a host that has gone
             return self._failed(row, error.what.rstrip("."))
-        if isinstance(said, str) and said.strip():
-            self.tell(self._session.redact(said.strip()))
-        return self._redacted(word)
+        said = (one.get("systemMessage") for one in answer.objects)
+        for text in (heard.notice, *(one.strip() for one in said if isinstance(one, str))):
+            if text:
+                self.tell(self._session.redact(text))
+        word = self._redacted(word)
+        if not heard.problem or (word.decision is HookDecision.DENY and row.blocks):
+            return word
+        return merged_word((word, self._failed(row, heard.problem)))
 
     def _judged(self, run: _Run, word: HookWord) -> HookWord:
         """Turn other arguments into ours. Raises `HookFailedError`."""

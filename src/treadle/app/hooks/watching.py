@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from treadle.app.config.hook_settings import HookEvent
 from treadle.app.hooks.session_hooks import SessionHooks
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import (
@@ -44,7 +45,7 @@ class HookedSession(Protocol):
         """Where it is now."""
         ...
 
-    def follow(self) -> AsyncIterator[Notification]:
+    def follow(self) -> Feed:
         """Listen."""
         ...
 
@@ -66,6 +67,7 @@ async def watched_by_hooks(hooks: SessionHooks, live: HookedSession) -> AsyncIte
         await asyncio.sleep(0)  # it takes what happened last
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+        feed.leave()
         await watch.close()
         await hooks.end()
 

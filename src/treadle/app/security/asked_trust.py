@@ -9,6 +9,15 @@ from treadle.app.security.trusted_rules import allow_lines
 from treadle.app.security.trusting import shown_path, trust_lines, trust_store, whole_trust
 from treadle.store.trust import Trust
 
+NOTHING_RUNS = (
+    "Nothing in it runs automatically today. If you trust it, Treadle may read its git state without asking. "
+    "New rules, hooks and settings will ask first."
+)
+"""What trust means for a folder without any rules, settings, servers and hooks."""
+
+ONLY_A_REPOSITORY = f"It is a git repository. {NOTHING_RUNS}"
+"""Why a folder without any rules, settings, servers and hooks is asked about."""
+
 
 class AskedTrust(Struct, frozen=True):
     """What is asked of a folder: `lines` are what would act in it; `seen` names exactly what is shown."""
@@ -23,11 +32,13 @@ class AskedTrust(Struct, frozen=True):
 def asked_trust(workspace: Path) -> AskedTrust:
     """Read what is in a folder, and put the question. Takes its time."""
     trust = whole_trust(workspace)
-    lines = (*trust_lines(trust), *allow_lines(trust)) or ("  It has no rules, settings, servers or hooks.",)
+    found = (*trust_lines(trust), *allow_lines(trust))
+    lines = found or ("  It has no rules, settings, servers or hooks.",)
+    about = "Its rules, settings, servers and hooks are used only if you trust it. A change asks again."
     return AskedTrust(
         trust=trust,
         title=f"{'Do you still trust' if trust.changed else 'Do you trust'} {shown_path(str(workspace))}?",
-        about="Its rules, settings, servers and hooks are used only if you trust it. A change asks again.",
+        about=about if found else ONLY_A_REPOSITORY,
         lines=lines,
         seen=sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest(),
     )

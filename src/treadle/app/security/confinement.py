@@ -90,6 +90,17 @@ class CommandFolders:
         return self.known.committed.setdefault(root, Committed(root, str(self.private / "sandbox")))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FurtherAccess:
+    """What a program of the user's own may read and write beside what every command may; absolute, resolved paths."""
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+
+NO_FURTHER_ACCESS = FurtherAccess()
+
+
 def is_control(path: str) -> bool:
     """Whether a file of this name makes tools do something."""
     return control_name(path) is not None
@@ -101,7 +112,13 @@ def is_secret(path: str) -> bool:
 
 
 def confine(
-    line: str, rights: Rights, place: CommandFolders, context: PolicyContext, *, background: bool = False
+    line: str,
+    rights: Rights,
+    place: CommandFolders,
+    context: PolicyContext,
+    *,
+    background: bool = False,
+    access: FurtherAccess = NO_FURTHER_ACCESS,
 ) -> Setup:
     """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`."""
     reads = only_reads(line, place.root, context)
@@ -112,6 +129,7 @@ def confine(
         granted=rights.granted,
         owned=tools_of(commands_of(line, place.root, context)),
         hold=None if background else partial(why_held, context=context),
+        access=access,
     )
     variables = dict(HARDENED_GIT) if reads or not context.trusted else {}
     if reads:  # a program of the folder is no reader, whatever its name
@@ -133,6 +151,7 @@ def confine_as(
     granted: Sequence[SandboxDenial] = (),
     owned: AbstractSet[Installer] = frozenset(),
     hold: Hold | None = None,
+    access: FurtherAccess = NO_FURTHER_ACCESS,
 ) -> Setup:
     """Set up a run in one confinement, with rights that this run has besides; looks at the disk.
 
@@ -147,6 +166,11 @@ def confine_as(
     for right in granted:
         if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
             profile = allow(profile, right)
+    profile = replace(
+        profile,
+        readable=(*profile.readable, *access.readable),
+        writable=(*profile.writable, *access.writable),
+    )
     denial = partial(_denial, profile, state, place.data)
     settle = _Settling(
         line, place, None, _reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else ()

@@ -1,12 +1,13 @@
 """A session as a terminal sees it, whether it runs in this process or the terminal is attached to another one."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import ServersAnswer, SessionStatus
 from treadle.protocol.events import Op, SetModel, Source
 from treadle.protocol.notifications import Notification
@@ -99,8 +100,8 @@ class SessionAccess(Protocol):
         """Ask for something; returns when it is in the log. Raises `RefusedError` or `ConfigError`."""
         ...
 
-    def follow(self) -> AsyncIterator[Notification]:
-        """Listen from now on; ends when the session is closed."""
+    def follow(self) -> Feed:
+        """Listen from now on; ends when the session is closed, or the feed is left, which is a context manager."""
         ...
 
     async def failure(self) -> None:

@@ -1,7 +1,7 @@
 """How the commands of one session are set up; what that takes is loaded with the first command."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
 from treadle.protocol.permissions import Standing
-from treadle.protocol.tools import CallResult, Rights
+from treadle.protocol.tools import CallResult, Confinement, Rights
 
 if TYPE_CHECKING:
     from treadle.app.security.confinement import CommandFolders
+    from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Ruleset
     from treadle.workspace.confinement import Setup
 
@@ -48,12 +49,23 @@ class ConfinedCommands:
     def set_up(self, line: str, rights: Rights, *, background: bool = False) -> "Setup":
         """Set up the run of a line under its rights; looks at the disk. Raises `ToolError`."""
         from treadle.app.security.confinement import confine
+
+        return confine(line, rights, self._place, self._context(), background=background)
+
+    def set_up_hook(self, line: str, readable: Sequence[str], writable: Sequence[str]) -> "Setup":
+        """Set up the run of a hook, which may change the workspace, and more that it may read and write."""
+        from treadle.app.security.confinement import FurtherAccess, confine
+
+        access = FurtherAccess(readable=tuple(readable), writable=tuple(writable))
+        rights = Rights(confinement=Confinement.WORK)
+        return confine(line, rights, self._place, self._context(), background=True, access=access)
+
+    def _context(self) -> "PolicyContext":
         from treadle.app.session.judging import policy_context
 
-        context = policy_context(
+        return policy_context(
             self._root, self._standing(), trusted=self._trusted, further=self._roots, rules=self._rules()
         )
-        return confine(line, rights, self._place, context, background=background)
 
     async def keep(self, digest: str, /) -> CallResult:
         """Apply what a command changed in its throw-away copy. Raises `ToolError`."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
 from treadle.engine.runtime.assembling import CACHE_SECONDS
+from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
@@ -285,9 +286,9 @@ class LiveSession:
         """Let every surface show a line that nothing waits for."""
         self._engine.publish(Notice(text=text))
 
-    def follow(self) -> AsyncIterator[Notification]:
-        """Listen from now on (a session that is not started yet: from its start); ends when the session is closed."""
-        return aiter(self._engine.follow())
+    def follow(self) -> Feed:
+        """Listen from now on (a session that is not started yet: from its start), until it is left or closed."""
+        return self._engine.follow()
 
     def answer_to(self, source: Source, handler: Callable[[TurnOutcome], None]) -> None:
         """Bring the ends of turns that this source asked for to `handler`."""
@@ -319,14 +320,13 @@ class LiveSession:
             asyncio.create_task(self._beat(), name="lease"),
             asyncio.create_task(self._share(), name="share"),
         ]
-        begun = self._engine.follow()
         try:
-            for event in self._first:
-                await self._engine.post(event)
-            for one in self._beside:
-                await self._company.enter_async_context(one(self))
-            self._opening = begun.taken()
-            self._engine.unfollow(begun)
+            async with self._engine.follow() as begun:
+                for event in self._first:
+                    await self._engine.post(event)
+                for one in self._beside:
+                    await self._company.enter_async_context(one(self))
+                self._opening = begun.taken()
             self._untouched = True
         except BaseException as error:
             await self.__aexit__(type(error), error, error.__traceback__)

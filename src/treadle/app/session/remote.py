@@ -1,7 +1,7 @@
 """A session that runs in another process of this user: a terminal attaches to it, leaves it, and comes back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -85,7 +85,9 @@ class RemoteSession:
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[ServersAnswer | None]] = {}
         self.servers = RemoteServers(self._ask_servers)
-        self._feed = Feed()
+        self._first: Feed | None = Feed(left=self._leave)
+        self._feeds = [self._first]
+        self._closed = False
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
         self._lost: asyncio.Event | None = None
@@ -95,7 +97,11 @@ class RemoteSession:
         self._delivered: set[str] = set()
 
     async def __aenter__(self) -> Self:
-        self._past = await asyncio.to_thread(self._read_past, self._attached.snapshot)
+        try:
+            self._past = await asyncio.to_thread(self._read_past, self._attached.snapshot)
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
         self._task = asyncio.create_task(self._listen(), name="attached")
         return self
 
@@ -153,7 +159,7 @@ class RemoteSession:
     @property
     def closed(self) -> bool:
         """Whether the session was closed, or cannot be reached any more."""
-        return self._feed.closed
+        return self._closed
 
     @property
     def sees_images(self) -> bool:
@@ -202,9 +208,23 @@ class RemoteSession:
         finally:
             self._waiting.pop(number, None)
 
-    def follow(self) -> AsyncIterator[Notification]:
-        """Listen; ends when the session is closed."""
-        return aiter(self._feed)
+    def follow(self) -> Feed:
+        """Listen, the first one from when it was attached; ends when the session is closed, or the feed is left."""
+        first, self._first = self._first, None
+        feed = first or Feed(left=self._leave)
+        if self._closed:
+            feed.close()
+        elif feed is not first:
+            self._feeds.append(feed)
+        return feed
+
+    def _leave(self, feed: Feed) -> None:
+        if feed in self._feeds:
+            self._feeds.remove(feed)
+
+    def _publish(self, numbered: Numbered) -> None:
+        for feed in self._feeds:
+            feed.put(numbered)
 
     async def reached(self) -> bool:
         """Wait while a lost connection is made anew; gives whether the session can be asked for something."""
@@ -227,7 +247,9 @@ class RemoteSession:
                     break
                 self._found()
         finally:
-            self._feed.close()
+            self._closed = True
+            for feed in self._feeds:
+                feed.close()
             self._found()
             for waiting in self._waiting.values():
                 if not waiting.done():
@@ -246,7 +268,7 @@ class RemoteSession:
                     self._cursor = FeedCursor(run=self._cursor.run, number=number)
                     self._status = status or self._status
                     self._bring(notification)
-                    self._feed.put(Numbered(number=number, notification=notification))
+                    self._publish(Numbered(number=number, notification=notification))
                 case Taken(number=number, status=status):
                     self._status = status or self._status
                     self._answer(number, None)
@@ -315,7 +337,7 @@ class RemoteSession:
         if attached.snapshot is not None:
             self._bring_missed(attached.snapshot, attached.number)
             for notification in caught_up(self.id, before, attached.status, attached.snapshot):
-                self._feed.put(Numbered(number=attached.number, notification=notification))
+                self._publish(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
     def _bring_missed(self, snapshot: Snapshot, number: int) -> None:
@@ -324,4 +346,4 @@ class RemoteSession:
         for notification in self._read_past(snapshot) if self._asked else ():
             self._bring(notification)
             if isinstance(notification, PromptDelivered | TurnEnded):
-                self._feed.put(Numbered(number=number, notification=notification))
+                self._publish(Numbered(number=number, notification=notification))

@@ -90,7 +90,6 @@ class Shared(Struct, frozen=True, kw_only=True):
     run: str
     status: Callable[[], SessionStatus]
     attach: Callable[[int | None], Attachment]
-    leave: Callable[[Attachment], None]
     post: Callable[[Op, Source], Awaitable[None]]
     servers: "ServersAccess | None" = None
     attendance: Attendance | None = None
@@ -106,7 +105,6 @@ async def share_session(live: "LiveSession", engine: Session) -> None:
         run=uuid.uuid4().hex,
         status=lambda: live.status,
         attach=engine.attach,
-        leave=lambda attachment: engine.unfollow(attachment.feed),
         post=live.post,
         servers=live.servers,
         attendance=attendance,
@@ -207,7 +205,7 @@ class _Client:
             )
             await self._talk(attachment, source)
         finally:
-            self._session.leave(attachment)
+            attachment.feed.leave()
             if attendance is not None:
                 attendance.count(-1)
 

@@ -1,11 +1,11 @@
 """What wakes a session becomes prompts of its own: none is a person's word, and each waits for the one before."""
 
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import HOOK, Delivery, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text
@@ -25,7 +25,7 @@ class WakeableSession(Protocol):
         """Post what no person wrote."""
         ...
 
-    def follow(self) -> AsyncIterator[Notification]:
+    def follow(self) -> Feed:
         """Listen."""
         ...
 
@@ -76,19 +76,23 @@ class _Waking:
 
     async def follow(self) -> None:
         """Learn what was read, and when a person speaks."""
-        async for notification in self._feed:
-            match notification:
-                case PromptDelivered(prompt_id=prompt_id) if prompt_id in self._sent:
-                    self._sent.discard(prompt_id)
-                    self._read(prompt_id)
-                case PromptDelivered(by=by) if by.partition(":")[0] != HOOK.kind:
-                    self.watchers.person_spoke()
-                case QueueChanged(prompts=prompts) if self._unread:
-                    waiting = {one.id for one in prompts}
-                    for dropped in [one for one in self._unread if one not in waiting]:
-                        self._read(dropped)
-                case _:
-                    pass
+        async with self._feed:
+            async for notification in self._feed:
+                self._take(notification)
+
+    def _take(self, notification: Notification) -> None:
+        match notification:
+            case PromptDelivered(prompt_id=prompt_id) if prompt_id in self._sent:
+                self._sent.discard(prompt_id)
+                self._read(prompt_id)
+            case PromptDelivered(by=by) if by.partition(":")[0] != HOOK.kind:
+                self.watchers.person_spoke()
+            case QueueChanged(prompts=prompts) if self._unread:
+                waiting = {one.id for one in prompts}
+                for dropped in [one for one in self._unread if one not in waiting]:
+                    self._read(dropped)
+            case _:
+                pass
 
     def _read(self, prompt_id: str) -> None:
         self._unread.discard(prompt_id)

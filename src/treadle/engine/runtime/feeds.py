@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import TracebackType
+from typing import Self
 
 from msgspec.structs import replace
 
@@ -33,10 +35,12 @@ _KEPT_OUTPUT = 8_000
 class Feed:
     """What one surface has not read yet; one that lets more than `most` bytes wait is `behind`, and ends.
 
-    Pieces of one text that wait together are put together.
+    It is iterated over by one reader, and is an async context manager: whoever leaves it, at its end or before, hears
+    no more, and nothing is kept for them. Pieces of one text that wait together are put together.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, most: int | None = None, *, left: Callable[["Feed"], None] = lambda _: None) -> None:
+        self._left = left
         self._waiting: deque[Numbered] = deque()
         self._arrived = asyncio.Event()
         self._most = most
@@ -65,6 +69,20 @@ class Feed:
         self.closed = True
         self._arrived.set()
 
+    def leave(self) -> None:
+        """Hear no more, at once; whoever waits for what comes next is told that nothing does."""
+        self.close()
+        self._waiting.clear()
+        self._left(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
+
     def taken(self) -> tuple[Notification, ...]:
         """Take what waits in it now."""
         waiting = tuple(one.notification for one in self._waiting)
@@ -74,19 +92,27 @@ class Feed:
 
     async def numbered(self) -> AsyncIterator[Numbered]:
         """Give what comes, with its numbers, until the feed is closed."""
-        while True:
-            while self._waiting:
-                one = self._waiting.popleft()
-                self._bytes = self._bytes - weight(one.notification) if self._waiting else 0
-                yield one
+        while (one := await self._next()) is not None:
+            yield one
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Notification:
+        one = await self._next()
+        if one is None:
+            raise StopAsyncIteration
+        return one.notification
+
+    async def _next(self) -> Numbered | None:
+        while not self._waiting:
             if self.closed:
-                return
+                return None
             self._arrived.clear()
             await self._arrived.wait()
-
-    async def __aiter__(self) -> AsyncIterator[Notification]:
-        async for one in self.numbered():
-            yield one.notification
+        one = self._waiting.popleft()
+        self._bytes = self._bytes - weight(one.notification) if self._waiting else 0
+        return one
 
 
 class Feeds:
@@ -112,7 +138,7 @@ class Feeds:
 
     def follow(self, *, most: int | None = None, after: int | None = None) -> Feed:
         """Listen from now on, or from `after` a number on, which `has` must know."""
-        feed = Feed(most)
+        feed = Feed(most, left=self._leave)
         if after is not None:
             for one in self._recent:
                 if one.number > after:
@@ -120,11 +146,14 @@ class Feeds:
         self._feeds.append(feed)
         return feed
 
-    def unfollow(self, feed: Feed) -> None:
-        """Stop listening."""
-        feed.close()
+    def _leave(self, feed: Feed) -> None:
         if feed in self._feeds:
             self._feeds.remove(feed)
+
+    @property
+    def listeners(self) -> int:
+        """How many have not left yet."""
+        return len(self._feeds)
 
     def has(self, number: int) -> bool:
         """Whether all that came after this number is remembered."""

@@ -86,12 +86,8 @@ class Session:
         return self._closed.is_set()
 
     def follow(self) -> Feed:
-        """Listen from now on."""
+        """Listen from now on, until the feed is left."""
         return self._feeds.follow()
-
-    def unfollow(self, feed: Feed) -> None:
-        """Stop listening."""
-        self._feeds.unfollow(feed)
 
     def attach(self, after: int | None = None, *, most: int = 4_000_000) -> Attachment:
         """Listen from after this number on where that is remembered; otherwise a snapshot comes first.

@@ -26,7 +26,6 @@ async def run_reader(
 
     `kept` says that the session can be resumed later. `switch` takes the session that they want to be opened instead.
     """
-    feed = live.follow()
     keyboards: list[Keyboard] = []
     gone = asyncio.Event()
 
@@ -42,7 +41,7 @@ async def run_reader(
     keyboards.append(Keyboard(sys.stdin.fileno(), take=reader.entered, end=lambda: reader.leave(0)))
     if first_prompt:
         reader.requests.send(first_prompt)
-    async with asyncio.TaskGroup() as group:
+    async with live.follow() as feed, asyncio.TaskGroup() as group:
         work = [
             group.create_task(_listen(live, feed, reader), name="listen"),
             group.create_task(reader.outbox.run(), name="post"),

