@@ -205,7 +205,10 @@ def _listed_again(surveyor: Surveyor, before: Before, found: _Found) -> Survey:
 def _made_parts(repository: str, before: Before, found: _Found) -> Iterator[str]:
     """Give the parts of a repository's data that were not there before; its folders can be looked into again first."""
     tried: set[str] = set()
-    while new := [path for path in repository_parts((repository,)) if path not in before.parts]:
+    # A part that could not be looked into before stood for what is in it.
+    while new := [
+        path for path in repository_parts((repository,)) if not any(is_within(path, part) for part in before.parts)
+    ]:
         closed = {path for path in new if _is_closed(path)}
         if closed <= tried:
             found.closed += closed
