@@ -9,10 +9,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 4
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test soak check format bench docs picture clean
+.PHONY: help run demo test test-user soak check format bench docs picture clean
 
 help: ## List the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 $(VENV)/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Treadle needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Name another one: make PYTHON=python3.11 ...")'
@@ -37,6 +37,9 @@ demo: $(VENV)/.run ## Set everything up and run the demo
 test: $(VENV)/.dev ## Set everything up and run the tests
 	@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-user: $(VENV)/.dev ## Run the tests of safety as a normal user, whom modes of files bind; root becomes one
+	@JOBS=$(JOBS) scripts/test_user.sh $(ARGS)
 
 soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces (ARGS="--seed N PART ..."), 10,000 typings
 	@ANEW=1 $(BIN)/python -m tests.rehearsal.soak $(ARGS)

@@ -155,3 +155,23 @@ async def test_a_reader_that_leaves_ends_the_command(folder: Path) -> None:
     out, _ = await done.communicate()
     assert out == b"first\n"
     assert await until(marker, 0) == 0
+
+
+async def test_what_a_killed_trial_left_goes_with_the_next(folder: Path) -> None:
+    home = folder.parent / "home"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "treadle", "try", "--", f"echo on; {lasting()}"),
+        cwd=folder,
+        env=Program(home).environment,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"on\n"
+    (left,) = (home / "output").glob("try-*")
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    assert left.is_dir()
+    (home / "output/try-1").mkdir()  # of an older version: named after a process that is another one by now
+    (home / "output/session").mkdir()
+    assert (await attempt(folder, "--", "true")).code == 0
+    assert [path.name for path in (home / "output").iterdir()] == ["session"]

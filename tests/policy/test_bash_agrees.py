@@ -11,7 +11,7 @@ from tests.policy.views import ROOT, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
 from treadle.policy.shell.parse import parse
-from treadle.policy.shell.syntax import ShellSyntaxError
+from treadle.policy.shell.syntax import BrokenShellError, ShellSyntaxError
 
 _PIECES = (
     "ls", "cat a", "echo 'x'", 'echo "y"', ";", "&&", "||", "|", "&", "\n", " ", "$(pwd)", "`pwd`", "${HOME}", "(",
@@ -50,6 +50,24 @@ def test_a_line_that_bash_refuses_is_not_allowed() -> None:
         if classify_command(line, ROOT, context()).command_class is CommandClass.READ_ONLY
     ]
     assert [line for line, accepted in zip(lines, _bash_accepts(lines), strict=True) if not accepted] == []
+
+
+def _is_told_broken(line: str) -> bool:
+    try:
+        parse(line)
+    except BrokenShellError:
+        return True
+    except ShellSyntaxError:
+        return False
+    return False
+
+
+@needs("bash")
+def test_what_is_told_to_be_no_shell_is_none_for_bash(record_property: Record) -> None:
+    lines = [line for line in _random_lines(1600) if "[[" not in line and _is_told_broken(line)]
+    assert len(lines) > 300
+    assert [line for line, accepted in zip(lines, _bash_accepts(lines), strict=True) if accepted] == []
+    record_property("figure", f"no shell: {len(lines)} lines refused without a shell, all of them by bash too")
 
 
 @needs("bash")

@@ -12,7 +12,7 @@ import pytest
 from treadle.workspace import retention
 from treadle.workspace.jobs import Job
 from treadle.workspace.owners import owner_of
-from treadle.workspace.retention import read_outputs, remove_old_outputs, remove_old_outputs_now
+from treadle.workspace.retention import read_outputs, remove_old_outputs, remove_old_outputs_now, try_folder
 
 _DAY = 24 * 3600
 _NOW = 1_000_000_000.0
@@ -77,3 +77,12 @@ def test_what_hooks_of_a_killed_session_were_given_goes_with_the_next_one_that_e
         os.utime(file, (time.time() - hours * 3600,) * 2)
     remove_old_outputs_now(tmp_path, {"open"})
     assert sorted(file.parts[-3] for file in tmp_path.rglob("hook-*")) == ["new", "open"]
+
+
+def test_the_folder_of_a_trial_stays_while_its_process_lives(tmp_path: Path) -> None:
+    mine, ended = try_folder(tmp_path), tmp_path / f"try-{os.getpid()}-1"
+    for folder in (mine, ended, tmp_path / "try-no-number", tmp_path / "session"):
+        folder.mkdir()
+        os.utime(folder, (0, 0))
+    remove_old_outputs_now(tmp_path, {"session"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tidied", "session", mine.name]

@@ -37,7 +37,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import Spent
 from treadle.protocol.permissions import Allowance, Decision, Standing
-from treadle.protocol.tools import Access, Confinement, ToolSpec
+from treadle.protocol.tools import Access, ToolSpec
 from treadle.store.appending import SessionLog
 from treadle.store.sqlite import Store
 from treadle.tools.catalogue import builtin_tools, open_browser
@@ -150,7 +150,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
         ),
         trace=partial(_trace, redactor),
-        judge=_judge(parts, policy_files, redactor, shell=workspace.shell, servers=joined.servers),
+        judge=_judge(parts, policy_files, redactor, servers=joined.servers),
         redactor=redactor,
         tools=joined.offered,
         left_out=left_out,
@@ -354,10 +354,12 @@ def _judge(
     files: PolicyFiles,
     redactor: "Callable[[], Redactor]",
     *,
-    shell: str,
     servers: "SessionServers | None",
 ) -> Judge:
-    """Bind the policy to a session; it is loaded with the first call that is judged, after the first request."""
+    """Bind the policy to a session; it is loaded with the first call that is judged, after the first request.
+
+    To judge starts no program, and changes nothing.
+    """
     root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
 
@@ -383,11 +385,7 @@ def _judge(
             unapproved=unapproved,
         )
         decision = decide_and_offer(spec, arguments, accesses, context)
-        refuse_broken_shell(decision, accesses, shell)
-        if decision.confinement is Confinement.GIT:
-            from treadle.app.security.branches import asked_for_control_files
-
-            decision = asked_for_control_files(decision, accesses, context)
+        refuse_broken_shell(decision, accesses)
         return asked_for_secrets(decision, spec, arguments, redactor())
 
     return judge

@@ -56,6 +56,10 @@ _SETTINGS = {
         "A folder has too many rules, hooks and settings files to check.",
         "Trust a folder further down, where the project itself is.",
     ),
+    "trust-unlisted": Explanation(
+        "A folder that may hold rules, hooks or settings cannot be listed. Nothing in the project is used then.",
+        "Let the folder be listed with `chmod u+rx FOLDER`, or remove it.",
+    ),
     "trust-unwritable": Explanation(
         "Your answer about a folder could not be saved.",
         "Free disk space, or check the permissions of the data folder. Nothing in the folder is used until then.",

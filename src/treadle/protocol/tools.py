@@ -189,11 +189,15 @@ class Right(StrEnum):
 
 
 class SandboxDenial(Record, frozen=True, kw_only=True):
-    """What the sandbox stopped: the right that was missing, on what (a path or a host), and how that shows."""
+    """What the sandbox stopped: the right that was missing, on what (a path or a host), and how that shows.
+
+    `also` are further paths for which it was missing.
+    """
 
     right: Right
     target: str = ""
     text: str = ""
+    also: tuple[str, ...] = ()
 
 
 class Confinement(StrEnum):

@@ -3,11 +3,12 @@
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from typing import assert_never
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +26,7 @@ from treadle.store.activation import (
     changes,
     digest_of,
 )
+from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, first_closed, list_folder
 
 _MOST_FILES = 2000
 _DEEPEST_IMPORT = 5
@@ -263,9 +265,9 @@ def _candidates(workspace: Path) -> Iterator[str]:
                 )
                 yield from _below(workspace / name / "commands", f"{name}/commands")
                 yield from _hook_candidates(workspace, name)
-            case ".git" if not (workspace / name).is_symlink() and (workspace / name).is_dir():
+            case ".git" if not (workspace / name).is_symlink() and _is_folder(workspace / name):
                 known = ("config", "config.worktree", "info/attributes")
-                yield from (f"{name}/{rest}" for rest in known if os.path.lexists(workspace / name / rest))
+                yield from (f"{name}/{rest}" for rest in known if _is_there(workspace / name, rest))
                 yield from (f"{name}/hooks/{hook}" for hook in _names(workspace / name / "hooks"))
             case folded if folded not in RULE_FILES:
                 yield name
@@ -287,7 +289,7 @@ def _rule_candidates(folder: Path, names: Iterable[str]) -> Iterator[str]:
         folded = name.casefold()
         if folded == ".github":
             yield from (f"{name}/{file}" for file in _names(folder / name))
-        elif folded in RULE_FILES and not (folded in RULE_FOLDERS and (folder / name).is_dir()):
+        elif folded in RULE_FILES and not (folded in RULE_FOLDERS and _is_folder(folder / name)):
             yield name
         elif folded in _HOLDERS:
             inside = "" if folded in RULE_FOLDERS else "/rules"
@@ -296,21 +298,53 @@ def _rule_candidates(folder: Path, names: Iterable[str]) -> Iterator[str]:
 
 def _below(folder: Path, prefix: str) -> Iterator[str]:
     """Name the files of a folder at any depth; links to folders are not followed, but told."""
-    count = 0
-    for place, folders, files in os.walk(folder):
-        links = [name for name in folders if (Path(place) / name).is_symlink()]
-        for name in sorted([*files, *links]):
-            count += 1
-            if count > _MOST_FILES:
-                raise StoreError("trust-too-much", f"{folder} has more than {_MOST_FILES} files, too many to check.")
-            yield f"{prefix}/{(Path(place) / name).relative_to(folder)}"
+    found: list[str] = []
+    below = [(folder, prefix, True)]
+    for place, name, follow in below:  # grows meanwhile
+        entries = _entries(place, follow=follow)
+        below += [(place / one.name, f"{name}/{one.name}", False) for one in entries if one.is_folder]
+        found += [f"{name}/{one.name}" for one in entries if not one.is_folder]
+        if len(found) > _MOST_FILES or len(below) > _MOST_FILES:
+            raise StoreError("trust-too-much", f"{folder} has more than {_MOST_FILES} files, too many to check.")
+    yield from sorted(found)
 
 
 def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(path.name for path in folder.iterdir())
-    except OSError:
-        return []
+    return [entry.name for entry in _entries(folder, follow=True)]
+
+
+def _entries(folder: Path, *, follow: bool) -> Sequence[Entry]:
+    """List a folder; what cannot be listed is not empty. Raises `StoreError`."""
+    match list_folder(folder, follow=follow):
+        case Listed(entries=entries):
+            return entries
+        case NoFolder():
+            return ()
+        case Unlisted(why=why):
+            raise _unlisted(folder, why)
+        case unknown:
+            assert_never(unknown)
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether a folder is there, or a link to one, whether it can be listed or not."""
+    return not isinstance(list_folder(path, follow=True), NoFolder)
+
+
+def _is_there(folder: Path, name: str) -> bool:
+    """Whether something is at a path below a folder. Raises `StoreError` where that cannot be seen."""
+    if closed := first_closed(str(folder), name):
+        raise _unlisted(Path(closed), "Nothing can be looked at in it.")
+    return os.path.lexists(folder / name)
+
+
+def _unlisted(folder: Path, why: str) -> StoreError:
+    return StoreError(
+        "trust-unlisted",
+        f"{folder} cannot be listed, so it is not known what in it would act.",
+        why=why,
+        fix="Let it be listed with `chmod u+rx`, or remove it.",
+    )
 
 
 def _above(workspace: Path) -> list[Path]:

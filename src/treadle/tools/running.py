@@ -77,6 +77,9 @@ async def run_line(
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
     setup = await asyncio.to_thread(workspace.confine, line, rights, background=patience.background)
+    if setup.refused is not None:
+        report = f"Not run: {setup.refused.text}"
+        return replace(result_of(Origin.COMMAND, Outcome.FAILED, report), denial=setup.refused)
     command = workspace.launcher.start(line, setup=setup)
     number = workspace.commands.add(command)
     command.show(output)

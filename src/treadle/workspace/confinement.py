@@ -46,7 +46,8 @@ class ReadChanges(Protocol):
 class Setup(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped.
 
-    `changes` reads what it changed in its throw-away copy; None where it has none.
+    `changes` reads what it changed in its throw-away copy; None where it has none. With `refused` it is not run: that
+    right is known to be missing before.
     """
 
     wrapping: Wrapping = UNWRAPPED
@@ -54,6 +55,7 @@ class Setup(Struct, frozen=True):
     find_denial: Callable[[str], SandboxDenial | None] = _no_denial
     settle: Settle = _settled
     changes: ReadChanges | None = None
+    refused: SandboxDenial | None = None
 
 
 OPEN = Rights(confinement=Confinement.OPEN)

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.workspace.jobs import read_jobs
+from treadle.workspace.owners import Owner, lives, owner_of
 
 DAYS = 30
 """Days after which a session's outputs go, counted from the last one."""
@@ -20,6 +21,7 @@ MOST_BYTES = 1024**3
 _HOUR = 3600
 _DAY = 24 * _HOUR
 _STAMP = ".tidied"
+_TRY = "try-"
 
 
 class Outputs(Struct, frozen=True, kw_only=True):
@@ -80,6 +82,24 @@ def remove_left(place: Path, pattern: str, running: Collection[str], *, now: flo
                 file.unlink()
 
 
+def try_folder(place: Path) -> Path:
+    """Name the folder of what this process tries out, after the process."""
+    owner = owner_of(os.getpid())
+    return place / f"{_TRY}{owner.pid}-{owner.started}"
+
+
+def remove_ended_tries(place: Path) -> None:
+    """Remove the folders of processes that were killed while they tried something out."""
+    for folder in place.glob(f"{_TRY}*"):
+        if not _runs_try(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs_try(folder: Path) -> bool:
+    pid, _, started = folder.name.removeprefix(_TRY).partition("-")
+    return folder.name.startswith(_TRY) and pid.isdecimal() and lives(Owner(int(pid), int(started or 0)))
+
+
 def _age(stamp: Path, now: float) -> float:
     try:
         return abs(now - stamp.stat().st_mtime)
@@ -88,11 +108,12 @@ def _age(stamp: Path, now: float) -> float:
 
 
 def _runs(folder: Path) -> bool:
-    return any(job.runs for job in read_jobs(folder))
+    return _runs_try(folder) or any(job.runs for job in read_jobs(folder))
 
 
 def remove_old_outputs_now(place: Path, running: Collection[str]) -> int:
-    """Do it by the clock of this machine, and remove what hooks of killed sessions were given."""
+    """Do it by the clock of this machine, and remove what killed sessions and trials left."""
     now = time.time()
+    remove_ended_tries(place)
     remove_left(place, "hooks/hook-*", running, now=now)
     return remove_old_outputs(place, running, now=now)

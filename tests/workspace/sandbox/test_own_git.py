@@ -1,13 +1,14 @@
-"""Git as Treadle itself runs it, outside of every sandbox, is never a program of the folder."""
+"""Git as Treadle itself runs it is never a program of the folder."""
 
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.workspace.sandbox.running import bubblewrap
 
+from treadle.workspace.sandbox import GitReader
 from treadle.workspace.sandbox.home import home_for
-from treadle.workspace.sandbox.tracked import run_git
 
 
 @pytest.fixture
@@ -26,7 +27,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_git_is_not_taken_from_the_folder_that_it_reads(folder: Path) -> None:
-    assert run_git(str(folder), "rev-parse", "--show-toplevel").decode().strip() == str(folder)
+    bubblewrap()
+    ask = GitReader(str(folder), str(folder.parent / "private"))
+    assert (ask("rev-parse", "--show-toplevel") or b"").decode().strip() == str(folder)
     assert not (folder.parent / "ran").exists()
 
 

@@ -38,6 +38,7 @@ def test_control_files_secrets_and_installed_programs_are_found(tmp_path: Path) 
         control=(
             (f"{tmp_path}/agents.MD", "src/x.py"),
             (f"{tmp_path}/a/.git", ""),
+            (f"{tmp_path}/env/AGENTS.md", ""),
             (f"{tmp_path}/a/b/.npmrc", ""),
         ),
         secrets=(
@@ -46,6 +47,7 @@ def test_control_files_secrets_and_installed_programs_are_found(tmp_path: Path) 
             f"{tmp_path}/keys/two",
             f"{tmp_path}/a/b/.npmrc",
             f"{tmp_path}/more/keys",
+            f"{tmp_path}/node_modules/x/.npmrc",
         ),
         python=(f"{tmp_path}/env",),
         node=(f"{tmp_path}/node_modules/.bin",),

@@ -4,9 +4,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.policy.names import control_name, secret_name
-from treadle.workspace.sandbox import Installer, control_files_changed_by, tools_of
+from treadle.workspace.sandbox import GitReader, Installer, control_files_changed_by, tools_of
 
 SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -84,12 +85,69 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path) -> None:
-    def is_held(path: str) -> bool:
-        return control_name(path) is not None or secret_name(path) is not None
+def is_held(path: str) -> bool:
+    return control_name(path) is not None or secret_name(path) is not None
 
-    assert control_files_changed_by(str(repository), line.split(), is_held=is_held) == LINES[line]
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path, tmp_path: Path) -> None:
+    bubblewrap()
+    ask = GitReader(str(repository), str(tmp_path / "private"))
+    assert control_files_changed_by(line.split(), ask, is_held=is_held) == LINES[line]
+
+
+def _injected(target: Path) -> list[str]:
+    """Lines in which a word that git would take for a revision is one of its options."""
+    words = [f"--output={target}", f"-O{target}", f"--ext-diff={target}", "--no-index", f"--exec=touch {target}", "-"]
+    words += [f"refs/heads/../../{target}", f"^--output={target}", f"HEAD --output={target}", "--upload-pack=touch"]
+    shapes = """
+        rebase --onto {} HEAD|rebase {} HEAD|rebase HEAD {}|merge {}|pull {}|switch {}|switch -c new {}|checkout {}
+        checkout -b new {}|checkout {} -- code|reset --hard {}|reset --merge {}|cherry-pick {}|cherry-pick HEAD..{}
+        revert {}|revert {}..HEAD|stash pop {}|stash apply {}|switch -- {}|merge -m {} {}|rebase --onto HEAD {}
+    """
+    return [
+        shape.strip().replace("{}", word)
+        for shape in shapes.replace("\n", "|").split("|")
+        if shape.strip()
+        for word in words
+    ]
+
+
+def test_no_word_of_a_line_is_an_option_of_the_git_that_looks(repository: Path, tmp_path: Path) -> None:
+    bubblewrap()
+    target = tmp_path / "target"
+    target.write_text("of the user")
+    reader = GitReader(str(repository), str(tmp_path / "private"))
+    asked: list[tuple[str, ...]] = []
+
+    def ask(*words: str) -> bytes | None:
+        asked.append(words)
+        return reader(*words)
+
+    lines = [*_injected(target), *_injected(repository / "code")]
+    for line in lines:
+        control_files_changed_by(["git", *line.split(" ")], ask, is_held=is_held)
+    assert target.read_text() == "of the user"
+    assert (repository / "code").read_text() == "one"
+    own = {"--verify", "--quiet", "--name-only", "--no-renames", "--no-ext-diff", "-z", "--", "--format=%(refname)"}
+    for words in asked:
+        before, _, behind = " ".join(words).partition("--end-of-options")
+        options = {word for word in before.split() if word.startswith("-")}
+        assert options <= own, words
+        assert not behind.strip().startswith("-"), words
+    assert len(asked) > len(lines), "most lines are looked into"
+
+
+def test_the_git_that_looks_can_change_nothing(repository: Path, tmp_path: Path) -> None:
+    bubblewrap()
+    target = tmp_path / "target"
+    target.write_text("of the user")
+    reader = GitReader(str(repository), str(tmp_path / "private"))
+    assert reader("diff", f"--output={target}", "main", "rules") is None
+    assert reader("diff", f"--output={repository}/code", "main", "rules") is None
+    assert reader("branch", "made") is None
+    assert target.read_text() == "of the user"
+    assert (repository / "code").read_text() == "one"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from treadle.policy.context import PolicyContext
 from treadle.policy.findings import PathOp
 from treadle.policy.names import control_name, secret_name
 from treadle.policy.paths import Where, check_path
+from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import Remark, Setup
@@ -22,6 +23,7 @@ from treadle.workspace.copies import Hold, why_no_copy
 from treadle.workspace.sandbox import (
     Backend,
     Committed,
+    GitReader,
     Installer,
     MadeFiles,
     Profile,
@@ -30,6 +32,7 @@ from treadle.workspace.sandbox import (
     Survey,
     Surveyor,
     allow,
+    control_files_changed_by,
     find_denial,
     prepare,
     probe,
@@ -42,17 +45,22 @@ from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.variables import HARDENED_GIT, path_outside
 from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
+_NAMED = 5
+
 
 @dataclass(slots=True)
 class _Known:
     """What is kept of a session's folders from one command to the next.
 
-    `notes` go with the next result; of the `copies` the last one's changes wait for an answer.
+    `notes` go with the next result; of the `copies` the last one's changes wait for an answer. `made` are commands of
+    which something is left that could not be moved away.
     """
 
     surveyors: dict[str, Surveyor] = field(default_factory=dict)
     committed: dict[str, Committed] = field(default_factory=dict)
     said_empty: set[str] = field(default_factory=set)
+    said_unlisted: set[str] = field(default_factory=set)
+    made: list[MadeFiles] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     copies: Copies = field(default_factory=Copies)
 
@@ -87,7 +95,14 @@ class CommandFolders:
 
     def committed(self, root: str) -> Committed:
         """What reads the committed text of a folder's files."""
-        return self.known.committed.setdefault(root, Committed(root, str(self.private / "sandbox")))
+        kept = self.known.committed
+        if root not in kept:
+            kept[root] = Committed(root, str(self.private / "sandbox"), self.reader(root))
+        return kept[root]
+
+    def reader(self, root: str) -> GitReader:
+        """Give what asks git of a folder."""
+        return GitReader(root, str(self.private / "sandbox"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +135,12 @@ def confine(
     background: bool = False,
     access: FurtherAccess = NO_FURTHER_ACCESS,
 ) -> Setup:
-    """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`."""
+    """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`.
+
+    A line of git that would change control files without the right to is refused: it would stop half-way.
+    """
+    if missing := _control_files(line, rights, place, context):
+        return Setup(refused=missing)
     reads = only_reads(line, place.root, context)
     found = confine_as(
         rights.confinement,
@@ -135,6 +155,24 @@ def confine(
     if reads:  # a program of the folder is no reader, whatever its name
         variables["PATH"] = path_outside(os.environ.get("PATH", os.defpath), *place.folders)
     return structs.replace(found, variables=variables)
+
+
+def _control_files(line: str, rights: Rights, place: CommandFolders, context: PolicyContext) -> SandboxDenial | None:
+    """Find the control files that a line would bring from another commit, such as AGENTS.md of another branch."""
+    if rights.confinement is not Confinement.GIT or not context.trusted:
+        return None
+    granted = {path for right in rights.granted if right.right is Right.WRITE for path in (right.target, *right.also)}
+    found: dict[str, None] = {}
+    for words in commands_of(line, place.root, context):
+        brought = control_files_changed_by(words, place.reader(place.root), is_held=is_control)
+        found |= dict.fromkeys(brought)
+    paths = [path for name in found if (path := f"{place.root}/{name}") not in granted]
+    if not paths:
+        return None
+    named = ", ".join(found)
+    return SandboxDenial(
+        right=Right.WRITE, target=paths[0], also=tuple(paths[1:]), text=f"It would change control files: {named}"
+    )
 
 
 def why_held(path: str, context: PolicyContext) -> str:
@@ -161,9 +199,9 @@ def confine_as(
     if kind is Confinement.OPEN:
         return Setup()
     state = probe()
-    surveys = [surveyor.look() for surveyor in place.surveyors]
+    surveys = look_through(place)
     profile = profile_of(kind, place, surveys, owned)
-    for right in granted:
+    for right in (one for each in granted for one in _single(each)):
         if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
             profile = allow(profile, right)
     profile = replace(
@@ -173,7 +211,10 @@ def confine_as(
     )
     denial = partial(_denial, profile, state, place.data)
     settle = _Settling(
-        line, place, None, _reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else ()
+        line=line,
+        place=place,
+        empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
+        unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
@@ -187,22 +228,56 @@ def confine_as(
     return Setup(prepare(profile, state), find_denial=denial, settle=replace(settle, made=made))
 
 
-@dataclass(frozen=True, slots=True)
+def look_through(place: CommandFolders) -> list[Survey]:
+    """Look through the folders. Raises `ToolError` where it is not known what is to be kept from a command."""
+    for path in (path for made in place.known.made for path in made.remaining()):
+        raise ToolError(
+            f"The command was not started: {path} was made or closed by an earlier command, may change what tools do, "
+            "and could not be moved away or looked into. Tell the user to look at it, and to remove or open it."
+        )
+    surveys = [surveyor.look() for surveyor in place.surveyors]
+    for folder, found in zip(place.folders, surveys, strict=True):
+        if folder in found.unlisted:
+            raise ToolError(
+                f"The command was not started: {folder} cannot be listed whole, so it is not known which files in it "
+                "hold secrets. Tell the user to let it be listed (`chmod u+rwx`), or to work in a smaller folder."
+            )
+    return surveys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Settling:
-    """Looks at what one command did: the control files that it made, and the secrets that read as `empty`."""
+    """Looks at what one command did: the control files that it made, and the secrets that read as `empty`.
+
+    `unlisted` are folders that it did not see.
+    """
 
     line: str
     place: CommandFolders
-    made: MadeFiles | None
     empty: Sequence[str]
+    unlisted: Sequence[str]
+    made: MadeFiles | None = None
 
     def __call__(self, output: str, *, ended: bool) -> tuple[Remark, ...]:
-        """Move away what was made, and say once which secrets read as empty, if the command had to do with them."""
+        """Move away what was made, and say once what the command did not see as it is."""
         known = self.place.known
         notes, known.notes = known.notes, []
-        made = () if self.made is None else self.made.end() if ended else self.made.check()
-        read = (*notes, *self._reading_empty(f"{self.line}\n{output}"))
-        return (*map(Remark, read), *(Remark(text, undone=True) for text in made))
+        made: Sequence[str] = ()
+        if self.made is not None:
+            made = self.made.end() if ended else self.made.check()
+            if ended and self.made.remaining():
+                known.made.append(self.made)
+        seen = (*notes, *self._not_seen(), *self._reading_empty(f"{self.line}\n{output}"))
+        return (*map(Remark, seen), *(Remark(text, undone=True) for text in made))
+
+    def _not_seen(self) -> Iterator[str]:
+        said = self.place.known.said_unlisted
+        new = [path for path in self.unlisted if path not in said]
+        said.update(new)
+        names = [os.path.relpath(path, self.place.root) for path in new]
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            yield f"Commands do not see what is in {', '.join(names[:_NAMED])}{more}: Treadle cannot list it."
 
     def _reading_empty(self, text: str) -> Iterator[str]:
         said = self.place.known.said_empty
@@ -222,6 +297,11 @@ def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
 def recover_control_files(data: Path) -> tuple[str, ...]:
     """Move away the control files of commands whose Treadle was killed, and say so."""
     return recover_made(data, is_control=is_control, is_secret=is_secret)
+
+
+def _single(right: SandboxDenial) -> Iterator[SandboxDenial]:
+    """Give a right for each path that it is on."""
+    return (structs.replace(right, target=path, also=()) for path in (right.target, *right.also))
 
 
 def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
@@ -246,7 +326,7 @@ def confine_server(mode: Mode, place: CommandFolders) -> Wrapping:
     """
     if mode is Mode.FULL or probe().backend is None:
         return UNWRAPPED
-    surveys = [surveyor.look() for surveyor in place.surveyors]
+    surveys = look_through(place)
     return prepare(profile_of(Confinement.LOOK, place, surveys, frozenset()), probe())
 
 

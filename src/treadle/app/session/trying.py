@@ -11,7 +11,7 @@ from msgspec import Struct
 from treadle.app.places import data_directory, outputs
 from treadle.app.presentation.copies import changes_of
 from treadle.app.presentation.words import counted
-from treadle.app.security.confinement import CommandFolders, profile_of, why_held
+from treadle.app.security.confinement import CommandFolders, look_through, profile_of, why_held
 from treadle.app.session.judging import policy_context
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, Standing
@@ -27,6 +27,7 @@ from treadle.workspace.copies import (
     throw_away,
     why_no_copy,
 )
+from treadle.workspace.retention import remove_ended_tries, try_folder
 from treadle.workspace.sandbox import probe
 from treadle.workspace.variables import child_variables
 
@@ -68,19 +69,17 @@ def try_command(
     """Run a program, or one word as a shell line, on a copy of a folder (resolved). Raises `ConfigError`."""
     data = data_directory()
     recover_copies(data)
-    private = outputs() / f"try-{os.getpid()}"
+    remove_ended_tries(outputs())
+    private = try_folder(outputs())
     place = CommandFolders(root=str(folder), data=data, private=private)
     try:
-        surveys = [surveyor.look() for surveyor in place.surveyors]
-        profile = profile_of(Confinement.LOOK, place, surveys, frozenset())
+        try:
+            profile = profile_of(Confinement.LOOK, place, look_through(place), frozenset())
+        except ToolError as error:
+            raise _no_copy(folder, str(error)) from error
         trouble = why_no_copy(profile, probe(), data)
         if trouble:
-            raise ConfigError(
-                "copy-missing",
-                f"No throw-away copy of {folder} can be made.",
-                why=f"{trouble[:1].upper()}{trouble[1:]}.",
-                fix="Run the command without `treadle try`, or in a clone of the project.",
-            )
+            raise _no_copy(folder, f"{trouble[:1].upper()}{trouble[1:]}.")
         copy = make_copy(profile, probe(), data)
         try:
             return _run(copy, words, hold_in(str(folder)), apply=apply, out=out, err=err)
@@ -88,6 +87,15 @@ def try_command(
             throw_away(copy)
     finally:
         shutil.rmtree(private, ignore_errors=True)
+
+
+def _no_copy(folder: Path, why: str) -> ConfigError:
+    return ConfigError(
+        "copy-missing",
+        f"No throw-away copy of {folder} can be made.",
+        why=why,
+        fix="Run the command without `treadle try`, or in a clone of the project.",
+    )
 
 
 def _run(

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from treadle.policy.shell.syntax import (
     Assignment,
     Block,
+    BrokenShellError,
     Command,
     Cursor,
     Literal,
@@ -23,6 +24,7 @@ _END = r"(?=[ \t\n;&|()<>]|\Z)"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BLANKS = re.compile(r"(?:[ \t]|\\\n|#[^\n]*)*")
 _PREFIX = re.compile(rf"(?:!|time(?:[ \t]+-p)?){_END}")
+_NO_COMMAND = re.compile(r"[\n;&|)]|\Z")
 _PIPE = re.compile(r"\|(?!\|)&?")
 _SEPARATOR = re.compile(r"&&|\|\||&|;(?![;&])|(?=(\n))")
 _LIST_END = re.compile(rf"\Z|\)|;[;&]|(?:then|else|elif|fi|do|done|esac|\}}){_END}")
@@ -52,7 +54,8 @@ def script_until(cursor: Cursor, close: str) -> ShellScript:
     outer, cursor.bodies = cursor.bodies, {}
     script = _read_list(cursor)
     if not cursor.take(close) or (not close and cursor.peek()):
-        raise cursor.unexpected()
+        # What some builtins and options take in brackets, such as `declare -a x=(…)`, is not understood.
+        raise cursor.unexpected(ShellSyntaxError if cursor.peek() == "(" else BrokenShellError)
     if cursor.bodies:
         raise ShellSyntaxError("a here-document does not begin behind the end of its line")
     cursor.bodies = outer
@@ -77,7 +80,7 @@ def _expect(cursor: Cursor, reserved: str) -> None:
     """Step over a reserved word, which may stand in a later line; raises `ShellSyntaxError` for anything else."""
     _skip_newlines(cursor)
     if not _take(cursor, reserved):
-        raise ShellSyntaxError(f"{reserved!r} is missing at character {cursor.pos}")
+        raise BrokenShellError(f"{reserved!r} is missing at character {cursor.pos}")
 
 
 def _some_word(cursor: Cursor, end: re.Pattern[str] = WORD_END) -> Word:
@@ -85,7 +88,7 @@ def _some_word(cursor: Cursor, end: re.Pattern[str] = WORD_END) -> Word:
     cursor.find(_BLANKS)
     word = read_word(cursor, end)
     if not word.text:
-        raise ShellSyntaxError(f"a word is missing at character {cursor.pos}")
+        raise BrokenShellError(f"a word is missing at character {cursor.pos}")
     return word
 
 
@@ -99,14 +102,14 @@ def _read_list(cursor: Cursor) -> ShellScript:
             break
         _skip_newlines(cursor)
     if pipelines and pipelines[-1].after in ("&&", "||"):
-        raise ShellSyntaxError(f"nothing follows {pipelines[-1].after!r}")
+        raise BrokenShellError(f"nothing follows {pipelines[-1].after!r}")
     return ShellScript(tuple(pipelines))
 
 
 def _some_script(cursor: Cursor) -> ShellScript:
     script = _read_list(cursor)
     if not script.pipelines:
-        raise ShellSyntaxError("a block is empty")
+        raise BrokenShellError("a block is empty")
     return script
 
 
@@ -123,6 +126,8 @@ def _read_pipeline(cursor: Cursor) -> Pipeline:
     while prefix := cursor.find(_PREFIX):
         negated ^= prefix[0] == "!"
         cursor.find(_BLANKS)
+        if _NO_COMMAND.match(cursor.text, cursor.pos):
+            raise ShellSyntaxError(f"nothing follows {prefix[0]!r}")
     commands = [_read_command(cursor)]
     while cursor.find(_PIPE):
         _skip_newlines(cursor)
@@ -178,7 +183,7 @@ def _read_function(cursor: Cursor, name: str) -> Block:
     _skip_newlines(cursor)
     body = _read_command(cursor)
     if not isinstance(body, Block):
-        raise ShellSyntaxError(f"the function {name} has no body")
+        raise BrokenShellError(f"the function {name} has no body")
     return Block("function", (ShellScript((Pipeline((body,)),)),), name=name)
 
 
@@ -286,7 +291,12 @@ def _read_here_document(cursor: Cursor, word: Word, *, strips_tabs: bool) -> Wor
     cursor.bodies[newline] = min(end.end() + 1, len(cursor.text))
     body = re.sub(f"^{tabs}", "", cursor.text[start : end.start()], flags=re.MULTILINE)
     is_quoted = any(char in word.text for char in "'\"\\")
-    return Word(word.text, (Literal(body, quoted=True),) if is_quoted else here_body(cursor, body))
+    if is_quoted:
+        return Word(word.text, (Literal(body, quoted=True),))
+    try:
+        return Word(word.text, here_body(cursor, body))
+    except BrokenShellError as error:
+        raise ShellSyntaxError(str(error)) from error
 
 
 def _read_assignment(cursor: Cursor) -> Assignment | None:
@@ -323,5 +333,5 @@ def _read_simple(cursor: Cursor) -> Simple:
         end = cursor.pos
         cursor.find(_BLANKS)
     if start == end:
-        raise ShellSyntaxError(f"a command is missing at character {cursor.pos}")
+        raise BrokenShellError(f"a command is missing at character {cursor.pos}")
     return Simple(cursor.text[start:end], tuple(assignments), tuple(words), tuple(redirects))

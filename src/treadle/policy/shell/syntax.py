@@ -11,6 +11,10 @@ class ShellSyntaxError(Exception):
     """The text is not shell, or not the part of shell that is understood."""
 
 
+class BrokenShellError(ShellSyntaxError):
+    """The text is not shell: no shell would take it."""
+
+
 class BudgetError(Exception):
     """A line holds more commands or words, or a word stands for more of them, than can be looked at."""
 
@@ -143,10 +147,10 @@ class Cursor(Struct):
         """Give the character ahead, or an empty string at the end."""
         return self.text[self.pos : self.pos + 1]
 
-    def unexpected(self) -> ShellSyntaxError:
+    def unexpected(self, kind: type[ShellSyntaxError] = ShellSyntaxError) -> ShellSyntaxError:
         """Say that what stands here does not belong here."""
         what = repr(self.peek()) if self.peek() else "the end"
-        return ShellSyntaxError(f"{what} is not expected at character {self.pos}")
+        return kind(f"{what} is not expected at character {self.pos}")
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Step over what the pattern matches here, if it does."""

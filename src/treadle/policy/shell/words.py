@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from treadle.policy.shell.syntax import (
     Arithmetic,
+    BrokenShellError,
     Cursor,
     Literal,
     Parameter,
@@ -77,15 +78,25 @@ def _pieces(cursor: Cursor, end: re.Pattern[str], *, quoted: bool) -> Iterator[S
         elif found := cursor.find(_INSIDE if quoted else _OUTSIDE):
             yield Literal(found[found.lastindex or 0], quoted or found.lastindex != 3)
         else:
-            raise ShellSyntaxError("a quote or bracket is not closed, or a line ends in a backslash inside a word")
+            if cursor.peek() == "\\":
+                raise ShellSyntaxError("the line ends in a backslash inside a word")
+            raise BrokenShellError("a quote or bracket is not closed")
+
+
+def _in_backticks(cursor: Cursor, text: str, *, quoted: bool) -> Substitution:
+    """Read what the shell reads only when it runs it: a mistake in there does not make the line invalid."""
+    inside = cursor.inside(re.sub(r"\\([$`\\])", r"\1", text))
+    try:
+        return Substitution(inside.nested(inside, ""), quoted)
+    except BrokenShellError as error:
+        raise ShellSyntaxError(str(error)) from error
 
 
 def _expansion(cursor: Cursor, *, quoted: bool) -> Segment:
     if script := cursor.find(_BACKTICKS):
-        inside = cursor.inside(re.sub(r"\\([$`\\])", r"\1", script[1]))
-        return Substitution(inside.nested(inside, ""), quoted)
+        return _in_backticks(cursor, script[1], quoted=quoted)
     if not cursor.take("$"):
-        raise ShellSyntaxError("a backtick is not closed")
+        raise BrokenShellError("a backtick is not closed")
     if cursor.take("(("):
         return read_arithmetic(cursor)
     if cursor.take("("):
@@ -109,7 +120,10 @@ def _braced(cursor: Cursor, *, quoted: bool) -> Parameter:
     """Read the rest of `${…}`."""
     found = cursor.read(_IN_BRACES)
     start = cursor.pos
-    subscript = tuple(_pieces(cursor, _CLOSING_BRACKET, quoted=False)) if cursor.take("[") else ()
+    try:
+        subscript = tuple(_pieces(cursor, _CLOSING_BRACKET, quoted=False)) if cursor.take("[") else ()
+    except BrokenShellError as error:  # the shell reads it only when it runs it
+        raise ShellSyntaxError(str(error)) from error
     subscript_text = cursor.text[start : cursor.pos]
     operator = cursor.read(_OPERATOR)[0] or subscript_text
     operand = tuple(_pieces(cursor, _CLOSING_BRACE, quoted=quoted))

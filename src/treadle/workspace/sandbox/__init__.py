@@ -5,6 +5,7 @@ from treadle.workspace.sandbox.denial import find_denial
 from treadle.workspace.sandbox.made import MadeFiles, allow_made, recover_made
 from treadle.workspace.sandbox.owned import Installer, tools_of
 from treadle.workspace.sandbox.profile import CommandLimits, Profile, allow
+from treadle.workspace.sandbox.reading_git import AskGit, GitReader
 from treadle.workspace.sandbox.survey import Survey, Surveyor
 from treadle.workspace.sandbox.switching import control_files_changed_by
 from treadle.workspace.sandbox.tracked import Committed
@@ -12,9 +13,11 @@ from treadle.workspace.sandbox.usual import Surroundings, profile_for, repositor
 from treadle.workspace.sandbox.wrap import prepare
 
 __all__ = [
+    "AskGit",
     "Backend",
     "CommandLimits",
     "Committed",
+    "GitReader",
     "Installer",
     "MadeFiles",
     "Profile",

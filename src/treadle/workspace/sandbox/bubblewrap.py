@@ -55,7 +55,10 @@ def _mounts(profile: Profile, present: Present) -> Mounts:
         mounts[path] = ("--bind", folder, path)
     mounts |= _workspace(profile, present)
     for path in present.writable:
-        mounts[path] = ("--bind", path, path)
+        # What is a mount point cannot be replaced: in a folder that may be changed it needs none.
+        changeable = profile.change_root and profile.root_of(path)
+        if not changeable or any(is_within(path, kept) for kept in present.protected):
+            mounts[path] = ("--bind", path, path)
     return mounts | dict(_masks(profile, present))
 
 

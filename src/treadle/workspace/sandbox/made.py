@@ -8,15 +8,17 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from treadle.workspace.listing import Unlisted, list_folder
 from treadle.workspace.owners import Owner, lives, owner_of
+from treadle.workspace.sandbox.moving import copy_over, make_listable, opened_folder, writable_entry
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
 from treadle.workspace.sandbox.usual import repository_parts
@@ -25,13 +27,15 @@ _NOTES = "running"
 _QUARANTINE = "quarantine"
 _ALLOWED = ".allowed"
 _SHOWN = 5
-_OPEN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_OPENED = 1000
+"""How many folders are made listable again after one command."""
 
 
 class Before(msgspec.Struct, frozen=True, kw_only=True):
     """What there was when a command began: the control files of each folder, and where those lead that are links.
 
-    `repositories` are those whose own data the command may change; `allowed` are paths that it may make.
+    `repositories` are those whose own data the command may change; `allowed` are paths that it may make. What the
+    `unlisted` folders held is not known; the command could not change it.
     """
 
     owner: Owner
@@ -39,6 +43,21 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     repositories: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a check found: the sentences to say of it, what could not be moved away, and what cannot be listed now."""
+
+    said: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+    def remaining(self) -> Iterator[str]:
+        """Give what may still act, or hide what may."""
+        yield from filter(os.path.lexists, self.stuck)
+        yield from filter(_is_closed, self.closed)
 
 
 class MadeFiles:
@@ -59,19 +78,26 @@ class MadeFiles:
         self._data = data
         self._surveyors = surveyors
         self._lock = threading.Lock()
+        self._found = _Found()
         self._before = Before(
             owner=owner_of(os.getpid()),
             control={each.root: dict(found.control) for each, found in zip(surveyors, surveys, strict=True)},
             repositories=tuple(repositories),
             parts=tuple(repository_parts(repositories)),
             allowed=tuple(allowed),
+            unlisted=tuple(path for found in surveys for path in found.unlisted),
         )
         self._note = _write_note(data, self._before)
 
     def check(self) -> tuple[str, ...]:
         """Move away what was made so far, and say so in a sentence for each."""
         with self._lock:
-            return tuple(_check(self._data, self._surveyors, self._before, _allowed_by(self._note)))
+            self._found = _check(self._data, self._surveyors, self._before, _allowed_by(self._note))
+            return tuple(self._found.said)
+
+    def remaining(self) -> tuple[str, ...]:
+        """Give what the last check found and could not move away or look into, as far as it is still so."""
+        return tuple(self._found.remaining())
 
     def end(self) -> tuple[str, ...]:
         """Check for the last time: the command has ended."""
@@ -88,7 +114,7 @@ def allow_made(data: Path, path: str) -> None:
 
 
 def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter) -> tuple[str, ...]:
-    """Move away what commands made whose Treadle was killed meanwhile, and say so."""
+    """Move away what commands made whose Treadle was killed meanwhile, and say so; tried again where that fails."""
     said: list[str] = []
     for note in _notes(data):
         try:
@@ -97,10 +123,13 @@ def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter) -
             before = None
         if before is not None and lives(before.owner):
             continue
+        found = _Found()
         if before is not None:
             surveyors = [Surveyor(root, is_control=is_control, is_secret=is_secret) for root in before.control]
-            said += _check(data, surveyors, before, _allowed_by(note))
-        _remove_note(note)
+            found = _check(data, surveyors, before, _allowed_by(note))
+            said += found.said
+        if not any(found.remaining()):
+            _remove_note(note)
     return tuple(said)
 
 
@@ -136,74 +165,116 @@ def _allowed_by(note: Path | None) -> tuple[str, ...]:
     return tuple(os.fsdecode(path) for path in text.split(b"\0")[:-1])
 
 
-def _check(data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: tuple[str, ...]) -> Iterator[str]:
+def _check(data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: tuple[str, ...]) -> _Found:
     place = data / _QUARANTINE / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-    said: list[str] = []
+    found = _Found()
     free = (*before.allowed, *allowed)
     for surveyor in surveyors:
         known = before.control.get(surveyor.root, {})
-        found = dict(surveyor.look().control)
-        for path, target in found.items():
+        control = dict(_listed_again(surveyor, before, found).control)
+        for path, target in control.items():
             if path in known and known[path] == target:
                 continue
-            if not any(is_within(path, each) for each in free):
-                said += _moved(surveyor.root, path, place, known.get(path, ""))
-        for path in [path for path, target in known.items() if target and path not in found]:
-            said += _restored(surveyor.root, path, known[path])
+            # What could not be listed before could not be changed either: nothing in there was made.
+            if not any(is_within(path, each) for each in (*free, *before.unlisted)):
+                _move_away(surveyor.root, path, place, found, link=known.get(path, ""))
+        for path in [path for path, target in known.items() if target and path not in control]:
+            found.said += _restored(surveyor.root, path, known[path])
     for repository in before.repositories:
-        for path in repository_parts((repository,)):
-            if path not in before.parts and not any(is_within(path, each) for each in free):
-                said += _moved(repository, path, place, "")
-    yield from said[:_SHOWN]
-    if len(said) > _SHOWN:
-        yield f"{len(said) - _SHOWN} more such files were moved to {place}."
+        for path in _made_parts(repository, before, found):
+            if not any(is_within(path, each) for each in free):
+                _move_away(repository, path, place, found)
+    if len(found.said) > _SHOWN:
+        found.said[_SHOWN:] = [f"{len(found.said) - _SHOWN} more such files were moved to {place}."]
+    return found
 
 
-def _moved(root: str, path: str, place: Path, link: str) -> list[str]:
-    """Move a path away; `link` is where the link led that it replaced, which is made again."""
+def _listed_again(surveyor: Surveyor, before: Before, found: _Found) -> Survey:
+    """Look, and make the folders listable again that could be listed before the command: it may have hidden a file."""
+    tried: set[str] = set()
+    while True:
+        survey = surveyor.look()
+        closed = {path for path in survey.unlisted if not any(is_within(path, each) for each in before.unlisted)}
+        if closed <= tried or len(tried) > _MOST_OPENED:
+            found.closed += sorted(closed)
+            return survey
+        found.said += [_relisted(surveyor.root, path) for path in sorted(closed - tried)]
+        tried |= closed
+
+
+def _made_parts(repository: str, before: Before, found: _Found) -> Iterator[str]:
+    """Give the parts of a repository's data that were not there before; its folders can be looked into again first."""
+    tried: set[str] = set()
+    # A part that could not be looked into before stood for what is in it.
+    while new := [
+        path for path in repository_parts((repository,)) if not any(is_within(path, part) for part in before.parts)
+    ]:
+        closed = {path for path in new if _is_closed(path)}
+        if closed <= tried:
+            found.closed += closed
+            return iter([path for path in new if path not in closed])
+        closed -= tried
+        tried |= closed
+        found.said += [_relisted(repository, path) for path in sorted(closed)]
+    return iter(())
+
+
+def _is_closed(path: str) -> bool:
+    return isinstance(list_folder(path), Unlisted)
+
+
+def _relisted(root: str, path: str) -> str:
+    """Let a folder be listed again by its user, and say so."""
+    name = os.path.relpath(path, root)
+    try:
+        make_listable(root, name)
+    except OSError as error:
+        return f"{name} cannot be listed since the command ran, and this cannot be changed: {error}."
+    return f"{name} could not be listed after the command, so what it holds was not known. It can be listed again."
+
+
+def _move_away(root: str, path: str, place: Path, found: _Found, *, link: str = "") -> None:
+    said, moved = _moved(root, path, place, link)
+    found.said.append(said)
+    if not moved:
+        found.stuck.append(path)
+
+
+def _moved(root: str, path: str, place: Path, link: str) -> tuple[str, bool]:
+    """Move a path away, and say so; `link` is where the link led that it replaced, which is made again."""
     name = os.path.relpath(path, root)
     above, _, last = name.rpartition("/")
     target = place / name
     try:
-        with _directory(root, above) as folder:
+        with opened_folder(root, above) as folder:
             _move(folder, last, target)
             if link:
                 os.symlink(link, last, dir_fd=folder)
     except OSError as error:
-        return [f"{name} was made while the command ran. It can change what tools do. It cannot be moved: {error}."]
+        said = f"{name} was made while the command ran. It can change what tools do. It cannot be moved: {error}."
+        return said, False
     if link:
-        return [f"{name} was replaced while the command ran. It is the link to {link} again; the other is {target}."]
-    return [f"{name} was made while the command ran. It can change what tools do, so it was moved to {target}."]
+        said = f"{name} was replaced while the command ran. It is the link to {link} again; the other is {target}."
+    else:
+        said = f"{name} was made while the command ran. It can change what tools do, so it was moved to {target}."
+    return said, True
 
 
 def _restored(root: str, path: str, link: str) -> list[str]:
     name = os.path.relpath(path, root)
     above, _, last = name.rpartition("/")
     try:
-        with _directory(root, above) as folder:
+        with opened_folder(root, above) as folder:
             os.symlink(link, last, dir_fd=folder)
     except OSError:
         return []
     return [f"{name}, a link to {link}, was removed while the command ran. It was made again."]
 
 
-@contextlib.contextmanager
-def _directory(root: str, below: str) -> Iterator[int]:
-    """Open a folder part by part, through no link: a command that still runs may replace one."""
-    descriptor = os.open(root, _OPEN)
-    try:
-        for part in filter(None, below.split("/")):
-            inner = os.open(part, _OPEN, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _move(folder: int, name: str, target: Path) -> None:
     """Move what a folder holds, to another file system by a copy."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    writable_entry(folder, name)
     try:
         os.rename(name, target, src_dir_fd=folder)
     except OSError as error:
@@ -211,13 +282,4 @@ def _move(folder: int, name: str, target: Path) -> None:
             raise
         aside = f".{name}.{secrets.token_hex(4)}"
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-        _copy_over(Path(f"/proc/self/fd/{folder}/{aside}"), target)
-
-
-def _copy_over(source: Path, target: Path) -> None:
-    if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, target, symlinks=True)
-        shutil.rmtree(source)
-    else:
-        shutil.copy2(source, target, follow_symlinks=False)
-        source.unlink()
+        copy_over(Path(f"/proc/self/fd/{folder}/{aside}"), target)

@@ -4,22 +4,28 @@ A folder is read again only when its time of change (ctime, which no program set
 """
 
 import os
-import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
-_MOST_ENTRIES = 200_000
+from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, list_folder
+
+_MOST_ENTRIES = 1_000_000
 _MOST_SECRETS_IN_A_FOLDER = 200
+_MOST_UNLISTED = 100
 _SETTLED = 20_000_000  # nanoseconds; the kernel's clock for files ticks every 4 to 10 ms
 _INSTALLED = frozenset({"__pycache__", ".tox", ".nox", "target", "site-packages"})
-"""Folders that tools fill, which are not looked into."""
+"""Folders that tools fill: control files are not looked for there, but secrets are, since anybody can give a name."""
 
 _ENVIRONMENT = "pyvenv.cfg"
+_CERTIFICATES = (".pem", ".crt", ".cer")
+_LARGEST_CERTIFICATES = 1024 * 1024  # bytes
+_NEVER = (0, 0, 0)
+"""The stamp of what is to be read again."""
 
 PathFilter = Callable[[str], bool]
 """Whether a path relative to the folder is one of the wanted."""
@@ -27,17 +33,18 @@ PathFilter = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What was found, as absolute paths; not `complete` when the folder is too large to look through.
+    """What was found, as absolute paths.
 
     `control` are files, folders and links that make tools do something, with where a link leads; `secrets` are files.
     `python` and `node` are what interpreters and shells pick up by themselves: virtual environments and their like.
+    `unlisted` are folders of which nobody knows what they hold: they cannot be listed, or there is too much.
     """
 
     control: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     node: tuple[str, ...] = ()
-    complete: bool = True
+    unlisted: tuple[str, ...] = ()
 
     @property
     def control_paths(self) -> tuple[str, ...]:
@@ -51,6 +58,7 @@ class _Role(Enum):
     PLAIN = auto()
     SECRETS = auto()
     NODE = auto()
+    INSTALLED = auto()
 
 
 @dataclass(slots=True)
@@ -63,6 +71,7 @@ class _Folder:
     secrets: list[str] = field(default_factory=list)
     python: list[str] = field(default_factory=list)
     node: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
     below: list[tuple[str, _Role]] = field(default_factory=list)
     entries: int = 0
 
@@ -79,84 +88,120 @@ class Surveyor:
     def look(self) -> Survey:
         """Find what is there now."""
         known, entries = {}, 0
-        folders = [(self.root, _Role.PLAIN)]
+        folders, passed = [(self.root, _Role.PLAIN)], 0
         for path, role in folders:  # grows meanwhile
+            if entries > _MOST_ENTRIES:
+                break
+            passed += 1
             found = self._folder(path, role)
             if found is None:
                 continue
             known[path] = found
             entries += found.entries
-            if entries > _MOST_ENTRIES:
-                break
             folders += found.below
         self._known = known
         all_found = known.values()
+        unlisted = [*chain.from_iterable(each.unlisted for each in all_found), *(path for path, _ in folders[passed:])]
         return Survey(
             control=tuple(chain.from_iterable(each.control for each in all_found)),
             secrets=tuple(chain.from_iterable(each.secrets for each in all_found)),
             python=tuple(chain.from_iterable(each.python for each in all_found)),
             node=tuple(chain.from_iterable(each.node for each in all_found)),
-            complete=entries <= _MOST_ENTRIES,
+            unlisted=tuple(unlisted if len(unlisted) <= _MOST_UNLISTED else (self.root,)),
         )
 
     def _folder(self, path: str, role: _Role) -> _Folder | None:
-        try:
-            facts = os.lstat(path)
-        except OSError:
-            return None
-        if not stat.S_ISDIR(facts.st_mode):
-            return None
-        stamp = (facts.st_dev, facts.st_ino, facts.st_ctime_ns)
         known = self._known.get(path)
-        if known is not None and known.stamp == stamp and known.role is role:
+        if known is not None and known.role is role and known.stamp == _stamp(path):
             return known
-        settled = time.time_ns() - facts.st_ctime_ns > _SETTLED
-        found = _Folder(stamp if settled else (0, 0, 0), role)
-        inner = _entries(path)
-        found.entries = len(inner)
-        match role:
-            case _Role.PLAIN:
+        match list_folder(path):
+            case NoFolder():
+                return None
+            case Unlisted():
+                return _Folder(_NEVER, role, unlisted=[path])
+            case Listed(entries=inner, stamp=stamp):
+                settled = time.time_ns() - stamp[2] > _SETTLED
+                found = _Folder(stamp if settled else _NEVER, role, entries=len(inner))
                 self._sort(path, inner, found)
-            case _Role.SECRETS:
-                many = len(inner) > _MOST_SECRETS_IN_A_FOLDER or any(each.is_dir() for each in inner)
-                found.secrets = [path] if many else [each.path for each in inner]
-            case _Role.NODE:
-                found.node = [each.path for each in inner if each.name == ".bin"]
-            case _:
-                assert_never(role)
-        return found
+                return found
+            case unknown:
+                assert_never(unknown)
 
-    def _sort(self, path: str, inner: Sequence[os.DirEntry[str]], found: _Folder) -> None:
+    def _sort(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
         """Note what stands in a folder, and which folders are to be looked into."""
+        match found.role:
+            case _Role.PLAIN:
+                self._sort_plain(path, inner, found)
+            case _Role.SECRETS:
+                many = len(inner) > _MOST_SECRETS_IN_A_FOLDER or any(each.is_folder for each in inner)
+                found.secrets = [path] if many else [f"{path}/{each.name}" for each in inner]
+            case _Role.NODE:
+                found.node = [f"{path}/{each.name}" for each in inner if each.name == ".bin"]
+                self._sort_installed(path, inner, found)
+            case _Role.INSTALLED:
+                self._sort_installed(path, inner, found)
+            case unknown:
+                assert_never(unknown)
+
+    def _sort_plain(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
         if path != self.root and any(entry.name == _ENVIRONMENT for entry in inner):
             found.python.append(path)
-            return
-        prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
-        for entry in inner:
-            name = prefix + entry.name
+        for entry, at, name in self._named(path, inner):
             secret, control = self._is_secret(name), self._is_control(name)
-            folder = entry.is_dir(follow_symlinks=False)
             if control:
-                found.control.append((entry.path, _target(entry)))
-            if secret and not folder:
-                found.secrets.append(entry.path)
-            elif folder and entry.name == "node_modules":
-                found.below.append((entry.path, _Role.NODE))
-            elif folder and (secret or not (control or entry.name in _INSTALLED)):
-                found.below.append((entry.path, _Role.SECRETS if secret else _Role.PLAIN))
+                found.control.append((at, _target(at) if entry.is_link else ""))
+            if secret and not entry.is_folder:
+                found.secrets.append(at)
+            elif entry.is_folder and entry.name == "node_modules":
+                found.below.append((at, _Role.NODE))
+            elif entry.is_folder and (secret or not control):
+                usual = _Role.INSTALLED if entry.name in _INSTALLED else _Role.PLAIN
+                found.below.append((at, _Role.SECRETS if secret else usual))
+
+    def _sort_installed(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
+        """Look for secrets among what tools put there, such as public certificates, which are none."""
+        for entry, at, name in self._named(path, inner):
+            secret = self._is_secret(name)
+            if entry.is_folder:
+                found.below.append((at, _Role.SECRETS if secret else _Role.INSTALLED))
+            elif secret and not entry.name.endswith(".pyc"):
+                if _is_public(at):
+                    found.stamp = _NEVER  # a folder does not tell when what is in a file of it changes
+                else:
+                    found.secrets.append(at)
+
+    def _named(self, path: str, inner: Sequence[Entry]) -> Iterator[tuple[Entry, str, str]]:
+        """Give each entry with its absolute path, and the one relative to the root."""
+        prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
+        above = path.rstrip("/")
+        return ((entry, f"{above}/{entry.name}", prefix + entry.name) for entry in inner)
 
 
-def _target(entry: os.DirEntry[str]) -> str:
-    """Give where a link leads; empty for what is none."""
+def _stamp(path: str) -> tuple[int, int, int]:
+    """Give what tells a folder that has not changed; of what cannot be looked at, a stamp that no folder has."""
     try:
-        return str(Path(entry.path).readlink()) if entry.is_symlink() else ""
+        facts = os.lstat(path)
+    except OSError:
+        return (-1, -1, -1)
+    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
+
+
+def _target(path: str) -> str:
+    """Give where a link leads; empty for what is none any more."""
+    try:
+        return str(Path(path).readlink())
     except OSError:
         return ""
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _is_public(path: str) -> bool:
+    """Whether a file holds certificates and no private key."""
+    if not path.endswith(_CERTIFICATES):
+        return False
     try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            text = file.read(_LARGEST_CERTIFICATES + 1)
     except OSError:
-        return []
+        return False
+    return len(text) <= _LARGEST_CERTIFICATES and b"BEGIN CERTIFICATE" in text and b"PRIVATE KEY" not in text

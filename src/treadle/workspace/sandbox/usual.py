@@ -10,11 +10,12 @@ from itertools import chain
 from pathlib import Path
 
 from treadle.protocol.tools import Confinement
+from treadle.workspace.listing import Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox.home import Home, home_for
 from treadle.workspace.sandbox.owned import Installer
 from treadle.workspace.sandbox.profile import CommandLimits, Profile, is_within
 from treadle.workspace.sandbox.survey import Survey
-from treadle.workspace.sandbox.tracked import empty_file
 
 _GIB = 1024**3
 _MEMORY, _FILE, _DISK, _SECONDS = 4 * _GIB, 8 * _GIB, 20 * _GIB, 24 * 3600
@@ -77,9 +78,12 @@ def profile_for(
             *(_on_path(folders, around.variables) if not owned else ()),
             *repository_parts(repositories),
         ),
-        masked=(*home.masked, data, *chain.from_iterable(found.secrets for found in surveys)),
+        masked=(
+            *(*home.masked, data),
+            *chain.from_iterable((*found.secrets, *found.unlisted) for found in surveys),
+        ),
         instead=tuple(instead),
-        empty=empty_file(f"{around.private}/sandbox"),
+        empty=_empty_file(f"{around.private}/sandbox"),
         hidden=home.hidden,
         shown=home.shown,
         replaced=home.replaced,
@@ -89,6 +93,14 @@ def profile_for(
         private=f"{around.private}/sandbox",
         limits=usual_limits(),
     )
+
+
+def _empty_file(folder: str) -> str:
+    """Give the path of an empty file that can be read and not written."""
+    path = Path(folder, "empty")
+    if not path.exists():
+        write_private(path, b"", mode=0o400)
+    return str(path)
 
 
 @lru_cache(maxsize=8)
@@ -116,6 +128,7 @@ def usual_limits() -> CommandLimits:
 def _found_in(found: Survey, owned: AbstractSet[Installer]) -> Iterator[str]:
     """Give what stays as it is: control files, and what interpreters and shells pick up by themselves."""
     yield from found.control_paths
+    yield from found.unlisted
     yield from found.python if Installer.PYTHON not in owned else ()
     yield from found.node if Installer.NODE not in owned else ()
 
@@ -128,34 +141,48 @@ def _on_path(folders: Sequence[str], variables: Mapping[str, str]) -> Iterator[s
 
 
 def repository_parts(repositories: Sequence[str]) -> Iterator[str]:
-    """Give the parts of repositories that stay as they are, where they exist; also of their linked worktrees."""
+    """Give the parts of repositories that stay as they are, where they exist; also of their linked worktrees.
+
+    Of what cannot be looked into it is not known which parts it holds: it is one as a whole.
+    """
     for repository in repositories:
-        linked = [f"{repository}/worktrees/{name}" for name in _names(f"{repository}/worktrees")]
+        linked: list[str] = []
+        match list_folder(f"{repository}/worktrees"):
+            case Listed(entries=entries):
+                linked = [f"{repository}/worktrees/{entry.name}" for entry in entries]
+            case Unlisted():
+                yield first_closed(repository, "worktrees/.") or f"{repository}/worktrees"
+            case NoFolder():
+                pass
         for folder in (repository, *linked):
-            yield from (path for name in REPOSITORY_PARTS if os.path.lexists(path := f"{folder}/{name}"))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone are wanted, before every command
-    except OSError:
-        return []
+            for name in REPOSITORY_PARTS:
+                if closed := first_closed(folder, name):
+                    yield closed
+                elif os.path.lexists(path := f"{folder}/{name}"):
+                    yield path
 
 
 def repositories_of(root: str) -> Iterator[str]:
     """Give the folders with git's data for a workspace at the top of a repository, also of a linked worktree.
 
-    A `.git` file can name any folder. So it is followed only where what it names leads back to this workspace.
+    A `.git` file can name any folder. So it is followed only where what it names leads back to this workspace. Data
+    that cannot be listed are none that a command may change.
     """
     at = Path(root, ".git")
-    if at.is_dir() and not at.is_symlink():
-        yield str(at)
-        return
+    match list_folder(at):
+        case Listed():
+            yield str(at)
+            return
+        case Unlisted():
+            return
+        case NoFolder():
+            pass
     try:
         named = Path(root, at.read_text().removeprefix("gitdir:").strip()).resolve()
         back = (named / "gitdir").read_text().strip()
         shared = Path(named, (named / "commondir").read_text().strip()).resolve()
     except (OSError, ValueError):
         return
-    if os.path.realpath(back) == os.path.realpath(at) and named.parent == shared / "worktrees":
+    leads_back = os.path.realpath(back) == os.path.realpath(at) and named.parent == shared / "worktrees"
+    if leads_back and isinstance(list_folder(shared), Listed):
         yield str(shared)
