@@ -222,7 +222,7 @@ def import_target(workspace: Path, item: ActiveFile, path: str) -> Path | None:
             return None
     except (OSError, RuntimeError):
         return None
-    from treadle.policy.names import secret_name
+    from treadle.protocol.protected_names import secret_name
     from treadle.workspace.access_lists import AccessLists
 
     protected = secret_name(str(asked)) or secret_name(str(file)) or AccessLists((str(top),)).reason(str(file))

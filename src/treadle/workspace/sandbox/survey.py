@@ -13,13 +13,13 @@ from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
+from treadle.protocol.name_lists import ENVIRONMENT_MARK
+
 _MOST_ENTRIES = 200_000
 _MOST_SECRETS_IN_A_FOLDER = 200
 _SETTLED = 20_000_000  # nanoseconds; the kernel's clock for files ticks every 4 to 10 ms
 _INSTALLED = frozenset({"__pycache__", ".tox", ".nox", "target", "site-packages"})
 """Folders that tools fill, which are not looked into."""
-
-_ENVIRONMENT = "pyvenv.cfg"
 
 PathFilter = Callable[[str], bool]
 """Whether a path relative to the folder is one of the wanted."""
@@ -128,7 +128,7 @@ class Surveyor:
 
     def _sort(self, path: str, inner: Sequence[os.DirEntry[str]], found: _Folder) -> None:
         """Note what stands in a folder, and which folders are to be looked into."""
-        if path != self.root and any(entry.name == _ENVIRONMENT for entry in inner):
+        if path != self.root and any(entry.name == ENVIRONMENT_MARK for entry in inner):
             found.python.append(path)
             return
         prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
