@@ -95,8 +95,8 @@ def test_a_folder_is_an_environment_by_what_it_holds_whatever_its_name() -> None
 @pytest.mark.parametrize(
     "name",
     ["secrets.py", "token.ts", ".env.example", "docs/secrets.md", "src/env/bin.py", "model.pth", "weights/best.pth",
-     "venv.py", "src/venv.ts", "node_modules/left-pad/index.js", "lib/site.py", "auth.json", "package.json", "conda.yml",
-     "config/settings.py", "etc/hosts", "credentials.ts", "servers/auth.py", "nuget.md", ".yarnrc.yml"],
+     "venv.py", "src/venv.ts", "node_modules/left-pad/index.js", "lib/site.py", "auth.json", "package.json",
+     "conda.yml", "config/settings.py", "etc/hosts", "credentials.ts", "servers/auth.py", "nuget.md", ".yarnrc.yml"],
 )  # fmt: skip
 def test_everyday_files_are_read_as_before(name: str) -> None:
     assert secret_name(name) is None
