@@ -17,7 +17,7 @@ from treadle.app.security.trusting import keep_trusted, session_trust, trust_sto
 from treadle.protocol.events import CallProposed, Compacted, ContextReady, Noted, OfferChanged
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode, OptionKind
-from treadle.protocol.tools import Outcome
+from treadle.protocol.tools import FileChange, Outcome
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
@@ -152,16 +152,52 @@ async def test_a_new_rule_needs_a_yes_in_every_mode_and_applies_from_the_next_se
     assert "RULE-NEW" in system_of(body)
 
 
+@pytest.mark.parametrize("before", ["nothing", "refused", "not asked", "for one run"])
+async def test_an_approved_rule_applies_from_the_next_session_in_a_folder_that_is_not_trusted(
+    folder: Path, before: str
+) -> None:
+    for file in [*folder.rglob("*.md"), folder / ".cursorrules"] if before == "nothing" else []:
+        file.unlink(missing_ok=True)
+    if before == "refused":
+        trust_store().refuse(whole_trust(folder))
+    else:
+        trust_store().revoke(folder)
+    rule = call("new_rule", path="testing.md", content="RULE-NEW")
+    await rehearse(folder, [rule], mode=Mode.ASK, present=True, trusted=before == "for one run")
+    assert not session_trust(folder).trusted
+    assert session_trust(folder).trust.refused is (before == "refused")
+    (body,) = await work(folder, ToolProtocol.NATIVE, words=())
+    assert "RULE-NEW" in system_of(body)
+    assert "RULE-TOP" not in system_of(body)
+    (folder / ".clinerules/testing.md").write_text("RULE-NEW, changed by somebody")
+    (body,) = await work(folder, ToolProtocol.NATIVE, words=())
+    assert "RULE-NEW" not in system_of(body)
+    trust_store().revoke(folder)
+    (folder / ".clinerules/testing.md").write_text("RULE-NEW\n")
+    (body,) = await work(folder, ToolProtocol.NATIVE, words=())
+    assert "RULE-NEW" not in system_of(body)
+
+
+def test_an_approved_change_does_not_bring_the_rest_of_an_untrusted_file_into_force(folder: Path) -> None:
+    trust_store().revoke(folder)
+    file = folder / "AGENTS.md"
+    before = sha256(file.read_bytes()).hexdigest()
+    file.write_text(f"{file.read_text()}one line more\n")
+    change = FileChange(path=str(file), before=before, after=sha256(file.read_bytes()).hexdigest())
+    keep_trusted(session_trust(folder), change)
+    assert session_trust(folder).rules == ()
+
+
 async def test_what_else_changed_meanwhile_asks_again(folder: Path) -> None:
     trust_store().grant(whole_trust(folder))
     trust = session_trust(folder)
     file = folder / ".clinerules/new.md"
     file.write_text("approved")
     (folder / ".cursorrules").write_text("somebody else's")
-    keep_trusted(trust, str(file), sha256(b"approved").hexdigest())
+    keep_trusted(trust, FileChange(path=str(file), before="", after=sha256(b"approved").hexdigest()))
     assert session_trust(folder).trust.changed == (".clinerules/new.md", ".cursorrules")
     (folder / ".cursorrules").unlink()
-    keep_trusted(trust, str(file), sha256(b"other bytes").hexdigest())
+    keep_trusted(trust, FileChange(path=str(file), before="", after=sha256(b"other bytes").hexdigest()))
     assert session_trust(folder).trust.changed == (".clinerules/new.md",)
-    keep_trusted(trust, str(file), sha256(b"approved").hexdigest())
+    keep_trusted(trust, FileChange(path=str(file), before="", after=sha256(b"approved").hexdigest()))
     assert session_trust(folder).trusted

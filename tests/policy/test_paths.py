@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import PathOp
-from treadle.policy.names import control_name, pattern_hits, secret_name
+from treadle.policy.name_patterns import pattern_hits
 from treadle.policy.paths import Where, check_path
 from treadle.protocol.permissions import Mode
+from treadle.protocol.protected_names import control_name, secret_name
 
 READ, WRITE, LIST = PathOp.READ, PathOp.WRITE, PathOp.LIST
 

@@ -128,6 +128,25 @@ def test_a_pattern_fits_what_its_expression_fits(text: str, pieces: list[str]) -
 
 def test_a_pattern_made_to_take_long_is_answered() -> None:
     assert fits_glob("**a" * 40 + "b", "a" * 4000) is False
+    assert fits_glob("*a" * 40 + "b", "a" * 4000) is False
+    assert fits_glob("*" * 40 + "b", "a/" * 2000) is False
+
+
+class _CountedText(str):
+    """Counts how often somebody looks for the end of a part of it."""
+
+    __slots__ = ("looked",)
+
+    def find(self, *where: Any) -> int:
+        self.looked = getattr(self, "looked", 0) + 1
+        return super().find(*where)
+
+
+@pytest.mark.parametrize("size", [10, 100, 1000])
+def test_the_steps_of_a_match_grow_with_the_product_of_both_lengths(size: int) -> None:
+    text = _CountedText("a" * size + "/" + "a" * size)
+    assert fits_glob.__wrapped__("*a" * 5 + "b", text) is False
+    assert text.looked <= 5 * 2
 
 
 @pytest.mark.parametrize(

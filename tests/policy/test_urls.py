@@ -2,7 +2,9 @@
 
 import pytest
 
-from treadle.policy.urls import HostKind, check_url, matches_host
+from treadle.policy.urls import HostKind, check_url, host_kind, matches_host
+from treadle.protocol.metadata_hosts import METADATA_ADDRESSES, METADATA_NAMES
+from treadle.workspace.network import is_public
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,8 @@ from treadle.policy.urls import HostKind, check_url, matches_host
         ("http://[64:ff9b::a9fe:a9fe]/", HostKind.METADATA),
         ("http://[fe80::1]/", HostKind.METADATA),
         ("http://metadata.google.internal./", HostKind.METADATA),
+        ("http://168.63.129.16/machine", HostKind.METADATA),
+        ("http://[::ffff:168.63.129.16]/", HostKind.METADATA),
         ("file:///etc/passwd", HostKind.INVALID),
         ("ftp://example.com/", HostKind.INVALID),
         ("javascript:alert(1)", HostKind.INVALID),
@@ -55,3 +59,10 @@ def test_a_host_matches_exactly_or_below_a_dot() -> None:
     allowed = ("example.com", ".example.org")
     hosts = ("example.com", "EXAMPLE.com.", "a.example.com", "a.example.org", "example.org", "evilexample.org")
     assert [matches_host(host, allowed) for host in hosts] == [True, True, False, True, False, False]
+
+
+def test_every_place_where_a_cloud_tells_about_a_machine_is_refused_by_both_guards() -> None:
+    for address in METADATA_ADDRESSES:
+        assert host_kind(str(address)) is HostKind.METADATA
+        assert not is_public(address)
+    assert {host_kind(name) for name in METADATA_NAMES} == {HostKind.METADATA}

@@ -325,7 +325,7 @@ def _trace(redactor: "Callable[[], Redactor]", error: BaseException) -> None:
 
 
 def _is_secret(path: str) -> bool:
-    from treadle.policy.names import secret_name
+    from treadle.protocol.protected_names import secret_name
 
     return secret_name(path) is not None
 

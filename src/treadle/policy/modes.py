@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from treadle.policy.context import FileKind, PolicyContext, is_below
 from treadle.policy.findings import Finding
-from treadle.policy.names import secret_name
 from treadle.protocol.permissions import Mode, Reason, Verdict
+from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
 
 _HARMLESS = frozenset({Risk.NONE, Risk.READ})

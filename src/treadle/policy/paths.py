@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from treadle.policy.context import FileKind, FileView, PolicyContext, is_below
 from treadle.policy.findings import PathOp
-from treadle.policy.names import components, control_name, secret_name
+from treadle.protocol.name_lists import ENVIRONMENT_MARK
 from treadle.protocol.permissions import Reason
+from treadle.protocol.protected_names import components, later_name, secret_name
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
@@ -141,8 +142,20 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
     if is_below(spelling, (*context.state, *context.own)):
         return spelling
     if op is PathOp.WRITE:
-        return control_name(tested) or secret_name(tested) or (spelling if spelling in ("/", context.home) else None)
+        named = later_name(tested) or secret_name(tested) or _environment(spelling, tested, context)
+        return named or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)
+
+
+def _environment(spelling: str, tested: str, context: PolicyContext) -> str | None:
+    """Give the virtual environment that a path lies in, by the file that makes one, or None."""
+    top = len(spelling) - len(tested)
+    above = posixpath.dirname(spelling)
+    while len(above) > top:
+        if context.files.facts(posixpath.join(above, ENVIRONMENT_MARK)) is not None:
+            return posixpath.basename(above)
+        above = posixpath.dirname(above) if above != "/" else ""
+    return None
 
 
 def _check_file(resolved: str, op: PathOp, context: PolicyContext) -> PathCheck:

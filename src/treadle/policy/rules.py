@@ -186,7 +186,7 @@ def fits_glob(pattern: str, text: str) -> bool:
             case "**":
                 places = set(range(min(places), len(text) + 1))
             case "*":
-                places = {after for place in places for after in range(place, (text + "/").index("/", place) + 1)}
+                places = _to_ends(places, text)
             case "?":
                 places = {place + 1 for place in places if text[place : place + 1] not in ("", "/")}
             case _:
@@ -194,6 +194,18 @@ def fits_glob(pattern: str, text: str) -> bool:
         if not places:
             return False
     return len(text) in places
+
+
+def _to_ends(places: set[int], text: str) -> set[int]:
+    """Give the places from each of these to the end of its part of the path; each is looked at once."""
+    reached: set[int] = set()
+    end = -1
+    for place in sorted(places):
+        if place > end:
+            end = text.find("/", place)
+            end = len(text) if end < 0 else end
+            reached.update(range(place, end + 1))
+    return reached
 
 
 _CARGO = """

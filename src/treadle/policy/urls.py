@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from treadle.policy.marks import word_set
+from treadle.protocol.metadata_hosts import METADATA_ADDRESSES, METADATA_NAMES
 from treadle.protocol.patterns import regex
 
 
@@ -31,8 +31,6 @@ class UrlCheck(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-_METADATA_NAMES = word_set("metadata metadata.google.internal metadata.goog instance-data instance-data.ec2.internal")
-_METADATA_ADDRESSES = ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")
 _PRIVATE_ENDINGS = (
     *(".internal", ".local", ".localdomain", ".lan", ".intranet", ".corp", ".home.arpa", ".svc"),
     *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "traefik.me"),
@@ -73,7 +71,7 @@ def host_kind(host: str) -> HostKind:
         return HostKind.INVALID
     if name == "localhost" or name.endswith(".localhost"):
         return HostKind.LOOPBACK
-    if name in _METADATA_NAMES:
+    if name in METADATA_NAMES:
         return HostKind.METADATA
     is_private = name.endswith(_PRIVATE_ENDINGS) or "." not in name or _EMBEDDED_ADDRESS.search(name)
     return HostKind.PRIVATE if is_private else HostKind.PUBLIC
@@ -90,7 +88,7 @@ def _address_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Hos
         inner = address.ipv4_mapped or address.sixtofour or _embedded(address)
         if inner is not None:
             return _address_kind(inner)
-    if address.is_link_local or str(address) in _METADATA_ADDRESSES:
+    if address.is_link_local or address in METADATA_ADDRESSES:
         return HostKind.METADATA
     if address.is_loopback:
         return HostKind.LOOPBACK

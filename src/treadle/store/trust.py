@@ -12,6 +12,7 @@ from typing import assert_never
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
@@ -53,7 +54,7 @@ class Trust(Struct, frozen=True, kw_only=True):
 
     `known` are the paths that were trusted before; `refused` says that the user answered no to exactly these items.
     `nested` are rules in folders below, which apply where those are worked in: as they were trusted, or as they are
-    where they were looked for.
+    where they were looked for. `approved` are rules that a person read whole and said yes to, which need no trust.
     """
 
     workspace: Path
@@ -63,6 +64,12 @@ class Trust(Struct, frozen=True, kw_only=True):
     known: tuple[str, ...] = ()
     refused: bool = False
     nested: tuple[ActiveFile, ...] = ()
+    approved: tuple[ActiveFile, ...] = ()
+
+    @property
+    def waiting(self) -> tuple[ActiveFile, ...]:
+        """What would act and that nobody approved by itself."""
+        return tuple(item for item in self.items if item not in self.approved)
 
     @property
     def listed(self) -> tuple[ActiveFile, ...]:
@@ -96,11 +103,17 @@ class TrustStore:
         """
         resolved = workspace.resolve()
         items = find_items(resolved)
+        approved = tuple(one for one in self._approved(resolved) if one in items)
         answer = self._answer(resolved)
         if answer is None or answer.refused:
-            refused = answer is not None and not changes(answer.listed(), items)
+            waiting = [item for item in items if item not in approved]
             return Trust(
-                workspace=resolved, state=TrustState.UNTRUSTED, items=items, refused=refused, nested=nested or ()
+                workspace=resolved,
+                state=TrustState.UNTRUSTED,
+                items=items,
+                refused=answer is not None and not changes(answer.listed(), waiting),
+                nested=nested or (),
+                approved=approved,
             )
         below = answer.listed(nested=True)
         changed = changes((*answer.listed(), *below), (*items, *(below if nested is None else nested)))
@@ -111,6 +124,7 @@ class TrustStore:
             changed=changed,
             known=tuple(item.path for item in (*answer.listed(), *below)),
             nested=below if nested is None else nested,
+            approved=approved,
         )
 
     def folders(self) -> list[Path]:
@@ -120,21 +134,29 @@ class TrustStore:
 
     def grant(self, trust: Trust) -> Trust:
         """Trust a folder with exactly the items that `trust` lists. Raises `StoreError`."""
-        self._write(trust, refused=False)
-        return Trust(workspace=trust.workspace, state=TrustState.TRUSTED, items=trust.items, nested=trust.nested)
+        self._keep(self._file(trust.workspace), trust)
+        return replace(trust, state=TrustState.TRUSTED, changed=(), known=(), refused=False)
 
     def refuse(self, trust: Trust) -> Trust:
         """Keep that the user does not trust a folder with exactly these items. Raises `StoreError`."""
-        self._write(trust, refused=True)
-        return Trust(workspace=trust.workspace, state=TrustState.UNTRUSTED, items=trust.items, refused=True)
+        self._keep(self._file(trust.workspace), replace(trust, items=trust.waiting), refused=True)
+        return replace(trust, state=TrustState.UNTRUSTED, refused=True)
 
-    def _write(self, trust: Trust, *, refused: bool) -> None:
+    def approve(self, trust: Trust, item: ActiveFile) -> None:
+        """Keep that the user approved one rules file with exactly this content. Raises `StoreError`."""
+        others = [one for one in self._approved(trust.workspace) if one.path != item.path]
+        self._keep(self._approvals(trust.workspace), replace(trust, items=(*others, item), nested=()))
+
+    def is_approved(self, workspace: Path, path: str, digest: str) -> bool:
+        """Whether the user approved a rules file with this content."""
+        return any((one.path, one.digest) == (path, digest) for one in self._approved(workspace))
+
+    def _keep(self, file: Path, trust: Trust, *, refused: bool = False) -> None:
         items, nested = (
             tuple((one.path, one.kind, one.digest) for one in some) for some in (trust.items, trust.nested)
         )
         at = time.time_ns() // 1_000_000
         record = _Answer(workspace=str(trust.workspace), at=at, items=items, nested=nested, refused=refused)
-        file = self._file(trust.workspace)
         from treadle.workspace.private_file import write_private
 
         try:
@@ -143,34 +165,46 @@ class TrustStore:
             raise _unwritable(file, error) from error
 
     def revoke(self, workspace: Path) -> bool:
-        """Take trust back; says whether there was any. Raises `StoreError`."""
-        file = self._file(workspace.resolve())
-        try:
-            file.unlink()
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise _unwritable(file, error) from error
-        return True
+        """Take trust back, also what was approved by itself; says whether there was any. Raises `StoreError`."""
+        resolved = workspace.resolve()
+        approved = _removed(self._approvals(resolved))
+        return _removed(self._file(resolved)) or approved
 
     def _file(self, workspace: Path) -> Path:
         return self._directory / f"{sha256(os.fsencode(workspace)).hexdigest()[:32]}.json"
 
+    def _approvals(self, workspace: Path) -> Path:
+        return self._directory / "approved" / self._file(workspace).name
+
+    def _approved(self, workspace: Path) -> tuple[ActiveFile, ...]:
+        return answer.listed() if (answer := _read_answer(self._approvals(workspace), workspace)) else ()
+
     def _answer(self, workspace: Path) -> _Answer | None:
-        answer = _read_answer(self._file(workspace))
-        return answer if answer is not None and answer.workspace == str(workspace) else None
+        return _read_answer(self._file(workspace), workspace)
 
 
-def _read_answer(file: Path) -> _Answer | None:
-    """Read an answer; one that another user could have written is none."""
+def _removed(file: Path) -> bool:
+    """Remove an answer; says whether there was one. Raises `StoreError`."""
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    return True
+
+
+def _read_answer(file: Path, workspace: Path | None = None) -> _Answer | None:
+    """Read an answer, about one folder; one that another user could have written is none."""
     try:
         with file.open("rb") as stream:
             found = os.fstat(stream.fileno())
             if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
                 return None
-            return msgspec.json.decode(stream.read(), type=_Answer)
+            answer = msgspec.json.decode(stream.read(), type=_Answer)
     except (OSError, msgspec.MsgspecError):
         return None
+    return answer if workspace is None or answer.workspace == str(workspace) else None
 
 
 def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
@@ -224,7 +258,7 @@ def import_target(workspace: Path, item: ActiveFile, path: str) -> Path | None:
             return None
     except (OSError, RuntimeError):
         return None
-    from treadle.policy.names import secret_name
+    from treadle.protocol.protected_names import secret_name
     from treadle.workspace.access_lists import AccessLists
 
     protected = secret_name(str(asked)) or secret_name(str(file)) or AccessLists((str(top),)).reason(str(file))

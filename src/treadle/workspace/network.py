@@ -9,12 +9,12 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.metadata_hosts import METADATA_ADDRESSES
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Gives the addresses of a host (a name or an address) and port, best first; raises `OSError`."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")
-_METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "100.100.100.200", "fd00:ec2::254")))
 _MOST_ADDRESSES = 3
 
 
@@ -38,7 +38,8 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is one of the open network; an IPv4 address inside an IPv6 one counts as itself."""
     inner = _inner(address)
-    return address.is_global and not address.is_multicast and (inner is None or is_public(inner))
+    is_open = address.is_global and not address.is_multicast and address not in METADATA_ADDRESSES
+    return is_open and (inner is None or is_public(inner))
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | None:
@@ -52,7 +53,7 @@ def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | None:
 def _is_forbidden(address: IPv4Address | IPv6Address) -> bool:
     """Whether nobody may reach an address through Treadle: link-local ones and those that hand out credentials."""
     own = _inner(address) or address
-    return own.is_link_local or address.is_link_local or own in _METADATA or own.is_multicast
+    return own.is_link_local or address.is_link_local or own in METADATA_ADDRESSES or own.is_multicast
 
 
 async def checked_addresses(place: HostPort, resolver: Resolver, *, private: bool) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.policy.names import control_name, secret_name
+from treadle.protocol.protected_names import control_name, secret_name
 from treadle.workspace.sandbox import MadeFiles, Surveyor, allow_made, recover_made
 
 

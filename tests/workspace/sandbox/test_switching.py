@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.workspace.sandbox.running import bubblewrap
 
-from treadle.policy.names import control_name, secret_name
+from treadle.protocol.protected_names import control_name, secret_name
 from treadle.workspace.sandbox import GitReader, Installer, control_files_changed_by, tools_of
 
 SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")

@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.config.hook_settings import HookOrigin, HookSpec
-from treadle.policy.names import secret_name
 from treadle.protocol.patterns import regex
+from treadle.protocol.protected_names import secret_name
 
 _LOG_NAME = regex(r"(?<![\w.-])[\w-][\w.-]*\.(?:log|txt|jsonl|ndjson|csv|tsv|out)(?![\w.-])")
 _NOT_LOGS = frozenset({"history.jsonl"})

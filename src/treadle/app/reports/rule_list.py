@@ -103,7 +103,7 @@ def turn_rule(trust: SessionTrust, origin: str, *, on: bool) -> None:
 
 def _listed(trust: SessionTrust) -> Iterator[str]:
     lines = prompt_rules(trust)
-    if not trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.items):
+    if not trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.trust.waiting):
         yield f"The rules of this folder are not used: it is not trusted. To use them: {trust_command(trust.workspace)}"
     if not lines:
         yield "There are no rules. AGENTS.md in this folder is sent to the model with every request; /init writes one."

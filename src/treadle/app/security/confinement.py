@@ -13,10 +13,10 @@ from treadle.app.security.copies import Copies
 from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import PathOp
-from treadle.policy.names import control_name, secret_name
 from treadle.policy.paths import Where, check_path
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode
+from treadle.protocol.protected_names import control_name, secret_name
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.copies import Hold, why_no_copy

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.app.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import Risk
+from treadle.protocol.tools import FileChange, Risk
 from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes
 from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
 from treadle.workspace.names import shown_name
@@ -54,10 +54,15 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         """What would act, with the digests that the word is about."""
         return self.trust.items
 
+    @property
+    def rules(self) -> Sequence[ActiveFile]:
+        """The rules in force: of a trusted folder all, of another one those that were approved by themselves."""
+        return [item for item in self.items if item.kind is ActiveKind.RULES] if self.trusted else self.trust.approved
+
     @cached_property
     def matters(self) -> bool:
         """Whether trust would change something: things would act, did so before, or git may read them later."""
-        return bool(self.items or self.trust.changed or self.problem or repository_of(self.workspace))
+        return bool(self.trust.waiting or self.trust.changed or self.problem or repository_of(self.workspace))
 
     @property
     def lets_code_run(self) -> bool:
@@ -85,7 +90,7 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         """Say in one line what is left out; empty where nothing is."""
         if self.problem:
             return f"untrusted: {visible(self.problem)} Nothing in the folder is used."
-        left_out = [_named(self.trust)] if self.items or self.trust.changed else []
+        left_out = [_named(self.trust)] if self.trust.waiting or self.trust.changed else []
         if self.held_back is not None:
             left_out.append(f"mode {self.held_back} of the settings")
         if self.unapproved:
@@ -111,15 +116,23 @@ def session_trust(workspace: Path, *, once: bool = False) -> SessionTrust:
         return SessionTrust(trust=unknown, problem=error.what)
 
 
-def keep_trusted(trust: SessionTrust, path: str, digest: str) -> None:
-    """Let a rules file stay trusted that a person approved with exactly this content; nothing else may have changed."""
-    name = os.path.relpath(path, trust.workspace)
-    if trust.once or not trust.trusted or active_kind(name) is not ActiveKind.RULES:
+def keep_trusted(trust: SessionTrust, change: FileChange) -> None:
+    """Let a rules file stay in force that a person approved with exactly this content.
+
+    A trusted folder stays trusted where nothing else changed. In another one only this file comes into force, and only
+    if the person saw all of it: it was new, or approved before.
+    """
+    name = os.path.relpath(change.path, trust.workspace)
+    if active_kind(name) is not ActiveKind.RULES:
         return
     now = session_trust(trust.workspace).trust
-    found = next((item.digest for item in now.items if item.path == name), "")
-    if now.changed == (name,) and found == digest:
+    item = next((item for item in now.items if (item.path, item.digest) == (name, change.after)), None)
+    if item is None:
+        return
+    if trust.trusted and not trust.once and now.changed == (name,):
         trust_store().grant(now)
+    elif not change.before or trust_store().is_approved(trust.workspace, name, change.before):
+        trust_store().approve(now, item)
 
 
 def whole_trust(workspace: Path) -> Trust:
@@ -206,7 +219,7 @@ def _target(trust: Trust, item: ActiveFile) -> str:
 
 
 def _named(trust: Trust) -> str:
-    names = [shown_path(item.path) for item in trust.items] or ["what it held"]
+    names = [shown_path(item.path) for item in trust.waiting] or ["what it held"]
     more = len(names) - _MOST_NAMED
     listed = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     return ", ".join(listed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from treadle.app.security.confinement import CommandFolders, confine_as
-from treadle.policy.names import control_name, secret_name
+from treadle.protocol.protected_names import control_name, secret_name
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Confinement, Right, SandboxDenial
 from treadle.workspace.confinement import Setup

@@ -19,7 +19,6 @@ from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ReadPath, WritePath
-from treadle.store.activation import ActiveKind
 
 if TYPE_CHECKING:
     from treadle.app.session.rule_files import PromptRule
@@ -125,7 +124,7 @@ class RuleBook:
                         self._asked.add(call_id)
                 case CallFinished(call_id=call_id, result=result) if call_id in self._asked:
                     for change in result.changes:
-                        await asyncio.to_thread(keep_trusted, self._trust, change.path, change.after)
+                        await asyncio.to_thread(keep_trusted, self._trust, change)
                 case Prompt(enclosed=enclosed):
                     mentioned = (one for one in enclosed if one.kind in (EnclosureKind.FILE, EnclosureKind.FOLDER))
                     self._touched += [str(self._trust.workspace / one.origin) for one in mentioned]
@@ -189,7 +188,7 @@ def _read(trust: SessionTrust) -> "list[PromptRule]":
     """Read the rules; what reads them is loaded only where there are any."""
     users = config_file().parent
     own = os.path.lexists(users / "AGENTS.md") or (users / "rules").is_dir()
-    if not own and not (trust.trusted and any(item.kind is ActiveKind.RULES for item in trust.items)):
+    if not own and not trust.rules:
         return []
     from treadle.app.session.rule_files import find_rules
 

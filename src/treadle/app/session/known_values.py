@@ -7,10 +7,10 @@ from pathlib import Path
 from treadle.app.config.settings import Settings
 from treadle.app.models.keys import stored_values
 from treadle.app.places import read_regular
-from treadle.policy.names import secret_name
 from treadle.policy.secret_formats import IN_HOME, values_of
 from treadle.policy.secrets import Redactor, known_secrets
 from treadle.protocol.patterns import regex
+from treadle.protocol.protected_names import secret_name
 
 _LARGEST = 256 * 1024
 _MOST_FILES = 20

@@ -80,11 +80,8 @@ class PromptRule(Struct, frozen=True, kw_only=True):
 
 
 def find_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
-    """Read the user's own rules, and those of the folder if it is trusted: only what was trusted, byte for byte."""
-    found = [*_users_rules(trust.workspace)]
-    if trust.trusted:
-        items = [item for item in trust.items if item.kind is ActiveKind.RULES]
-        found += _folder_rules(trust.workspace, items)
+    """Read the user's own rules, and the folder's that are in force: as they were trusted or approved."""
+    found = [*_users_rules(trust.workspace), *_folder_rules(trust.workspace, trust.rules)]
     return tuple(_bounded(_without_copies(found)))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from treadle.policy.context import FileKind
 from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, word_set
-from treadle.policy.names import picks_secret
+from treadle.policy.name_patterns import picks_secret
 from treadle.policy.shell.builtins import judge_assignment, judge_evaluated
 from treadle.policy.shell.dangers import PRINTS_SECRETS
 from treadle.policy.shell.expand import in_braces

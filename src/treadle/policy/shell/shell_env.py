@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from treadle.policy.context import MAX_NAMES, PolicyContext, is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
-from treadle.policy.names import control_name, could_be_secret, pattern_hits, secret_name
+from treadle.policy.name_patterns import could_be_secret, pattern_hits
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
 from treadle.policy.shell.syntax import ShellScript, Simple
+from treadle.protocol.protected_names import control_name, later_name, secret_name
 from treadle.protocol.tools import Risk
 
 MAX_GLOB_MATCHES = 200
@@ -113,7 +114,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
         writes = op is PathOp.WRITE
         name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
-        if name := (control_name(joined) if writes else None) or name:
+        if name := (later_name(joined) if writes else None) or name:
             does = "changes" if writes else "reads"
             return [dangerous("control-write" if writes else "secret-read", f"{does} {name}, which is protected")]
         if is_glob(text) and self.cwd != UNKNOWN:

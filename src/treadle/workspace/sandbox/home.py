@@ -10,27 +10,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from treadle.protocol.name_lists import SECRETS_IN_SHOWN, SHOWN_OF_HOME
+from treadle.protocol.protected_names import secret_name
 from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.variables import find_outside
 
-_SHOWN = """
-    .local/bin .local/lib .local/pipx .local/share/pipx .local/share/uv .local/share/mise .local/share/rtx
-    .local/share/fnm .local/share/pnpm .local/share/virtualenvs .local/share/hatch .local/share/nvim/mason
-    .virtualenvs .cache/pypoetry/virtualenvs .cache/ms-playwright .cache/puppeteer .cache/pre-commit
-    .pyenv .rye/self .rye/shims .rye/py .rye/tools .asdf .rbenv .rvm .nodenv
-    .goenv .jenv .sdkman/candidates .ghcup/bin .ghcup/ghc .nix-profile .volta .nvm .bun/bin .bun/install .deno/bin
-    .yarn/bin .npm-global .npm-packages .cargo/bin .cargo/env .cargo/registry .cargo/git .rustup go/bin go/pkg sdk
-    .go .dotnet .jdks .m2/repository .gradle/caches .gradle/wrapper .gem/ruby .local/share/gem .bundle/cache
-    .julia/packages .julia/juliaup .juliaup .elan .opam .cabal/bin .cabal/packages .stack/programs .stack/snapshots
-    .miniconda3 miniconda3 anaconda3 mambaforge miniforge3 .conda/envs .conda/pkgs micromamba .flutter .pub-cache
-    .android/sdk Android/Sdk .linuxbrew .config/git/ignore .config/git/attributes .gitignore .gitignore_global
-"""
 _SCRATCH = ".cache .npm .yarn/berry .local/share/pnpm/store .node-gyp .gradle/daemon"
 _NEEDED = (".cache", ".npm")
-SHOWN = tuple(_SHOWN.split())
-"""Places in the home directory that commands may read, where they exist: programs, and packages that they use."""
-
 SCRATCH = tuple(_SCRATCH.split())
 """Places there that commands may write, each a folder of the session; but for two only where the user has them."""
 
@@ -74,14 +61,18 @@ def home_for(
     """
     hidden = tuple(folder for folder in _homes(home) if folder != "/" and folder not in roots)
     shown = {
-        *(f"{each}/{name}" for each in (home, *_own_homes(home)) for name in SHOWN),
+        *(f"{each}/{name}" for each in (home, *_own_homes(home)) for name in SHOWN_OF_HOME),
         *_toolchains(variables, environments, hidden),
         *(folder for folder in (sys.prefix, sys.base_prefix) if _is_narrow(folder, hidden)),
     }
+    visible = tuple(_outermost({os.path.realpath(path) for path in shown}, hidden, roots))
     return Home(
         hidden=hidden,
-        masked=tuple(path for path in _SYSTEM_SECRETS if os.access(path, os.R_OK)),
-        shown=tuple(_outermost({os.path.realpath(path) for path in shown}, hidden, roots)),
+        masked=(
+            *(path for path in _SYSTEM_SECRETS if os.access(path, os.R_OK)),
+            *(secret for path in visible for secret in _secrets_in(Path(path))),
+        ),
+        shown=visible,
         replaced=tuple(_git_settings(home, private, roots)) if home in hidden else (),
         scratch=tuple(
             (path, f"{private}/caches/{name}")
@@ -100,6 +91,16 @@ def _outermost(shown: Iterable[str], hidden: Sequence[str], roots: Sequence[str]
         if covered and not inside and _is_narrow(path, hidden) and os.path.lexists(path):
             above = path
             yield path
+
+
+def _secrets_in(shown: Path) -> Iterator[str]:
+    """Find credentials in a place that is shown: at its top by their names, deeper where they are known to lie."""
+    try:
+        found = [entry for entry in shown.iterdir() if secret_name(entry.name)] if shown.is_dir() else []
+        found += [entry for pattern in SECRETS_IN_SHOWN for entry in shown.glob(pattern)]
+    except OSError:
+        found = [shown]  # what cannot be listed is not shown either
+    yield from map(str, found)
 
 
 def _own_homes(home: str) -> list[str]:

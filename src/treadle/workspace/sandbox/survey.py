@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
+from treadle.protocol.name_lists import ENVIRONMENT_MARK
 from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, list_folder
 
 _MOST_ENTRIES = 1_000_000
@@ -21,7 +22,6 @@ _SETTLED = 20_000_000  # nanoseconds; the kernel's clock for files ticks every 4
 _INSTALLED = frozenset({"__pycache__", ".tox", ".nox", "target", "site-packages"})
 """Folders that tools fill: control files are not looked for there, but secrets are, since anybody can give a name."""
 
-_ENVIRONMENT = "pyvenv.cfg"
 _CERTIFICATES = (".pem", ".crt", ".cer")
 _LARGEST_CERTIFICATES = 1024 * 1024  # bytes
 _NEVER = (0, 0, 0)
@@ -144,7 +144,7 @@ class Surveyor:
                 assert_never(unknown)
 
     def _sort_plain(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
-        if path != self.root and any(entry.name == _ENVIRONMENT for entry in inner):
+        if path != self.root and any(entry.name == ENVIRONMENT_MARK for entry in inner):
             found.python.append(path)
         for entry, at, name in self._named(path, inner):
             secret, control = self._is_secret(name), self._is_control(name)

@@ -1,18 +1,17 @@
 """Names that are protected wherever they stand: control files from writing, secrets from reading."""
 
-import posixpath
 import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-from treadle.policy.marks import MARKS, STAR, UNKNOWN, fits, is_static
-from treadle.policy.name_lists import (
+from treadle.protocol.name_lists import (
     CONTROL_DIRECTORIES,
     CONTROL_FILES,
     CONTROL_PATHS,
     HOOK_DIRECTORIES,
     HOOKS,
+    INSTALLED_PATHS,
     SECRET_DIRECTORIES,
     SECRET_FILES,
     SECRET_PATHS,
@@ -26,14 +25,20 @@ def _test_for(listed: list[str]) -> Callable[[str], object]:
     return lambda name: name in exact or shape.fullmatch(name)
 
 
+def _one_of(listed: list[str]) -> str:
+    """Write a pattern for the paths of a table, wherever they begin; `*` in one stands for text within a name."""
+    paths = "|".join(re.escape(path).replace(r"\*", "[^/]*") for path in listed)
+    return f"(?:^|/)(?:{paths})(?=/|$)"
+
+
 _is_control_directory = _test_for(CONTROL_DIRECTORIES)
 _is_control_file = _test_for(CONTROL_FILES)
 _is_secret_directory = _test_for(SECRET_DIRECTORIES)
 _is_listed_secret = _test_for(SECRET_FILES)
-_CONTROL_PATH = re.compile(f"(?:^|/)(?:{'|'.join(map(re.escape, CONTROL_PATHS))})(?=/|$)")
+_CONTROL_PATH = re.compile(_one_of(CONTROL_PATHS))
+_INSTALLED_PATH = re.compile(_one_of(INSTALLED_PATHS))
 _SECRET_PATH = re.compile(
-    f"(?:^|/)(?:{'|'.join(map(re.escape, SECRET_PATHS))})(?=/|$)"
-    r"|(?:^|/)\.config(?=/[^/]+/|/[^/.]+$)"
+    _one_of(SECRET_PATHS) + r"|(?:^|/)\.config(?=/[^/]+/|/[^/.]+$)"
     r"|^proc/(?:.*/)?(?:environ|mem|maps|cmdline|auxv|stack|fd|root|cwd|map_files|task|kcore|kmem)(?=/|$)"
     r"|^dev/(?:(?:[shv]|xv)d[a-z]\d*|nvme\d[^/]*|mmcblk[^/]*|r?disk\d[^/]*|dm-\d+|loop\d+|md\d+|k?mem|port|mapper|fb\d+"
     r"|input|vcsa?\d*|hidraw\d+)(?=/|$)"
@@ -60,12 +65,6 @@ _COPY = re.compile(
     r"|\.(?:\d+|txt|b64|base64|gz|bz2|xz|zst|zip|tgz|sw[a-z]|swap|part|disabled|dpkg-\w+|ucf-\w+|rpm\w+|pac\w+))\Z"
 )
 """How the name begins of what an editor keeps beside a file, and how that of a copy ends."""
-_PLAIN_ENDINGS = (
-    *(".txt", ".csv", ".conf", ".cfg", ".ini", ".xml", ".properties", ".plist", ".ods", ".xlsx"),
-    *(".js", ".cjs", ".mjs", ".php", ".gradle", ".kts", ".el", ".lua"),
-)
-"""Endings by which few files are secrets: a pattern with one is judged by the files that it stands for now."""
-_ORDINARY_ENDINGS = (".json", ".yml", ".yaml", ".toml", ".md", ".py", ".cnf", *_PLAIN_ENDINGS)
 _SEPARATORS = re.compile(r"[/\\\uff0f\uff3c]")
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -112,6 +111,18 @@ def control_name(path: str) -> str | None:
 
 
 @lru_cache(maxsize=8192)
+def installed_name(path: str) -> str | None:
+    """Give the name of what was installed that a path is or lies in, which only installers change, or None."""
+    found = _INSTALLED_PATH.search("/".join(components(path)))
+    return found[0].strip("/") if found else None
+
+
+def later_name(path: str) -> str | None:
+    """Give the name of what a program runs or reads later by itself, or None: a control file, or what was installed."""
+    return control_name(path) or installed_name(path)
+
+
+@lru_cache(maxsize=8192)
 def secret_name(path: str) -> str | None:
     """Give the name that makes a path read-protected, or None."""
     parts = components(path)
@@ -138,46 +149,3 @@ def _is_secret_file(name: str) -> bool:
         if len(names) > _MOST_COPIES:
             return True
     return False
-
-
-@lru_cache(maxsize=8192)
-def pattern_hits(path: str, *, writing: bool) -> str | None:
-    """Give a protected name that a path with unknown parts could stand for, or None.
-
-    A part that is nothing but wildcards is too vague to count, and so is one like `*.json`, which names ordinary files
-    first.
-    """
-    for part in path.split("/"):
-        if is_static(part) or MARKS.issuperset(part):
-            continue
-        filled = () if writing else ("".join(filler if char in MARKS else char for char in part) for filler in "x.")
-        if named := next(filter(None, map(secret_name, filled)), None):
-            return named
-        for sample in _samples(_ORDINARY_ENDINGS, writing=writing):
-            if not (part[0] == STAR and sample[0] == ".") and fits(part.casefold(), sample):
-                return sample
-    return None
-
-
-def picks_secret(pattern: str) -> str | None:
-    """Give a secret's name that a search picks by this pattern, in which `*` also stands for a leading dot, or None."""
-    parts = pattern.split("/")
-    named = next(filter(None, map(secret_name, parts)), None)
-    return named or pattern_hits(parts[-1].replace(STAR, UNKNOWN), writing=False)
-
-
-@lru_cache(maxsize=8192)
-def could_be_secret(path: str) -> bool:
-    """Whether the last part of a path with wildcards could stand for a secret that does not start with a dot."""
-    name = posixpath.basename(path).casefold()
-    return any(fits(name, sample) for sample in _samples(_PLAIN_ENDINGS, writing=False) if sample[0] != ".")
-
-
-@lru_cache(maxsize=4)
-def _samples(but: tuple[str, ...], *, writing: bool) -> tuple[str, ...]:
-    """Give names that are protected, with something for each `*`, `but` for those with one of some endings."""
-    plain = [name for name in SECRET_DIRECTORIES if "*" not in name]
-    listed = [*CONTROL_FILES, *CONTROL_DIRECTORIES, ".github"] if writing else [*SECRET_FILES, *plain, "environ"]
-    fillers = ["yml"] if writing else ["local", "x", "production"]
-    every = (name.replace("*", filler) for name in listed for filler in fillers)
-    return tuple(dict.fromkeys(name for name in every if not name.endswith(but)))

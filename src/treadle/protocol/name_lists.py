@@ -1,12 +1,12 @@
-"""The names of control files and of secrets, in small letters; `*` stands for any text within a name.
+"""The one table of names: what makes programs run later, and what is secret. Every guard looks here, and nowhere else.
 
-A word that is also an ordinary one, such as `token` or `pre-commit`, stands here only with what makes it telling: an
-ending, a leading dot, or the directory before it.
+All in small letters; `*` stands for any text within a name. A word that is also an ordinary one, such as `token` or
+`pre-commit`, stands here only with what makes it telling: an ending, a leading dot, or the directory before it.
 """
 
-from treadle.policy.marks import split_words, word_set
+_words = str.split
 
-CONTROL_DIRECTORIES = split_words("""
+CONTROL_DIRECTORIES = _words("""
     .git *.git .hg .svn .jj .bzr _darcs .pijul .sl .git-hooks .githooks .git_hooks .husky .lefthook .overcommit
     .treadle .claude .cursor .codex .gemini .cline .clinerules .roo .kilocode .continue .windsurf .opencode .kiro
     .augment .qwen .goose .crush .factory .junie .trae .amp .agents .agent .aider .amazonq .openhands .warp .void
@@ -22,7 +22,7 @@ CONTROL_DIRECTORIES = split_words("""
 """)
 """Directories below which nothing is written unasked."""
 
-CONTROL_FILES = split_words("""
+CONTROL_FILES = _words("""
     .gitmodules .gitconfig .gitconfig.* .gitconfig-* .lfsconfig .hgrc .mcp.json mcp.json .mcp.local.json mcp_config.json
     mcp-config.json mcp_settings.json claude_desktop_config.json cline_mcp_settings.json .claude.json .envrc .envrc.*
     .direnvrc .autoenv .autoenv.zsh *.code-workspace *.sublime-project *.sublime-workspace *.ipr *.iws .bashrc .bashrc.*
@@ -58,7 +58,7 @@ CONTROL_FILES = split_words("""
 """)
 """Files that are not written unasked."""
 
-CONTROL_PATHS = split_words("""
+CONTROL_PATHS = _words("""
     .github/workflows .github/actions .github/instructions .github/prompts .github/chatmodes .github/agents
     .github/skills .github/hooks .github/dependabot.yml .github/dependabot.yaml .gitlab/ci .yarn/releases .yarn/plugins
     .docker/config.json .docker/cli-plugins .local/bin .local/share .pip/pip.conf .cargo/bin .cargo/config
@@ -69,25 +69,38 @@ CONTROL_PATHS = split_words("""
 """)
 """The same of files and folders that mean something only where they are."""
 
-HOOK_DIRECTORIES = word_set("hooks git-hooks githooks git_hooks template-hooks")
-HOOKS = word_set("""
+ENVIRONMENT_MARK = "pyvenv.cfg"
+"""The file that makes a folder a virtual environment, whatever the folder is called."""
+
+INSTALLED_PATHS = _words("""
+    node_modules/.bin pyvenv.cfg .venv/* .virtualenv/* .tox/*/* .nox/*/* site-packages/* dist-packages/* venv/bin
+    venv/scripts venv/lib virtualenv/bin virtualenv/scripts virtualenv/lib env/bin env/scripts env/lib
+""")
+"""Programs that were installed, and what interpreters load by themselves (`*.pth`): only installers change them."""
+
+HOOK_DIRECTORIES = frozenset(_words("hooks git-hooks githooks git_hooks template-hooks"))
+HOOKS = frozenset(
+    _words("""
     applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg
     post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update
     reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman
     p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change
 """)
+)
 """Programs that git runs by their names, in whatever directory the settings name."""
 
-SECRET_DIRECTORIES = split_words("""
+SECRET_DIRECTORIES = _words("""
     .ssh .aws .kube .gnupg .azure .password-store .mozilla .thunderbird .librewolf .1password .oci .envs .electrum
     .bitcoin .ethereum .monero .near-credentials .cloudflared .aliyun .bluemix .ibmcloud .tccli .saml2aws .okta .chef
     .vault.d .git-credential-cache .identityservice .databricks .heroku .fly .ngrok2 .minikube .pki keychains keyrings
     kwalletd kwallet *.opvault *.agilekeychain *.1pif sudoers.d .kaggle .purple .subversion system-connections .irssi
-    .snowsql .huggingface .mutt .secrets .credentials application*support
+    .snowsql .huggingface .mutt .secrets .credentials application*support .gsutil .jsr .argocd .aws-vault .doppler
+    .infisical .akeyless .metamask .replicate .neptune .twilio-cli .stripe .fastly .influxdbv2 .gitlab-runner
+    .buildkite-agent dataprotection-keys .continuum
 """)
 """Directories of which nothing is read unasked."""
 
-SECRET_FILES = split_words("""
+SECRET_FILES = _words("""
     .env .env.* .env-* .env_* *.env .envrc .envrc.* .dev.vars .dev.vars.* .prod.vars local.settings.json .netrc _netrc
     .npmrc .pypirc .git-credentials .gitcookies .pgpass pgpass.conf .my.cnf .mylogin.cnf .cqlshrc .htpasswd htpasswd
     .htdigest .s3cfg .boto .dockercfg .dockerconfigjson .authinfo .msmtprc .fetchmailrc .mbsyncrc .offlineimaprc
@@ -121,11 +134,14 @@ SECRET_FILES = split_words("""
     apikeys.* api-keys.* *-secret.y*ml *_key.txt *-key.txt *_token.txt *_secret.txt *_password.txt *-password.txt
     token.txt tokens.txt password.txt passwd.txt passphrase.txt vault_password.txt apikey.txt keys.txt mnemonic.txt
     seed.txt seed*phrase.txt recovery*codes.txt backup*codes.txt cookies.txt consolehost_history.txt *db_password
-    *root_password wp-config.php
+    *root_password wp-config.php pip.conf pip.ini .condarc .mambarc talosconfig adbkey
+    .pause .linode-cli .vultr-cli.yaml .civo.json .pg_service.conf pg_service.conf .mongorc.js .comet.config
+    .okta_aws_login_config .edgerc
+    pub-credentials.json pub-tokens.json *.credentials.json *.tfrc.json
 """)
 """Files that are not read unasked."""
 
-SECRET_PATHS = split_words("""
+SECRET_PATHS = _words("""
     .docker/config.json .circleci/cli.yml .travis/config.yml .wrangler/config .supabase/access-token
     .netlify/config.json .railway/config.json .vercel/auth.json .now/auth.json .expo/state.json .codex/auth.json
     composer/auth.json .composer/auth.json containers/auth.json opencode/auth.json com.vercel.cli/auth.json
@@ -135,6 +151,36 @@ SECRET_PATHS = split_words("""
     .gradle/gradle.properties .local/share/keyrings nushell/history.txt atuin/history.db library/cookies
     library/messages library/safari default/cookies .bundle/config .fly/config.yml .nuget/nuget.config
     .rancher/cli2.json etc/kubernetes etc/openvpn etc/rancher etc/ssl/private etc/wireguard run/secrets
-    secrets/kubernetes.io
+    secrets/kubernetes.io etc/npmrc .gem/credentials share/gem/credentials share/uv/credentials .hex/hex.config
+    .conda/.condarc .cabal/config .luarocks/upload_config.lua .cpan/cpan/myconfig.pm .pub-cache/credentials.json
+    .microsoft/usersecrets .nuget/nuget/nuget.config .dotnet/corefx/cryptography .aspnet/dataprotection-keys
+    servers/*/auth.toml .render/cli.yaml .mongodb/mongosh .clickhouse-client/config.xml .cassandra/credentials
+    .helm/repository/repositories.yaml .talos/config .puppetlabs/token .openai/auth.json .weechat/sec.conf
+    .jupyter/jupyter_server_config.json .jupyter/jupyter_notebook_config.json .vscode/sftp.json .vnc/passwd
+    .granted/config .android/adbkey .npm-global/etc/npmrc
 """)
 """Files and folders that are not read without asking where they are."""
+
+SHOWN_OF_HOME = _words("""
+    .local/bin .local/lib .local/pipx .local/share/pipx .local/share/uv/python .local/share/uv/tools .local/share/mise
+    .local/share/rtx .local/share/fnm .local/share/pnpm .local/share/virtualenvs .local/share/hatch .virtualenvs
+    .local/share/nvim/mason .cache/pypoetry/virtualenvs .cache/ms-playwright .cache/puppeteer .cache/pre-commit .pyenv
+    .rye/self .rye/shims .rye/py .rye/tools .asdf .rbenv .rvm .nodenv .goenv .jenv .sdkman/candidates .ghcup/bin
+    .ghcup/ghc .nix-profile .volta .nvm .bun/bin .bun/install .deno/bin .yarn/bin .npm-global/bin .npm-global/lib
+    .npm-packages/bin .npm-packages/lib .cargo/bin .cargo/env .cargo/registry .cargo/git .rustup go/bin go/pkg sdk .go
+    .dotnet/dotnet .dotnet/host .dotnet/sdk .dotnet/shared .dotnet/packs .dotnet/tools .dotnet/templates .jdks
+    .m2/repository .gradle/caches .gradle/wrapper .gem/ruby .local/share/gem/ruby .bundle/cache .julia/packages
+    .julia/juliaup .juliaup .elan .opam .cabal/bin .cabal/packages .stack/programs .stack/snapshots .miniconda3
+    miniconda3 anaconda3 mambaforge miniforge3 .conda/envs .conda/pkgs micromamba .flutter .pub-cache/bin
+    .pub-cache/hosted .pub-cache/git .pub-cache/global_packages .android/sdk Android/Sdk .linuxbrew .config/git/ignore
+    .config/git/attributes .gitignore .gitignore_global
+""")
+"""Places in the home directory that commands may read, where they exist: programs, and packages that they use."""
+
+SECRETS_IN_SHOWN = _words("""
+    etc/npmrc etc/.npmrc lib/node_modules/npm/npmrc versions/node/*/etc/npmrc versions/*/etc/npmrc
+    installs/node/*/etc/npmrc installs/nodejs/*/etc/npmrc node-versions/*/installation/etc/npmrc
+    tools/image/node/*/etc/npmrc envs/*/.condarc envs/*/pip.conf envs/*/etc/npmrc versions/*/pip.conf */pip.conf
+    venvs/*/pip.conf etc/conda/.condarc .conda/.condarc
+""")
+"""Where credentials lie deeper in such a place; `*` is one name. At its top each is known by its own name."""
