@@ -57,6 +57,9 @@ class KeptFiles:
             raise StoreError("checkpoints-broken", "The files cannot be kept.", why=self.broken, fix="")
         return CheckpointTaken(n=n, step=0, moment=Moment.BEFORE, trees=(now,), files=int(last != (now,)))
 
+    async def own(self, taken: CheckpointTaken, first_step: int, /) -> CheckpointTaken:
+        return taken
+
     async def restore(self, checkpoint: int, /) -> Restored:
         taken = next(one for one in self.taken() if one.n == checkpoint)
         (self.files,) = taken.trees

@@ -164,7 +164,14 @@ class Checkpoints(Protocol):
     """Keeps the files of the workspace as they were, and brings them back. All raise `TreadleError`."""
 
     async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
-        """Keep the files as number `n`, and say what changed since the `last` trees; the moment is not its to say."""
+        """Keep the files as number `n`, and say what changed since the `last` trees.
+
+        Its moment is `found` where something else than a call may have changed files for the session since.
+        """
+        ...
+
+    async def own(self, taken: CheckpointTaken, first_step: int, /) -> CheckpointTaken:
+        """Have a checkpoint tell what is the session's own work now, and that of the turn that began with a step."""
         ...
 
     async def restore(self, checkpoint: int, /) -> Restored:

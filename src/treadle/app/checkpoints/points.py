@@ -124,7 +124,7 @@ class Points:
 
     def _restored(self) -> CheckpointTaken | None:
         """Give the checkpoint whose files are there, where one was restored and nothing was done since."""
-        worked = [one.seq for one in self.checkpoints if one.data.moment is Moment.AFTER]
+        worked = [one.seq for one in self.checkpoints if one.data.moment in (Moment.AFTER, Moment.FOUND)]
         restored = [
             data.checkpoint for seq, data in self._events if isinstance(data, Restored) and worked and seq > worked[-1]
         ]
@@ -133,5 +133,5 @@ class Points:
 
     def _checkpoint_before(self, seq: int) -> int:
         """Give the checkpoint from which the first work after an event went out; 0 where there was no such work."""
-        numbers = (one.data.n for one in self.checkpoints if one.seq > seq and one.data.moment.ends_work)
+        numbers = (one.data.n for one in self.checkpoints if one.seq > seq and one.data.moment.may_end_work)
         return next((max(1, n - 1) for n in numbers), 0)

@@ -4,8 +4,9 @@ import os
 
 from msgspec import Struct
 
-from treadle.app.checkpoints.files import FileCheckpoints, KeptRoot
+from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Moment, Restore

@@ -42,6 +42,10 @@ class SessionCheckpoints:
         """Keep the files."""
         return await asyncio.to_thread(lambda: self._opened.take_now(n, last))
 
+    async def own(self, taken: "CheckpointTaken", first_step: int, /) -> "CheckpointTaken":
+        """Say what of the files is the session's own work now."""
+        return await self._opened.own(taken, first_step)
+
     async def restore(self, checkpoint: int, /) -> "Restored":
         """Bring files back."""
         return await self._opened.restore(checkpoint)

@@ -1,6 +1,6 @@
 """Which checkpoints of the files are taken, and how the user goes back to one."""
 
-from treadle.engine.core import texts
+from treadle.engine.core import learning, texts
 from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
@@ -92,8 +92,9 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
     """Take note of a checkpoint."""
     files = replace(state.files, taken=data.n, trees=data.trees)
     # What may have changed files since it was wanted is not in it.
-    if (data.moment.ends_work or data.moment is Moment.FOUND) and -data.step <= files.changing < 0:
+    if data.moment.may_end_work and -data.step <= files.changing < 0:
         files = replace(files, changing=0)
+    state = learning.learn_own(state, data)
     return _with(state, files), [Notify(notification=Notice(text=data.notice))] if data.notice else []
 
 

@@ -1,0 +1,106 @@
+"""What of the files is a session's own work, read off its checkpoints: the one source of every figure of it."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.protocol.checkpoints import CheckpointTaken
+from treadle.protocol.tools import FileChange
+from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
+from treadle.workspace.checkpoints.planning import Interval
+from treadle.workspace.checkpoints.store import CheckpointStore
+from treadle.workspace.names import shown_name
+
+MOST_OWN = 1_000
+"""Paths that one checkpoint tells of."""
+
+
+class KeptRoot(Struct, frozen=True):
+    """One folder of the workspace, and where its files are kept."""
+
+    path: str
+    kept: CheckpointStore
+
+    def shown(self, path: bytes | str) -> str:
+        """Give the whole path of what is in it, as it is shown and logged."""
+        return shown_name(f"{self.path}/{os.fsdecode(path)}")
+
+
+class OwnFiles:
+    """The own work of a session in all roots of its workspace. Takes its checkpoints in order; raises `StoreError`."""
+
+    def __init__(self, roots: Sequence[KeptRoot], taken: Iterable[CheckpointTaken] = ()) -> None:
+        self._roots = roots
+        self._begin()
+        for one in taken:
+            self.add(one)
+
+    def _begin(self) -> None:
+        self._works = [OwnWork(root.kept.listing, root.kept.read) for root in self._roots]
+        self._steps: list[int] = []
+        self._last: CheckpointTaken | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of the last checkpoint; 0 for none."""
+        return 0 if self._last is None else self._last.n
+
+    def add(self, taken: CheckpointTaken) -> list[tuple[int, bytes]]:
+        """Take the next checkpoint; gives the paths that differ, each with the number of its root."""
+        last = self._last
+        if last is not None and len(last.trees) != len(taken.trees):
+            self._begin()  # the session has other folders now
+            last = None
+        self._last = taken
+        self._steps.append(taken.step)
+        return [] if last is None else self._add(last.trees, taken.trees, by_session=taken.moment.may_end_work)
+
+    def look(self, trees: Sequence[str], *, by_session: bool) -> None:
+        """Take the files as they are now, behind the last checkpoint."""
+        if self._last is not None:
+            self._add(self._last.trees, trees, by_session=by_session)
+
+    def _add(self, old: Sequence[str], new: Sequence[str], *, by_session: bool) -> list[tuple[int, bytes]]:
+        return [
+            (number, path)
+            for number, (work, before, after) in enumerate(zip(self._works, old, new, strict=True))
+            for path in sorted(work.add(Interval(before=before, after=after, by_session=by_session)))
+        ]
+
+    def told(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
+        """Take the next checkpoint, and have it tell what its paths are now of the session's and of the turn's work."""
+        paths = self.add(taken)[:MOST_OWN]
+        # Between checkpoints 1 and n lie n - 1 intervals; those of steps before the turn are not the turn's.
+        earlier = max(0, sum(step < first_step for step in self._steps) - 1)
+        return replace(
+            taken,
+            own=tuple(self._file_changes(paths, 0)),
+            turn=tuple(self._file_changes(paths, earlier)),
+        )
+
+    def _file_changes(self, paths: Iterable[tuple[int, bytes]], since: int) -> Iterator[FileChange]:
+        for number, path in paths:
+            change = self._works[number].change(path, since)
+            shown = self._roots[number].shown(path)
+            yield FileChange(path=shown, before="", after="") if change is None else _file_change(shown, change)
+
+    def change(self, number: int, path: bytes) -> OwnChange | None:
+        """Give what is left of the session's change of a path; None for nothing."""
+        return self._works[number].change(path)
+
+    def changes(self) -> tuple[FileChange, ...]:
+        """Give all that is left of the session's work."""
+        return tuple(
+            _file_change(root.shown(change.path), change)
+            for root, work in zip(self._roots, self._works, strict=True)
+            for change in work.changes()
+        )
+
+
+def _file_change(path: str, change: OwnChange) -> FileChange:
+    after = "" if change.after is None else change.after.what
+    return FileChange(
+        path=path, before=change.before, after=after, added=change.added or 0, removed=change.removed or 0
+    )
