@@ -6,6 +6,9 @@ from typing import Any
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.tools import FileChange
 
+MOST_NAMED = 1_000
+"""Files whose own changes one checkpoint names."""
+
 
 class Parent(Record, frozen=True, kw_only=True):
     """The session that another one came from, and the number of the last event that both have."""

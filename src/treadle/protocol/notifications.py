@@ -53,7 +53,8 @@ class TurnStop(StrEnum):
 class TurnOutcome(Record, frozen=True, kw_only=True):
     """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
 
-    `why` says which limit ended it.
+    `changes` are what is left of the turn's own work. They are `exact` where checkpoints tell them; otherwise they are
+    what tools reported, and commands may have changed more. `why` says which limit ended it.
     """
 
     stop: TurnStop
@@ -66,6 +67,7 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...] = ()
     denied: int = 0
     why: str = ""
+    exact: bool = False
 
 
 class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):

@@ -88,13 +88,13 @@ class FileCheckpoints:
 
     async def own(self, taken: CheckpointTaken, first_step: int, /) -> CheckpointTaken:
         """Have a checkpoint that was just taken tell what is the session's own work now; the turn began with a step."""
-        return await asyncio.to_thread(self._told, taken, first_step)
+        return await asyncio.to_thread(self._with_own_work, taken, first_step)
 
-    def _told(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
+    def _with_own_work(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
         try:
             if self._own is None or self._own.n != taken.n - 1:
                 self._own = OwnFiles(self._roots, (one.data for one in Points(self._store, self._id).checkpoints))
-            return self._own.told(taken, first_step)
+            return self._own.with_own_work(taken, first_step)
         except StoreError:  # an earlier checkpoint was pruned
             self._own = None
             return taken

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.checkpoints import CheckpointTaken
+from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken
 from treadle.protocol.tools import FileChange
 from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
 from treadle.workspace.checkpoints.planning import Interval
 from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.names import shown_name
-
-MOST_OWN = 1_000
-"""Paths that one checkpoint tells of."""
 
 
 class KeptRoot(Struct, frozen=True):
@@ -69,9 +66,9 @@ class OwnFiles:
             for path in sorted(work.add(Interval(before=before, after=after, by_session=by_session)))
         ]
 
-    def told(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
+    def with_own_work(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
         """Take the next checkpoint, and have it tell what its paths are now of the session's and of the turn's work."""
-        paths = self.add(taken)[:MOST_OWN]
+        paths = self.add(taken)[:MOST_NAMED]
         # Between checkpoints 1 and n lie n - 1 intervals; those of steps before the turn are not the turn's.
         earlier = max(0, sum(step < first_step for step in self._steps) - 1)
         return replace(

@@ -68,11 +68,12 @@ def after_change(state: State) -> Transition:
 
 
 def _others_act(state: State) -> bool:
-    """Whether nothing of the session changes files now, for as long as a person or a throw-away copy takes."""
+    """Whether nothing of the session changes files now, as long as a person or a throw-away copy takes, or any more."""
     going = [call for call in state.calls if call.status in (CallStatus.STARTING, CallStatus.RUNNING)]
     if any(may_change(call, _confinement(call)) for call in going):
         return False
-    return bool(state.questions) or any(call.traits.kind is ToolKind.EXECUTE for call in going)
+    ends = any(call.traits.flow is Flow.END_TURN for call in going)
+    return bool(state.questions) or ends or any(call.traits.kind is ToolKind.EXECUTE for call in going)
 
 
 def go_on_after_restart(state: State) -> Transition:
@@ -96,6 +97,11 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
         files = replace(files, changing=0)
     state = learning.learn_own(state, data)
     return _with(state, files), [Notify(notification=Notice(text=data.notice))] if data.notice else []
+
+
+def changes_are_known(state: State) -> bool:
+    """Whether the last checkpoint said all that the session's own work is, and nothing changed files since."""
+    return state.files.changing == 0 and 0 < state.known_at == state.files.taken
 
 
 def restore(state: State, data: Restore) -> Transition:

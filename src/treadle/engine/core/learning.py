@@ -28,12 +28,12 @@ def learn_own(state: State, taken: CheckpointTaken) -> State:
     """Take what a checkpoint says of the session's own work in the place of what calls have reported of these files."""
     if state.turn is not None and taken.turn is not None:
         state = replace(state, turn=replace(state.turn, changes=own_now(state.turn.changes, taken.turn)))
-    return state if taken.own is None else replace(state, changed=own_now(state.changed, taken.own))
+    return state if taken.own is None else replace(state, changed=own_now(state.changed, taken.own), known_at=taken.n)
 
 
-def own_now(known: tuple[FileChange, ...], told: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+def own_now(known: tuple[FileChange, ...], now: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
     """Put what is known now of files in the place of what was known; nothing is left of what has no hash."""
-    merged = {change.path: change for change in (*known, *told)}
+    merged = {change.path: change for change in (*known, *now)}
     return tuple(change for change in merged.values() if change.before or change.after)
 
 
