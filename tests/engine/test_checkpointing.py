@@ -11,7 +11,7 @@ from treadle.context.reader import TranscriptReader
 from treadle.engine.core.history import conversation, last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import replace
-from treadle.engine.ports import Asked, Output, ask_person
+from treadle.engine.ports import Asked, KnownChanges, Output, ask_person
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
 from treadle.protocol.errors import RefusedError, StoreError
@@ -57,7 +57,7 @@ class KeptFiles:
             raise StoreError("checkpoints-broken", "The files cannot be kept.", why=self.broken, fix="")
         return CheckpointTaken(n=n, step=0, moment=Moment.BEFORE, trees=(now,), files=int(last != (now,)))
 
-    async def own(self, taken: CheckpointTaken, first_step: int, /) -> CheckpointTaken:
+    async def own(self, taken: CheckpointTaken, known: KnownChanges, /) -> CheckpointTaken:
         return taken
 
     async def restore(self, checkpoint: int, /) -> Restored:

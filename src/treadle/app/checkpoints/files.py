@@ -15,6 +15,7 @@ from treadle.app.checkpoints.points import Points
 from treadle.app.places import data_directory, outputs
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
+from treadle.engine.ports import KnownChanges
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import CallFinished, CallJudged
@@ -86,15 +87,15 @@ class FileCheckpoints:
         taken = () if self._looked else Points(self._store, self._id).checkpoints
         return ran_since(folder, taken[-1].at if taken else self._looked)
 
-    async def own(self, taken: CheckpointTaken, first_step: int, /) -> CheckpointTaken:
-        """Have a checkpoint that was just taken tell what is the session's own work now; the turn began with a step."""
-        return await asyncio.to_thread(self._with_own_work, taken, first_step)
+    async def own(self, taken: CheckpointTaken, known: KnownChanges, /) -> CheckpointTaken:
+        """Have a checkpoint that was just taken say what is the session's own work now, where that is not `known`."""
+        return await asyncio.to_thread(self._with_own_work, taken, known)
 
-    def _with_own_work(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
+    def _with_own_work(self, taken: CheckpointTaken, known: KnownChanges) -> CheckpointTaken:
         try:
             if self._own is None or self._own.n != taken.n - 1:
                 self._own = OwnFiles(self._roots, (one.data for one in Points(self._store, self._id).checkpoints))
-            return self._own.with_own_work(taken, first_step)
+            return self._own.with_own_work(taken, known)
         except StoreError:  # an earlier checkpoint was pruned
             self._own = None
             return taken

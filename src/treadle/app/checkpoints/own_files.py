@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.engine.ports import KnownChanges
 from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken
 from treadle.protocol.tools import FileChange
 from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
 from treadle.workspace.checkpoints.planning import Interval
 from treadle.workspace.checkpoints.store import CheckpointStore
-from treadle.workspace.names import shown_name
+from treadle.workspace.names import logged_path, shown_name
 
 
 class KeptRoot(Struct, frozen=True):
@@ -66,22 +68,51 @@ class OwnFiles:
             for path in sorted(work.add(Interval(before=before, after=after, by_session=by_session)))
         ]
 
-    def with_own_work(self, taken: CheckpointTaken, first_step: int) -> CheckpointTaken:
-        """Take the next checkpoint, and have it tell what its paths are now of the session's and of the turn's work."""
-        paths = self.add(taken)[:MOST_NAMED]
+    def with_own_work(self, taken: CheckpointTaken, known: KnownChanges) -> CheckpointTaken:
+        """Take the next checkpoint, and have it say what the session's and the turn's work is where that is not known.
+
+        It names all of it where what is known is not of the checkpoint before, such as after a way back.
+        """
+        paths = self.add(taken)
+        if known.n != taken.n - 1:
+            paths = [(number, path) for number, work in enumerate(self._works) for path in work.own_paths]
         # Between checkpoints 1 and n lie n - 1 intervals; those of steps before the turn are not the turn's.
-        earlier = max(0, sum(step < first_step for step in self._steps) - 1)
+        earlier = max(0, sum(step < known.first_step for step in self._steps) - 1)
         return replace(
             taken,
-            own=tuple(self._file_changes(paths, 0)),
-            turn=tuple(self._file_changes(paths, earlier)),
+            own=tuple(islice(self._news(paths, known.session, 0), MOST_NAMED)),
+            turn=tuple(islice(self._news(paths, known.turn, earlier), MOST_NAMED)),
         )
 
-    def _file_changes(self, paths: Iterable[tuple[int, bytes]], since: int) -> Iterator[FileChange]:
+    def _news(
+        self, paths: Sequence[tuple[int, bytes]], known: Iterable[FileChange], since: int
+    ) -> Iterator[FileChange]:
+        """Give what these files are now, and of those that are known what is not so any more."""
+        left = {one.path: one for one in known}
         for number, path in paths:
-            change = self._works[number].change(path, since)
-            shown = self._roots[number].shown(path)
-            yield FileChange(path=shown, before="", after="") if change is None else _file_change(shown, change)
+            left.pop(self._roots[number].shown(path), None)
+            yield self._file_change(number, path, since)
+        for one in left.values():
+            found = self._covered(one)
+            if found is not None and (now := self._file_change(*found, since)) != one:
+                yield now
+
+    def _covered(self, reported: FileChange) -> tuple[int, bytes] | None:
+        """Find a file that was reported; None for what checkpoints do not cover and is there."""
+        path = logged_path(reported.path)
+        came_and_went = not reported.before and not os.path.lexists(path)
+        for number, (root, work) in enumerate(zip(self._roots, self._works, strict=True)):
+            if path.startswith(f"{root.path}/"):
+                below = os.fsencode(path.removeprefix(f"{root.path}/"))
+                tree = "" if self._last is None else self._last.trees[number]
+                if came_and_went or work.knows(below) or root.kept.holds(tree, below):
+                    return number, below
+        return None
+
+    def _file_change(self, number: int, path: bytes, since: int) -> FileChange:
+        change = self._works[number].change(path, since)
+        shown = self._roots[number].shown(path)
+        return _nothing(shown) if change is None else _file_change(shown, change)
 
     def change(self, number: int, path: bytes) -> OwnChange | None:
         """Give what is left of the session's change of a path; None for nothing."""
@@ -94,6 +125,10 @@ class OwnFiles:
             for root, work in zip(self._roots, self._works, strict=True)
             for change in work.changes()
         )
+
+
+def _nothing(path: str) -> FileChange:
+    return FileChange(path=path, before="", after="")
 
 
 def _file_change(path: str, change: OwnChange) -> FileChange:

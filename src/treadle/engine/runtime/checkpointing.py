@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from treadle.engine.core.state import State, replace
-from treadle.engine.ports import Checkpoints
+from treadle.engine.ports import Checkpoints, KnownChanges
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import EventData
@@ -64,9 +64,14 @@ class Checkpointer:
 
     async def _post(self, taken: CheckpointTaken, step: int, moment: Moment) -> None:
         assert self._checkpoints is not None  # noqa: S101 - it was taken by them
-        turn, now = self._session.state.turn, self._session.state.step
-        first = now + 1 if turn is None else now - turn.steps + 1
-        await self._session.post(await self._checkpoints.own(replace(taken, step=step, moment=moment), first))
+        state = self._session.state
+        known = KnownChanges(
+            n=state.known_at,
+            session=state.changed,
+            turn=() if state.turn is None else state.turn.changes,
+            first_step=state.step + 1 - (0 if state.turn is None else state.turn.steps),
+        )
+        await self._session.post(await self._checkpoints.own(replace(taken, step=step, moment=moment), known))
 
     def _say(self, text: str) -> None:
         if text != self._said:

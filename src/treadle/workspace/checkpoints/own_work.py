@@ -58,6 +58,15 @@ class OwnWork:
             if change is not None:
                 yield change
 
+    @property
+    def own_paths(self) -> tuple[bytes, ...]:
+        """Give the paths that the session changed, in order."""
+        return tuple(sorted(path for path, touched in self._touched.items() if any(one.by_session for one in touched)))
+
+    def knows(self, path: bytes) -> bool:
+        """Whether anybody changed a path."""
+        return path in self._touched
+
     def change(self, path: bytes, since: int = 0) -> OwnChange | None:
         """Give what is left of the session's changes of a path; None for nothing."""
         touched = [one for one in self._touched.get(path, ()) if one.interval > since]

@@ -131,6 +131,15 @@ class CheckpointStore:
         with self._using():
             return self._open().listing(tree)
 
+    def holds(self, tree: str, path: bytes) -> bool:
+        """Whether a file is in a tree."""
+        with self._using():
+            *above, name = path.split(b"/")
+            for folder in above:
+                entry = self._open().listing(tree).get(folder) if tree else None
+                tree = entry.what if entry is not None and entry.kind is TreeKind.FOLDER else ""
+            return bool(tree) and name in self._open().listing(tree)
+
     def read(self, blob: str) -> bytes:
         """Give the bytes of a file, or the target of a link, by the `what` of an entry."""
         with self._using():
