@@ -6,6 +6,7 @@ ones, and some files are of one of them alone.
 
 import asyncio
 import contextlib
+import os
 import random
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -291,7 +292,7 @@ class OwnWorkScene:
             _ChangingTool("try", ToolTraits(kind=ToolKind.EXECUTE, effect=effect), self),
         ]
         log = SessionLog(self.store, ID)
-        made = ports(self, *tools, log=log, judge=self.judge, keep=self.keep, checkpoints=kept)
+        made = replace(ports(self, *tools, judge=self.judge, keep=self.keep, checkpoints=kept), log=log)
         session = Session(made, track)
         opened = OpenScene(self, session, kept)
         try:
@@ -299,8 +300,9 @@ class OwnWorkScene:
                 await session.post(Resumed(user_present=True))
             else:
                 choice = ModelChoice(model="a/b", tool_protocol=ToolProtocol.NATIVE)
-                folders = {"workspace": str(self.top / "one"), "roots": (str(self.top / "two"),)}
-                await session.post(SessionStarted(session_id=ID, choice=choice, mode=Mode.ASK, **folders))
+                one, two = str(self.top / "one"), str(self.top / "two")
+                started = SessionStarted(session_id=ID, workspace=one, roots=(two,), choice=choice, mode=Mode.ASK)
+                await session.post(started)
                 await session.post(SetPresence(user_present=True))
             yield opened
         finally:
@@ -459,16 +461,16 @@ class OpenScene:
         then: dict[str, str] = {}
         for name, root, tree in zip(("one", "two"), self._kept.roots, trees, strict=True):
             for path, entry in flat_tree(tree, root.kept.listing).items():
-                then[f"{name}/{path.decode()}"] = root.kept.read(entry.what).decode()
+                then[f"{name}/{os.fsdecode(path)}"] = root.kept.read(entry.what).decode()
         written = self.scene.written
-        for path in written.own.keys() - stays:
-            written.own[path] = _places(then[path], own=True)
-        alone = written.alone.keys() | {path for path in then if Path(path).name.startswith(("made-", "old"))}
-        for path in alone - stays:
-            if path in then:
-                written.alone[path] = then[path]
+        for shared in written.own.keys() - stays:
+            written.own[shared] = _places(then[shared], own=True)
+        alone = written.alone.keys() | {file for file in then if Path(file).name.startswith(("made-", "old"))}
+        for file in alone - stays:
+            if file in then:
+                written.alone[file] = then[file]
             else:
-                written.alone.pop(path, None)
+                written.alone.pop(file, None)
 
 
 def _ends(event: Event) -> bool:

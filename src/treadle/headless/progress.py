@@ -17,6 +17,7 @@ from treadle.protocol.notifications import (
     ModelChanged,
     Notice,
     Notification,
+    OwnWorkChanged,
     PhaseChanged,
     PromptDelivered,
     QuestionAsked,
@@ -126,6 +127,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             | ModeChanged()
             | ModelChanged()
             | AllowancesChanged()
+            | OwnWorkChanged()
             | TurnEnded()
         ):
             return

@@ -55,6 +55,14 @@ class Moment(StrEnum):
         return self.ends_work or self is Moment.FOUND
 
 
+class OwnTotal(Record, frozen=True, kw_only=True):
+    """How many files have something that is the session's own work, and the lines of that."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+
 class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken"):
     """The files of the workspace at this moment are kept as `trees`, one for each root, under this number.
 
@@ -63,7 +71,7 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     older checkpoints that were lost.
 
     `own` says what the session's own change of each of these files is now, since it began, and `turn` since the turn
-    began; without hashes nothing of it is left. None where that is not known.
+    began; without hashes nothing of it is left. `total` is that of all files. None where that is not known.
     """
 
     n: int
@@ -78,6 +86,7 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     notice: str = ""
     own: tuple[FileChange, ...] | None = None
     turn: tuple[FileChange, ...] | None = None
+    total: OwnTotal | None = None
 
 
 class UnrestoredPath(Record, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from treadle.protocol.base import Record, Tagged
+from treadle.protocol.checkpoints import OwnTotal
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
@@ -238,6 +239,12 @@ class AllowancesChanged(Tagged, frozen=True, kw_only=True, tag="allowances_chang
     allowances: tuple[Allowance, ...]
 
 
+class OwnWorkChanged(Tagged, frozen=True, kw_only=True, tag="own_work_changed"):
+    """How much is left of what the session itself changed in the files since it began."""
+
+    total: OwnTotal
+
+
 class Notice(Tagged, frozen=True, kw_only=True, tag="notice"):
     """Live: something that the user should know and that nothing waits for."""
 
@@ -271,6 +278,7 @@ Notification: TypeAlias = (
     | ModelChanged
     | ChecklistChanged
     | AllowancesChanged
+    | OwnWorkChanged
     | Notice
     | TurnEnded
 )

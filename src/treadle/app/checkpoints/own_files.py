@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.ports import KnownChanges
-from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken
+from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken, OwnTotal
 from treadle.protocol.tools import FileChange
 from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
 from treadle.workspace.checkpoints.planning import Interval
@@ -39,6 +39,7 @@ class OwnFiles:
     def _begin(self) -> None:
         self._works = [OwnWork(root.kept.listing, root.kept.read) for root in self._roots]
         self._steps: list[int] = []
+        self._left: dict[tuple[int, bytes], OwnChange] = {}
         self._last: CheckpointTaken | None = None
 
     @property
@@ -62,11 +63,17 @@ class OwnFiles:
             self._add(self._last.trees, trees, by_session=by_session)
 
     def _add(self, old: Sequence[str], new: Sequence[str], *, by_session: bool) -> list[tuple[int, bytes]]:
-        return [
+        paths = [
             (number, path)
             for number, (work, before, after) in enumerate(zip(self._works, old, new, strict=True))
             for path in sorted(work.add(Interval(before=before, after=after, by_session=by_session)))
         ]
+        for number, path in paths:
+            change = self._works[number].change(path)
+            self._left.pop((number, path), None)
+            if change is not None:
+                self._left[number, path] = change
+        return paths
 
     def with_own_work(self, taken: CheckpointTaken, known: KnownChanges) -> CheckpointTaken:
         """Take the next checkpoint, and have it say what the session's and the turn's work is where that is not known.
@@ -75,13 +82,22 @@ class OwnFiles:
         """
         paths = self.add(taken)
         if known.n != taken.n - 1:
-            paths = [(number, path) for number, work in enumerate(self._works) for path in work.own_paths]
+            paths = sorted({*paths, *self._left})
         # Between checkpoints 1 and n lie n - 1 intervals; those of steps before the turn are not the turn's.
         earlier = max(0, sum(step < known.first_step for step in self._steps) - 1)
         return replace(
             taken,
             own=tuple(islice(self._news(paths, known.session, 0), MOST_NAMED)),
             turn=tuple(islice(self._news(paths, known.turn, earlier), MOST_NAMED)),
+            total=self.total,
+        )
+
+    @property
+    def total(self) -> OwnTotal:
+        """How much is left of the session's work."""
+        left = self._left.values()
+        return OwnTotal(
+            files=len(left), added=sum(one.added or 0 for one in left), removed=sum(one.removed or 0 for one in left)
         )
 
     def _news(
@@ -92,20 +108,20 @@ class OwnFiles:
         for number, path in paths:
             left.pop(self._roots[number].shown(path), None)
             yield self._file_change(number, path, since)
-        for one in left.values():
-            found = self._covered(one)
+        for shown, one in left.items():
+            found = self._covered(shown)
             if found is not None and (now := self._file_change(*found, since)) != one:
                 yield now
 
-    def _covered(self, reported: FileChange) -> tuple[int, bytes] | None:
-        """Find a file that was reported; None for what checkpoints do not cover and is there."""
-        path = logged_path(reported.path)
-        came_and_went = not reported.before and not os.path.lexists(path)
+    def _covered(self, shown: str) -> tuple[int, bytes] | None:
+        """Find a file that was reported; None for one that is there and that checkpoints do not cover."""
+        path = logged_path(shown)
+        gone = not os.path.lexists(path)
         for number, (root, work) in enumerate(zip(self._roots, self._works, strict=True)):
             if path.startswith(f"{root.path}/"):
                 below = os.fsencode(path.removeprefix(f"{root.path}/"))
                 tree = "" if self._last is None else self._last.trees[number]
-                if came_and_went or work.knows(below) or root.kept.holds(tree, below):
+                if gone or work.knows(below) or root.kept.holds(tree, below):
                     return number, below
         return None
 
@@ -116,15 +132,7 @@ class OwnFiles:
 
     def change(self, number: int, path: bytes) -> OwnChange | None:
         """Give what is left of the session's change of a path; None for nothing."""
-        return self._works[number].change(path)
-
-    def changes(self) -> tuple[FileChange, ...]:
-        """Give all that is left of the session's work."""
-        return tuple(
-            _file_change(root.shown(change.path), change)
-            for root, work in zip(self._roots, self._works, strict=True)
-            for change in work.changes()
-        )
+        return self._left.get((number, path))
 
 
 def _nothing(path: str) -> FileChange:

@@ -4,7 +4,7 @@ from treadle.engine.core import learning, texts
 from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
-from treadle.protocol.notifications import CallStatus, Notice
+from treadle.protocol.notifications import CallStatus, Notice, OwnWorkChanged
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Confinement, Flow, RunCommand, ToolKind, WritePath
 
@@ -96,7 +96,8 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
     if data.moment.may_end_work and -data.step <= files.changing < 0:
         files = replace(files, changing=0)
     state = learning.learn_own(state, data)
-    return _with(state, files), [Notify(notification=Notice(text=data.notice))] if data.notice else []
+    told: list[Effect] = [] if data.total is None else [Notify(notification=OwnWorkChanged(total=data.total))]
+    return _with(state, files), [*told, *([Notify(notification=Notice(text=data.notice))] if data.notice else [])]
 
 
 def changes_are_known(state: State) -> bool:

@@ -1,6 +1,5 @@
 """What of the files is the session's own work: what taking it back would change, file by file, and in lines."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -50,18 +49,6 @@ class OwnWork:
             touch = _Touch(self._intervals, interval.by_session, before, after)
             self._touched.setdefault(path, []).append(touch)
         return frozenset(found)
-
-    def changes(self, since: int = 0) -> Iterator[OwnChange]:
-        """Give what is left of the session's changes after so many intervals, by path."""
-        for path in sorted(self._touched):
-            change = self.change(path, since)
-            if change is not None:
-                yield change
-
-    @property
-    def own_paths(self) -> tuple[bytes, ...]:
-        """Give the paths that the session changed, in order."""
-        return tuple(sorted(path for path, touched in self._touched.items() if any(one.by_session for one in touched)))
 
     def knows(self, path: bytes) -> bool:
         """Whether anybody changed a path."""
