@@ -5,10 +5,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.app.owning import own_work_scene
 from tests.app.reviewing import ID, Worked, worked
 from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.own_files import OwnFiles
 from treadle.app.checkpoints.points import Points
 from treadle.app.history.offline import closed_session
 from treadle.app.history.restoring import go_back
@@ -18,7 +20,7 @@ from treadle.protocol.checkpoints import Moment, OwnTotal, Restore
 from treadle.workspace.jobs import Job, ran_since
 from treadle.workspace.owners import Owner, owner_of
 
-SAMPLE, ALL = 24, 600
+SAMPLE, ALL = 16, 600
 GONE = Owner(2**22 - 1, 1)
 ME = owner_of(os.getpid())
 
@@ -89,6 +91,16 @@ async def test_what_changed_while_a_command_ran_in_the_background_stays_where_al
         back = await go_back(ID, Restore(checkpoint=1))
         assert [Path(one.path).name for one in back.result.conflicts] == ["served.txt"]
         assert sorted(file.name for file in session.work.iterdir()) == ["base.txt", "served.txt"]
+
+
+async def test_checkpoints_of_other_folders_are_no_part_of_what_is_counted() -> None:
+    async with worked() as session:
+        kept = opened_checkpoints(session.store, session.row)
+        one = kept.take_now(1, ())
+        both = replace(one, trees=(*one.trees, "")), replace(one, n=2, moment=Moment.AFTER)
+        own = OwnFiles(kept.roots, both)
+        assert (own.n, own.total) == (2, OwnTotal())
+        kept.close()
 
 
 async def take(session: Worked, moment: Moment) -> None:

@@ -49,11 +49,10 @@ class OwnFiles:
 
     def add(self, taken: CheckpointTaken) -> list[tuple[int, bytes]]:
         """Take the next checkpoint; gives the paths that differ, each with the number of its root."""
-        last = self._last
-        if last is not None and len(last.trees) != len(taken.trees):
-            self._begin()  # the session has other folders now
-            last = None
-        self._last = taken
+        if len(taken.trees) != len(self._roots):
+            self._begin()  # the session had other folders then
+            return []
+        last, self._last = self._last, taken
         self._steps.append(taken.step)
         return [] if last is None else self._add(last.trees, taken.trees, by_session=taken.moment.may_end_work)
 
