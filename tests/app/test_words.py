@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from treadle.app.presentation.words import (
     advice,
@@ -15,7 +16,7 @@ from treadle.app.presentation.words import (
     tokens,
 )
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
+from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 
 
@@ -86,7 +87,9 @@ def test_the_note_of_a_call_is_how_much_came_or_what_went_wrong() -> None:
 
 def test_changed_files_are_summed_up_and_named_from_the_workspace() -> None:
     change = FileChange(path="/ws/a/b.py", before="", after="", added=2, removed=1)
-    assert changed_lines((change, change)) == "2 files +4 -2"
+    outcome = TurnOutcome(stop=TurnStop.END_TURN, changes=(change, change))
+    assert changed_lines(outcome) == "at least 2 files +4 -2"
+    assert changed_lines(replace(outcome, exact=True)) == "2 files +4 -2"
     assert seen_from("/ws", change).path == "a/b.py"
     assert seen_from("/w", change).path == "/ws/a/b.py"
 

@@ -220,9 +220,9 @@ async def test_each_checkpoint_has_its_place_in_the_conversation(tmp_path: Path)
     async with ScriptedServer(turns) as server:
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
-    for n, gone in ((3, 0), (2, 1), (1, 1)):
+    for n, gone, cut in ((3, 0, 2), (2, 1, 1), (1, 1, 1)):
         shown = await program.run("checkpoint", "restore", str(n), "--conversation", "--preview", cwd=work)
-        assert f"{gone} of 2 turns leave it" in shown.out, (n, shown.out)
+        assert f"{gone} of 2 turns leave it, and what turn {cut} did after that" in shown.out, (n, shown.out)
 
 
 async def test_a_message_that_waited_when_the_program_was_killed_does_not_keep_files_from_being_restored(

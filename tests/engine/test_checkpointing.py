@@ -11,15 +11,27 @@ from treadle.context.reader import TranscriptReader
 from treadle.engine.core.history import conversation, last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import replace
-from treadle.engine.ports import Output
+from treadle.engine.ports import Asked, KnownChanges, Output, ask_person
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
 from treadle.protocol.errors import RefusedError, StoreError
-from treadle.protocol.events import CallFinished, CallStarted, Prompt, Resumed, SetPresence
+from treadle.protocol.events import Answer, CallFinished, CallStarted, Prompt, Resumed, SetLimits, SetPresence
+from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Notice
-from treadle.protocol.tools import CallResult, Outcome, ToolEffect, ToolKind, ToolTraits, result_text
+from treadle.protocol.permissions import Decision, OptionKind, Verdict
+from treadle.protocol.tools import (
+    CallResult,
+    Confinement,
+    Outcome,
+    Risk,
+    ToolEffect,
+    ToolKind,
+    ToolSpec,
+    ToolTraits,
+    result_text,
+)
 
 EDITS = ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.ONCE)
 READS = ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE)
@@ -44,6 +56,9 @@ class KeptFiles:
         if self.broken:
             raise StoreError("checkpoints-broken", "The files cannot be kept.", why=self.broken, fix="")
         return CheckpointTaken(n=n, step=0, moment=Moment.BEFORE, trees=(now,), files=int(last != (now,)))
+
+    async def own(self, taken: CheckpointTaken, known: KnownChanges, /) -> CheckpointTaken:
+        return taken
 
     async def restore(self, checkpoint: int, /) -> Restored:
         taken = next(one for one in self.taken() if one.n == checkpoint)
@@ -117,6 +132,103 @@ async def test_what_others_change_between_two_steps_is_a_checkpoint_of_its_own()
         (Moment.AFTER, "one"),
         (Moment.BEFORE, "by the user"),
         (Moment.AFTER, "two"),
+    ]
+
+
+@pytest.mark.parametrize("answer", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
+async def test_what_a_step_changed_before_a_question_is_its_own_and_what_changes_meanwhile_is_not(
+    answer: OptionKind,
+) -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+
+    def judge(spec: ToolSpec, *_: object) -> Decision:
+        verdict = Verdict.REQUIRE_USER_CONFIRMATION if spec.name == "asks" else Verdict.ALLOW
+        return Decision(verdict=verdict, risk=Risk.WRITE, digest="d")
+
+    provider = Replies(calls("edit", "asks", "edit"), DONE)
+    asks = FakeTool("asks", editing(kept, "three").work, EDITS)
+    made = ports(provider, editing(kept, "one", "four"), asks, log=log, checkpoints=kept, judge=judge)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        question = await run.asked()
+        await settle(run, 2)
+        kept.files = "by the user"
+        await run.session.post(Answer(question_id=question.id, option=answer))
+        await run.end()
+    # A no is the end of the reply: the calls behind it do not run.
+    rest = [(Moment.BEFORE, "by the user"), (Moment.AFTER, "four")] if answer is OptionKind.ALLOW_ONCE else []
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "one"),
+        *rest,
+    ]
+
+
+async def test_what_changes_while_the_user_is_asked_for_guidance_is_not_the_sessions() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), calls("nothing")), editing(kept, "one", "two"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.session.post(SetLimits(limits=Limits(max_mistakes=1)))
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await run.asked()
+        await settle(run, 2)
+    assert [moment for _, _, moment, _ in kept.moments()] == [Moment.BEFORE, Moment.AFTER]
+
+
+async def test_a_call_that_asks_while_it_changes_files_is_at_work_all_the_time() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+
+    async def edit(_: Output) -> CallResult:
+        kept.files = "half"
+        await ask_person.get()(Asked(text="go on?"))
+        kept.files = "whole"
+        return result_text(Outcome.OK, "edited")
+
+    made = ports(Replies(calls("edit"), DONE), FakeTool("edit", edit, EDITS), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        question = await run.asked()
+        await run.session.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE))
+        await run.end()
+        await settle(run, 2)
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "whole"),
+    ]
+
+
+async def test_what_changes_while_a_command_tries_something_in_a_copy_is_not_the_sessions() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    going, go_on = asyncio.Event(), asyncio.Event()
+
+    async def tries(_: Output) -> CallResult:
+        going.set()
+        await go_on.wait()
+        return result_text(Outcome.OK, "tried")
+
+    def judge(spec: ToolSpec, *_: object) -> Decision:
+        confinement = Confinement.LOOK if spec.name == "tries" else None
+        return Decision(verdict=Verdict.ALLOW, risk=Risk.WRITE, digest="d", confinement=confinement)
+
+    command = FakeTool("tries", tries, ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE))
+    provider = Replies(calls("edit", "tries", "edit"), DONE)
+    made = ports(provider, editing(kept, "one", "three"), command, log=log, checkpoints=kept, judge=judge)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(going.wait(), PATIENCE)
+        await settle(run, 2)
+        kept.files = "by the user"
+        go_on.set()
+        await run.end()
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "one"),
+        (Moment.BEFORE, "by the user"),
+        (Moment.AFTER, "three"),
     ]
 
 
@@ -257,6 +369,31 @@ async def test_after_a_kill_in_a_changing_step_the_files_are_kept_before_anythin
     assert [(moment, files) for _, _, moment, files in kept.moments()] == [
         (Moment.BEFORE, "nothing"),
         (Moment.FOUND, "one"),
+    ]
+
+
+async def test_what_a_step_changes_after_it_was_taken_up_again_is_kept_too() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit", "edit"), DONE), editing(kept, "one", "two"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+    first = next(index for index, event in enumerate(log.events) if isinstance(event.data, CallFinished))
+    killed = FakeLog()
+    killed.events = log.events[: first + 1]
+    kept.log, kept.files = killed, "one"
+    track = Track(reader_at=kept.reader_at)
+    for event in killed.events:
+        track.take(event)
+    again = ports(Replies(DONE), editing(kept, "two"), log=killed, checkpoints=kept)
+    async with working(again, killed, Resumed(user_present=True), track=track) as run:
+        await run.end()
+        await settle(run, 3)
+    assert [(moment, files) for _, _, moment, files in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.FOUND, "one"),
+        (Moment.AFTER, "two"),
     ]
 
 

@@ -121,6 +121,7 @@ TOUR: tuple[ScreenItem, ...] = (
             steps=6,
             cost=0.0912,
             changes=CHANGES,
+            exact=True,
             usage=Usage(input_tokens=27_000, output_tokens=200),
         ),
         44.0,

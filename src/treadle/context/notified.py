@@ -6,6 +6,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -36,6 +37,7 @@ from treadle.protocol.notifications import (
     ModeChanged,
     ModelChanged,
     Notification,
+    OwnWorkChanged,
     PromptDelivered,
     QuestionAsked,
     QuestionClosed,
@@ -106,7 +108,7 @@ class NotificationReader:
             self._notifications.append(self._held)
             self._held = None
 
-    def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901 - one line for each event
+    def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901, PLR0912 - a line for each event
         match data:
             case CallProposed() as proposed:
                 changed = CallChanged(
@@ -130,6 +132,8 @@ class NotificationReader:
                 self._others[prompt_id] = source.name if source.kind in NOT_THE_USER else ""
             case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
                 self._prompts[prompt_id] = prompt
+            case CheckpointTaken(total=OwnTotal() as total):
+                yield OwnWorkChanged(total=total)
             case ReplyFailed(error=error):
                 self._error = error
                 yield ReplyDropped()

@@ -15,7 +15,7 @@ from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent,
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
 from treadle.protocol.sealed import PromptPart
-from treadle.protocol.tools import Access, CallResult, Preview, Rights, ToolCall, ToolSpec
+from treadle.protocol.tools import Access, CallResult, FileChange, Preview, Rights, ToolCall, ToolSpec
 
 Output = Callable[[str], None]
 """Takes live output of a running call."""
@@ -160,11 +160,30 @@ async def keep_nothing(digest: str, /) -> CallResult:  # noqa: ARG001 - the port
     raise ToolError("Nothing was applied: the changes are gone. Make the call again.")
 
 
+class KnownChanges(Struct, frozen=True, kw_only=True):
+    """What is known of a session's own work, by checkpoint `n` and what calls reported since.
+
+    `turn` is that of the turn, which began with `first_step`.
+    """
+
+    n: int
+    session: tuple[FileChange, ...]
+    turn: tuple[FileChange, ...]
+    first_step: int
+
+
 class Checkpoints(Protocol):
     """Keeps the files of the workspace as they were, and brings them back. All raise `TreadleError`."""
 
     async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
-        """Keep the files as number `n`, and say what changed since the `last` trees; the moment is not its to say."""
+        """Keep the files as number `n`, and say what changed since the `last` trees.
+
+        Its moment is `found` where something else than a call may have changed files for the session since.
+        """
+        ...
+
+    async def own(self, taken: CheckpointTaken, known: KnownChanges, /) -> CheckpointTaken:
+        """Have a checkpoint say what is the session's own work now, where that is not what is known."""
         ...
 
     async def restore(self, checkpoint: int, /) -> Restored:

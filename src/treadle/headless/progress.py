@@ -17,6 +17,7 @@ from treadle.protocol.notifications import (
     ModelChanged,
     Notice,
     Notification,
+    OwnWorkChanged,
     PhaseChanged,
     PromptDelivered,
     QuestionAsked,
@@ -126,6 +127,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             | ModeChanged()
             | ModelChanged()
             | AllowancesChanged()
+            | OwnWorkChanged()
             | TurnEnded()
         ):
             return
@@ -156,6 +158,8 @@ def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
 
     for change in outcome.changes:
         yield f"  {change.path} (+{change.added} -{change.removed})"
+    if outcome.changes and not outcome.exact:
+        yield "# at least these files changed: no checkpoint shows what else commands changed"
     usage = outcome.usage
     cached = f", {usage.cache_read_tokens} from cache" if usage.cache_read_tokens else ""
     spent = money(outcome.cost or 0.0, unpriced=outcome.cost is None)

@@ -30,6 +30,8 @@ class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):
 class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="result"):
     """The last line of a stream, and the one object of `json`. `cost` is in US dollars, null where unknown.
 
+    `changes` are all that is left of the turn's own work where they are `exact`, otherwise what tools reported.
+
     `structured_output` is the answer as a value where a form of it was wanted.
     """
 
@@ -42,6 +44,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     usage: Usage
     cost: float | None
     changes: tuple[FileChange, ...]
+    exact: bool
     denied: int
     error: ModelError | None
     structured_output: Any
@@ -83,6 +86,7 @@ def result_record(
         usage=outcome.usage,
         cost=outcome.cost,
         changes=outcome.changes,
+        exact=outcome.exact,
         denied=outcome.denied,
         error=outcome.error,
         structured_output=value,

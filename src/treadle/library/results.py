@@ -20,7 +20,7 @@ class TaskResult(Record, frozen=True, kw_only=True):
 
     @property
     def changes(self) -> tuple[FileChange, ...]:
-        """The files that tools changed, with the lines added and removed."""
+        """The files that the task changed, with the lines; `outcome.exact` says whether they are all."""
         return self.outcome.changes
 
     @property

@@ -53,6 +53,7 @@ class TaskReport(BaseModel):
     steps: int
     cost: float = Field(description="US dollars of the last turn; -1 where a price is not known.")
     changes: list[ChangeReport]
+    exact: bool = Field(description="Whether `changes` are all; otherwise commands may have changed more.")
     notices: list[str]
     next: str = Field(description="What to do next.")
 
@@ -116,6 +117,7 @@ def task_report(task: ServedTask) -> TaskReport:
             ChangeReport(path=one.path, added=one.added, removed=one.removed)
             for one in (() if outcome is None else outcome.changes)
         ],
+        exact=outcome is not None and outcome.exact,
         notices=list(session.notices),
         next=_NEXT[state],
     )

@@ -4,6 +4,10 @@ from enum import StrEnum
 from typing import Any
 
 from treadle.protocol.base import Record, Tagged
+from treadle.protocol.tools import FileChange
+
+MOST_NAMED = 1_000
+"""Files whose own changes one checkpoint names."""
 
 
 class Parent(Record, frozen=True, kw_only=True):
@@ -30,8 +34,8 @@ class Restore(Tagged, frozen=True, kw_only=True, tag="restore"):
 class Moment(StrEnum):
     """When a checkpoint is taken: around a step that may change files, and around the restoring of files.
 
-    `found`: when a session is taken up again whose program ended in a step that may change files. What changed is the
-    session's or somebody else's; nobody knows which.
+    `found`: when a session is taken up again whose program ended in a step that may change files, and where a command
+    ran in the background. What changed is the session's or somebody else's; nobody knows which.
     """
 
     BEFORE = "before"
@@ -45,6 +49,19 @@ class Moment(StrEnum):
         """Whether the session's own work is what lies between the checkpoint before and this one."""
         return self in (Moment.AFTER, Moment.RESTORED)
 
+    @property
+    def may_end_work(self) -> bool:
+        """Whether that is, or may be, the session's own work."""
+        return self.ends_work or self is Moment.FOUND
+
+
+class OwnTotal(Record, frozen=True, kw_only=True):
+    """How many files have something that is the session's own work, and the lines of that."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
 
 class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken"):
     """The files of the workspace at this moment are kept as `trees`, one for each root, under this number.
@@ -52,6 +69,9 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     `files`, `added` and `removed` count what changed since the checkpoint before, with the lines of it. `not_covered`
     names what is not in it, each with the reason; `more` counts those that are not named. `notice` tells the user of
     older checkpoints that were lost.
+
+    `own` says what the session's own change of each of these files is now, since it began, and `turn` since the turn
+    began; without hashes nothing of it is left. `total` is that of all files. None where that is not known.
     """
 
     n: int
@@ -64,6 +84,9 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     not_covered: tuple[str, ...] = ()
     more: int = 0
     notice: str = ""
+    own: tuple[FileChange, ...] | None = None
+    turn: tuple[FileChange, ...] | None = None
+    total: OwnTotal | None = None
 
 
 class UnrestoredPath(Record, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from treadle.protocol.base import Record, Tagged
+from treadle.protocol.checkpoints import OwnTotal
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
@@ -53,7 +54,8 @@ class TurnStop(StrEnum):
 class TurnOutcome(Record, frozen=True, kw_only=True):
     """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
 
-    `why` says which limit ended it.
+    `changes` are what is left of the turn's own work. They are `exact` where checkpoints tell them; otherwise they are
+    what tools reported, and commands may have changed more. `why` says which limit ended it.
     """
 
     stop: TurnStop
@@ -66,6 +68,7 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...] = ()
     denied: int = 0
     why: str = ""
+    exact: bool = False
 
 
 class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):
@@ -236,6 +239,12 @@ class AllowancesChanged(Tagged, frozen=True, kw_only=True, tag="allowances_chang
     allowances: tuple[Allowance, ...]
 
 
+class OwnWorkChanged(Tagged, frozen=True, kw_only=True, tag="own_work_changed"):
+    """How much is left of what the session itself changed in the files since it began."""
+
+    total: OwnTotal
+
+
 class Notice(Tagged, frozen=True, kw_only=True, tag="notice"):
     """Live: something that the user should know and that nothing waits for."""
 
@@ -269,6 +278,7 @@ Notification: TypeAlias = (
     | ModelChanged
     | ChecklistChanged
     | AllowancesChanged
+    | OwnWorkChanged
     | Notice
     | TurnEnded
 )

@@ -297,7 +297,7 @@ def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
         took = f"{took} + {span(done.waited)} for you"
     facts = [
         ended(outcome.stop),
-        changed_lines(outcome.changes),
+        changed_lines(outcome),
         counted(outcome.steps, "step"),
         f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",
         _cost(outcome),

@@ -36,6 +36,7 @@ from treadle.protocol.notifications import (
     ModelChanged,
     Notice,
     Notification,
+    OwnWorkChanged,
     Phase,
     PhaseChanged,
     PromptDelivered,
@@ -101,7 +102,8 @@ class View(Struct, frozen=True, kw_only=True):
     in this turn. `received` are the tokens of the turn's replies so far, `speed` how many of the last one came in a
     second (0 where that is not known). `reads` are not in the scrollback yet: more may follow. Files are shown as seen
     from the first of the workspace's `roots`. `checklist` is Markdown, `progress` its summary. `presented` is the
-    result of the task that was shown already. `added` and `removed` count the changed lines of the session.
+    result of the task that was shown already. `added` and `removed` count the changed lines of the session: `counted`
+    by its checkpoints, or else as the ends of turns said.
     """
 
     own: str = ""
@@ -130,6 +132,7 @@ class View(Struct, frozen=True, kw_only=True):
     progress: str = ""
     allowances: tuple[Allowance, ...] = ()
     presented: str = ""
+    counted: bool = False
     added: int = 0
     removed: int = 0
 
@@ -212,6 +215,8 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return _checklist(view, text)
         case AllowancesChanged(allowances=allowances):
             return replace(view, allowances=allowances), ()
+        case OwnWorkChanged(total=total):
+            return replace(view, counted=True, added=total.added, removed=total.removed), ()
         case Notice(text=text):
             return view, (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():
@@ -386,7 +391,7 @@ def _turn_ended(view: View, notification: TurnEnded, at: float | None) -> ViewUp
         started=None,
         spending=spending,
         presented="",
-        added=view.added + sum(change.added for change in outcome.changes),
-        removed=view.removed + sum(change.removed for change in outcome.changes),
+        added=view.added + sum(0 if view.counted else change.added for change in outcome.changes),
+        removed=view.removed + sum(0 if view.counted else change.removed for change in outcome.changes),
     )
     return view, (*items, done)

@@ -9,7 +9,8 @@ from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
 class PageFacts(Struct, frozen=True, kw_only=True):
     """What is true of the session now, apart from what stands on the page. Cost in US dollars.
 
-    `stop` is how the last turn ended. `retry_at` is when the model is asked again, on the clock of `PageContent.take`.
+    `added` and `removed` are `counted` by checkpoints, or else as the ends of turns said. `stop` is how the last turn
+    ended. `retry_at` is when the model is asked again, on the clock of `PageContent.take`.
     """
 
     phase: Phase = Phase.WAITING_FOR_EVENT
@@ -17,6 +18,7 @@ class PageFacts(Struct, frozen=True, kw_only=True):
     step: int = 0
     cost: float = 0.0
     unpriced: bool = False
+    counted: bool = False
     added: int = 0
     removed: int = 0
     stop: TurnStop | None = None
@@ -33,6 +35,6 @@ class PageFacts(Struct, frozen=True, kw_only=True):
             self.without_retry(),
             active=False,
             stop=outcome.stop,
-            added=self.added + sum(change.added for change in outcome.changes),
-            removed=self.removed + sum(change.removed for change in outcome.changes),
+            added=self.added + sum(0 if self.counted else change.added for change in outcome.changes),
+            removed=self.removed + sum(0 if self.counted else change.removed for change in outcome.changes),
         )

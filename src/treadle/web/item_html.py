@@ -58,7 +58,7 @@ def _parts(entry: PageEntry) -> dict[str, Any]:
 
 
 def _sum(end: TurnEnd) -> str:
-    return changed_lines(end.files)
+    return changed_lines(end.outcome)
 
 
 def _card(card: CallCard) -> dict[str, Any]:

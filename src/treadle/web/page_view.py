@@ -39,6 +39,7 @@ from treadle.protocol.notifications import (
     ModelChanged,
     Notice,
     Notification,
+    OwnWorkChanged,
     Phase,
     PhaseChanged,
     PromptDelivered,
@@ -180,6 +181,8 @@ class PageContent:
                 self._add(Note(f"Model: {model}{f' ({why})' if why else ''}"))
             case Notice(text=text):
                 self._add(Note(text, warns=True))
+            case OwnWorkChanged(total=total):
+                self._know(replace(self.facts, counted=True, added=total.added, removed=total.removed))
             case TurnEnded():
                 self._turn_ended(notification, at)
             case QueueChanged() | ModeChanged() | ChecklistChanged() | AllowancesChanged():

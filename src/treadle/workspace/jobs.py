@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _NAME = regex(r"job-(\d{1,9})\.json")
 _GUARD = "/workspace/guard.py"
 _SANDBOX = "bwrap"
+_KILLED = "Stopped when its session was killed."
 _TICK = 0.02
 _GRACE = 3.0
 _KILL_TIME = 2.0
@@ -50,7 +51,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         if self.ended:
             return self.ended
         if not lives(self.guard):
-            return "Stopped when its session was killed."
+            return _KILLED
         return "Running." if lives(self.owner) else "Stopping: its session was killed."
 
 
@@ -85,13 +86,17 @@ class JobBook:
         command.when_gone(ended)
 
     def _write(self, job: Job) -> None:
-        path = self._folder / f"job-{job.number}.json"
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = path.with_suffix(".new")
-            fresh.write_bytes(msgspec.json.encode(job))
-            fresh.chmod(0o600)
-            fresh.replace(path)
+        _write_job(self._folder, job)
+
+
+def _write_job(folder: Path, job: Job) -> None:
+    path = folder / f"job-{job.number}.json"
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.encode(job))
+        fresh.chmod(0o600)
+        fresh.replace(path)
 
 
 def read_jobs(folder: Path) -> tuple[Job, ...]:
@@ -102,6 +107,20 @@ def read_jobs(folder: Path) -> tuple[Job, ...]:
             with contextlib.suppress(OSError, msgspec.DecodeError):
                 jobs.append(msgspec.json.decode((folder / name).read_bytes(), type=Job))
     return tuple(sorted(jobs, key=lambda job: job.number))
+
+
+def ran_since(folder: Path, at: int) -> bool:
+    """Whether a job of a session runs now or ran after a time, in milliseconds since 1970.
+
+    One that was killed with its session ended nobody knows when: now, and that is noted.
+    """
+    found = False
+    for job in read_jobs(folder):
+        if not job.ended and not job.runs and not lives(job.owner):
+            job = msgspec.structs.replace(job, ended=_KILLED, ended_at=_now())  # noqa: PLW2901 - the same job
+            _write_job(folder, job)
+        found = found or not job.ended or job.ended_at >= at
+    return found
 
 
 def end_job(job: Job) -> bool:

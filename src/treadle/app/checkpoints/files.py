@@ -8,14 +8,16 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.checkpoints.own_files import KeptRoot, OwnFiles
 from treadle.app.checkpoints.points import Points
-from treadle.app.places import data_directory
+from treadle.app.places import data_directory, outputs
 from treadle.engine.core.history import last_state
 from treadle.engine.core.sealing import written
+from treadle.engine.ports import KnownChanges
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
+from treadle.protocol.errors import StoreError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.tools import WritePath
 from treadle.store.appending import tag_of
@@ -24,23 +26,13 @@ from treadle.store.sqlite import Store
 from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.planning import Interval, RestoreConflict, RestorePlan
 from treadle.workspace.checkpoints.revising import Revisions
-from treadle.workspace.checkpoints.store import CheckpointStore, open_checkpoints
-from treadle.workspace.names import logged_path, shown_name
+from treadle.workspace.checkpoints.store import open_checkpoints
+from treadle.workspace.jobs import ran_since
+from treadle.workspace.names import logged_path
 from treadle.workspace.temporary_files import TemporaryFiles
 
 _NAMED = 50
 """Paths that are not covered which a checkpoint names."""
-
-
-class KeptRoot(Struct, frozen=True):
-    """One folder of the workspace, and where its files are kept."""
-
-    path: str
-    kept: CheckpointStore
-
-    def shown(self, path: bytes | str) -> str:
-        """Give the whole path of what is in it, as it is shown and logged."""
-        return shown_name(f"{self.path}/{os.fsdecode(path)}")
 
 
 class FileCheckpoints:
@@ -56,6 +48,8 @@ class FileCheckpoints:
             )
             for root in map(logged_path, roots)
         ]
+        self._own: OwnFiles | None = None
+        self._looked = 0
 
     async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
         """Keep the files as number `n`, and say what changed since the `last` trees."""
@@ -63,6 +57,7 @@ class FileCheckpoints:
 
     def take_now(self, n: int, last: Sequence[str]) -> CheckpointTaken:
         """Do what `take` does; to be called in a thread."""
+        background, self._looked = self.background_ran(), time.time_ns() // 1_000_000
         taken = [root.kept.take(f"{self._id}/{n}") for root in self._roots]
         trees = tuple(one.tree for one in taken)
         changes = list(self.changes(last, trees)) if len(last) == len(trees) else []
@@ -74,7 +69,7 @@ class FileCheckpoints:
         return CheckpointTaken(
             n=n,
             step=0,
-            moment=Moment.BEFORE,
+            moment=Moment.FOUND if background else Moment.BEFORE,
             trees=trees,
             files=len(changes),
             added=sum(change.added or 0 for _, change in changes),
@@ -83,6 +78,27 @@ class FileCheckpoints:
             more=max(0, len(missing) - _NAMED),
             notice=" ".join(filter(None, (one.notice for one in taken))),
         )
+
+    def background_ran(self) -> bool:
+        """Whether a command of the session ran in the background since the last checkpoint, or runs now."""
+        folder = outputs() / self._id
+        if not folder.is_dir():
+            return False
+        taken = () if self._looked else Points(self._store, self._id).checkpoints
+        return ran_since(folder, taken[-1].at if taken else self._looked)
+
+    async def own(self, taken: CheckpointTaken, known: KnownChanges, /) -> CheckpointTaken:
+        """Have a checkpoint that was just taken say what is the session's own work now, where that is not `known`."""
+        return await asyncio.to_thread(self._with_own_work, taken, known)
+
+    def _with_own_work(self, taken: CheckpointTaken, known: KnownChanges) -> CheckpointTaken:
+        try:
+            if self._own is None or self._own.n != taken.n - 1:
+                self._own = OwnFiles(self._roots, (one.data for one in Points(self._store, self._id).checkpoints))
+            return self._own.with_own_work(taken, known)
+        except StoreError:  # an earlier checkpoint was pruned
+            self._own = None
+            return taken
 
     def changes(self, old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[KeptRoot, TreeChange]]:
         """Say what is different between two checkpoints, with the root that each path is in."""
@@ -204,7 +220,7 @@ class FileCheckpoints:
                 Interval(
                     before=one.trees[index],
                     after=other.trees[index],
-                    by_session=other.moment.ends_work or other.moment is Moment.FOUND,
+                    by_session=other.moment.may_end_work,
                     unclear=own if other.moment is Moment.FOUND else None,
                 )
                 for one, other in pairwise(since)

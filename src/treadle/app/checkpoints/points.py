@@ -104,10 +104,20 @@ class Points:
             return taken.seq
         began = (seq for seq, data in self._events if isinstance(data, ContextReady) and data.step == taken.data.step)
         step = next(began, taken.seq)
-        if taken.data.moment is Moment.BEFORE:
-            return step
+        later = (one.data.step for one in self.checkpoints if one.seq > taken.seq)
+        if taken.data.moment is Moment.BEFORE or taken.data.step in later:
+            return step  # in the middle of the step: what it did after that is not in the files
         ends = (seq for seq, data in self._events if seq > step and isinstance(data, ContextReady | TurnSettled))
         return next(ends, taken.seq)
+
+    def cut_turn(self, to: int) -> int:
+        """Give the number of the turn of which a part stays when it goes back to an event; 0 for none."""
+        staying = [turn for turn in self.turns() if turn.after < to]
+        if not staying:
+            return 0
+        settled = (seq for seq, data in self._in_conversation() if isinstance(data, TurnSettled))
+        ended = next((seq for seq in settled if seq > staying[-1].after), None)
+        return staying[-1].number if ended is None or ended > to else 0
 
     def before_turn(self, turn: PastTurn) -> Restore:
         """Say how to go back to before a turn, with its files where there are checkpoints of it."""
@@ -124,7 +134,7 @@ class Points:
 
     def _restored(self) -> CheckpointTaken | None:
         """Give the checkpoint whose files are there, where one was restored and nothing was done since."""
-        worked = [one.seq for one in self.checkpoints if one.data.moment is Moment.AFTER]
+        worked = [one.seq for one in self.checkpoints if one.data.moment in (Moment.AFTER, Moment.FOUND)]
         restored = [
             data.checkpoint for seq, data in self._events if isinstance(data, Restored) and worked and seq > worked[-1]
         ]
@@ -133,5 +143,5 @@ class Points:
 
     def _checkpoint_before(self, seq: int) -> int:
         """Give the checkpoint from which the first work after an event went out; 0 where there was no such work."""
-        numbers = (one.data.n for one in self.checkpoints if one.seq > seq and one.data.moment.ends_work)
+        numbers = (one.data.n for one in self.checkpoints if one.seq > seq and one.data.moment.may_end_work)
         return next((max(1, n - 1) for n in numbers), 0)

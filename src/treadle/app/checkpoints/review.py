@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
-from itertools import pairwise
 
 from msgspec import Struct
 
 from treadle.app.checkpoints.conflicts import FileConflict, FileVersion, conflict_of
-from treadle.app.checkpoints.files import FileCheckpoints, KeptRoot
-from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
+from treadle.app.checkpoints.files import FileCheckpoints
+from treadle.app.checkpoints.own_files import KeptRoot, OwnFiles
+from treadle.protocol.checkpoints import CheckpointTaken, Restore
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.merging import LineChange, is_binary, line_edits, split_lines
@@ -27,13 +27,15 @@ _CRLF = b"\r\n"
 class FileToReview(Struct, frozen=True, kw_only=True):
     """A file that differs. `path` is as it is shown: below the first folder of the workspace, or absolute.
 
-    `own` says that the session changed it; `added` and `removed` count lines, None for what is no text.
+    `own` says that something of it is the session's; `added` and `removed` count the lines of that.
     """
 
     path: str
     root: int
     change: TreeChange
     own: bool
+    added: int = 0
+    removed: int = 0
 
     @property
     def kind(self) -> str:
@@ -101,16 +103,20 @@ class SessionReview:
     ) -> None:
         self.old, self.new = tuple(old), tuple(new)
         self._kept = kept
-        own = _own_paths(kept.roots, taken)
+        own = OwnFiles(kept.roots, taken)
+        own.look(new, by_session=kept.background_ran())
         numbers = {root.path: number for number, root in enumerate(kept.roots)}
-        self.files = tuple(
-            FileToReview(
-                path=_path(kept.roots, numbers[root.path], change.path),
-                root=numbers[root.path],
-                change=change,
-                own=(numbers[root.path], os.fsencode(change.path)) in own,
-            )
-            for root, change in kept.changes(old, new)
+        self.files = tuple(self._file(own, numbers[root.path], change) for root, change in kept.changes(old, new))
+
+    def _file(self, own: OwnFiles, root: int, change: TreeChange) -> FileToReview:
+        mine = own.change(root, os.fsencode(change.path))
+        return FileToReview(
+            path=_path(self._kept.roots, root, change.path),
+            root=root,
+            change=change,
+            own=mine is not None,
+            added=0 if mine is None else mine.added or 0,
+            removed=0 if mine is None else mine.removed or 0,
         )
 
     def close(self) -> None:
@@ -339,14 +345,3 @@ def _size(entry: TreeEntry | None) -> str:
 
 def _path(roots: Sequence[KeptRoot], number: int, path: str) -> str:
     return shown_name(path) if number == 0 else roots[number].shown(path)
-
-
-def _own_paths(roots: Sequence[KeptRoot], taken: Sequence[CheckpointTaken]) -> frozenset[tuple[int, bytes]]:
-    """Give what the session changed between checkpoints, by root and path."""
-    found: set[tuple[int, bytes]] = set()
-    for one, other in pairwise(taken):
-        if other.moment.ends_work or other.moment is Moment.FOUND:
-            for number, root in enumerate(roots):
-                if one.trees[number] != other.trees[number]:
-                    found.update((number, path) for path in root.kept.paths(one.trees[number], other.trees[number]))
-    return frozenset(found)

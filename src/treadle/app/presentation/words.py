@@ -11,7 +11,7 @@ from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import ErrorKind, ModelError, dollars
-from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnStop
+from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
@@ -231,13 +231,13 @@ def seen_from(root: str, change: FileChange) -> FileChange:
     return replace(change, path=change.path.removeprefix(f"{root}/")) if root else change
 
 
-def changed_lines(changes: tuple[FileChange, ...]) -> str:
-    """Sum up changed files: `2 files +12 -3`; empty for none."""
+def changed_lines(outcome: TurnOutcome) -> str:
+    """Sum up the files that a turn changed: `2 files +12 -3`; empty for none. What may not be all is `at least`."""
+    changes = outcome.changes
     if not changes:
         return ""
-    return (
-        f"{counted(len(changes), 'file')} +{sum(one.added for one in changes)} -{sum(one.removed for one in changes)}"
-    )
+    files = f"{'' if outcome.exact else 'at least '}{counted(len(changes), 'file')}"
+    return f"{files} +{sum(one.added for one in changes)} -{sum(one.removed for one in changes)}"
 
 
 def tokens(count: int) -> str:

@@ -4,8 +4,9 @@ import os
 
 from msgspec import Struct
 
-from treadle.app.checkpoints.files import FileCheckpoints, KeptRoot
+from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Moment, Restore
@@ -101,11 +102,15 @@ class PreviewedPath(Struct, frozen=True, kw_only=True):
 
 
 class RestorePreview(Struct, frozen=True, kw_only=True):
-    """What restoring would do: where the conversation would be, how many of its turns leave it, and each path."""
+    """What restoring would do: where the conversation would be, how many of its turns leave it, and each path.
+
+    `cut` is the number of a turn of which a part stays, 0 for none.
+    """
 
     to: int = 0
     leaving: int = 0
     turns: int = 0
+    cut: int = 0
     paths: tuple[PreviewedPath, ...] = ()
 
 
@@ -113,12 +118,13 @@ def restore_preview(
     store: Store, row: SessionRow, kept: FileCheckpoints, wanted: Restore, *, diffs: int = 0
 ) -> RestorePreview:
     """Find out what restoring would do; with the diffs of so many files. Raises `TreadleError`."""
-    to = leaving = turns = 0
+    to = leaving = turns = cut = 0
     if wanted.conversation:
         points = Points(store, row.id)
         to = wanted.to or points.conversation_at(wanted.checkpoint)
         turns = len(points.turns())
         leaving = sum(turn.after >= to for turn in points.turns())
+        cut = points.cut_turn(to)
     paths: list[PreviewedPath] = []
     for root, plan in kept.plans(wanted.checkpoint, kept.look()) if wanted.files else ():
         for one in plan.writes:
@@ -128,7 +134,7 @@ def restore_preview(
         paths += [PreviewedPath(what="delete", path=root.shown(one.path)) for one in plan.removals]
         paths += [PreviewedPath(what="keep", path=root.shown(one.path), why=one.why) for one in plan.kept]
         paths += [PreviewedPath(what="conflict", path=root.shown(one.path), why=one.why) for one in plan.conflicts]
-    return RestorePreview(to=to, leaving=leaving, turns=turns, paths=tuple(paths))
+    return RestorePreview(to=to, leaving=leaving, turns=turns, cut=cut, paths=tuple(paths))
 
 
 def _diff_of(root: KeptRoot, write: PlannedWrite) -> str:
@@ -143,7 +149,8 @@ def preview_lines(store: Store, row: SessionRow, kept: FileCheckpoints, wanted: 
     found = restore_preview(store, row, kept, wanted)
     lines: list[str] = []
     if wanted.conversation:
-        lines.append(f"conversation: back to event {found.to}; {found.leaving} of {found.turns} turns leave it")
+        rest = f", and what turn {found.cut} did after that" if found.cut else ""
+        lines.append(f"conversation: back to event {found.to}; {found.leaving} of {found.turns} turns leave it{rest}")
     for one in found.paths:
         what = one.what.upper() if one.what == "conflict" else one.what
         lines.append(f"{what:<9} {one.path}" + (f": {one.why}" if one.why else ""))

@@ -16,6 +16,7 @@ from treadle.app.session.wire import background_sessions
 from treadle.engine.core.history import last_state
 from treadle.engine.core.state import TurnState
 from treadle.protocol.base import Record
+from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt
 from treadle.protocol.messages import text_of
@@ -247,11 +248,14 @@ def _read(store: Store, session_id: str) -> _Digest:
 def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
     first = ""
     ended: list[TurnOutcome] = []
+    total: OwnTotal | None = None
 
     def noted() -> Iterator[Event]:
-        nonlocal first
+        nonlocal first, total
         for event in events:
             reader.take(event)
+            if isinstance(event.data, CheckpointTaken):
+                total = event.data.total
             if not first and isinstance(event.data, Prompt):
                 first = " ".join(text_of(event.data.content)[: 4 * _FIRST].split())[:_FIRST]
             if isinstance(event.data, TurnSettled):
@@ -260,7 +264,9 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
 
     state = last_state(noted())
     turns: list[TurnOutcome | TurnState] = [*ended, *([] if state.turn is None else [state.turn])]
-    changes = [change for turn in turns for change in turn.changes]
+    if total is None:  # without checkpoints that count, it is what tools reported
+        changes = [change for turn in turns for change in turn.changes]
+        total = OwnTotal(added=sum(one.added for one in changes), removed=sum(one.removed for one in changes))
     return _Digest(
         steps=sum(turn.steps for turn in turns),
         mode=str(state.mode),
@@ -268,8 +274,8 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
         asking=bool(state.questions),
         stop=str(ended[-1].stop) if ended else None,
         usage=reader.logged(),
-        added=sum(change.added for change in changes),
-        removed=sum(change.removed for change in changes),
+        added=total.added,
+        removed=total.removed,
         first=first,
     )
 

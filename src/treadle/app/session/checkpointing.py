@@ -13,6 +13,7 @@ from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
     from treadle.app.checkpoints.files import FileCheckpoints
+    from treadle.engine.ports import KnownChanges
     from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 
 
@@ -41,6 +42,10 @@ class SessionCheckpoints:
     async def take(self, n: int, last: Sequence[str], /) -> "CheckpointTaken":
         """Keep the files."""
         return await asyncio.to_thread(lambda: self._opened.take_now(n, last))
+
+    async def own(self, taken: "CheckpointTaken", known: "KnownChanges", /) -> "CheckpointTaken":
+        """Say what of the files is the session's own work now."""
+        return await self._opened.own(taken, known)
 
     async def restore(self, checkpoint: int, /) -> "Restored":
         """Bring files back."""

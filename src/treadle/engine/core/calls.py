@@ -257,7 +257,7 @@ def start(state: State, call: CallState, decision: Decision) -> Transition:
     state, effects = put(state, replace(call, status=CallStatus.STARTING))
     run = run_of(call, decision)
     if run.changes:
-        state, more = files.before_change(state, asked=call.status is CallStatus.ASKING)
+        state, more = files.before_change(state)
         effects += more
     return state, [*effects, run]
 
@@ -271,7 +271,7 @@ def run_of(call: CallState, decision: Decision) -> RunTool:
         rerun=call.rerun,
         rights=rights,
         keep=call.keep,
-        changes=files.may_change(call, rights),
+        changes=files.may_change(call, None if rights is None else rights.confinement),
     )
 
 

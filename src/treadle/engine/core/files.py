@@ -1,12 +1,12 @@
 """Which checkpoints of the files are taken, and how the user goes back to one."""
 
-from treadle.engine.core import texts
+from treadle.engine.core import learning, texts
 from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
-from treadle.protocol.notifications import Notice
+from treadle.protocol.notifications import CallStatus, Notice, OwnWorkChanged
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import Confinement, Flow, Rights, RunCommand, ToolKind, WritePath
+from treadle.protocol.tools import Confinement, Flow, RunCommand, ToolKind, WritePath
 
 _EDITS = (ToolKind.EDIT, ToolKind.DELETE, ToolKind.MOVE)
 _MAY_CHANGE = (*_EDITS, ToolKind.EXECUTE, ToolKind.OTHER)
@@ -27,22 +27,28 @@ def expect_change(state: State, call: CallState) -> Transition:
     return _before(state, replace(files, covered=-state.step))
 
 
-def may_change(call: CallState, rights: Rights | None) -> bool:
-    """Whether running a call may change files of the workspace."""
+def may_change(call: CallState, confinement: Confinement | None) -> bool:
+    """Whether running a call so may change files of the workspace."""
     if call.keep:
         return True
     if call.pure or call.traits.flow not in (Flow.RUN, Flow.END_TURN):
         return False
-    if rights is not None and rights.confinement is Confinement.LOOK:
+    if confinement is Confinement.LOOK:
         return False
     touches = any(isinstance(access, WritePath | RunCommand) for access in call.accesses)
     return touches or (call.traits.kind in _MAY_CHANGE and call.traits.flow is Flow.RUN)
 
 
-def before_change(state: State, *, asked: bool) -> Transition:
-    """Keep the files before a call may change them; again where a person took their time to say yes."""
+def _confinement(call: CallState) -> Confinement | None:
+    if call.rights is not None:
+        return call.rights.confinement
+    return None if call.decision is None else call.decision.confinement
+
+
+def before_change(state: State) -> Transition:
+    """Keep the files before a call may change them; again where the step's changes so far were kept meanwhile."""
     effects: list[Effect] = []
-    if asked or state.files.covered != state.step:
+    if state.files.covered != state.step or state.files.changing != state.step:
         state, effects = _before(state, replace(state.files, covered=state.step))
     return _with(state, replace(state.files, changing=state.step)), effects
 
@@ -52,13 +58,22 @@ def _before(state: State, files: FilesState) -> Transition:
 
 
 def after_change(state: State) -> Transition:
-    """Keep the files after a step that may have changed them."""
+    """Keep the files after a step that may have changed them, and within it before the time of somebody else begins."""
     changing = state.files.changing
-    if changing <= 0 or (state.turn is not None and changing == state.step):
+    if changing <= 0 or (state.turn is not None and changing == state.step and not _others_act(state)):
         return state, []
     # Until it is taken, a restart knows by the sign that it is still to be.
     state = _with(state, replace(state.files, changing=-changing))
     return state, [TakeCheckpoint(step=changing, moment=Moment.AFTER)]
+
+
+def _others_act(state: State) -> bool:
+    """Whether nothing of the session changes files now, as long as a person or a throw-away copy takes, or any more."""
+    going = [call for call in state.calls if call.status in (CallStatus.STARTING, CallStatus.RUNNING)]
+    if any(may_change(call, _confinement(call)) for call in going):
+        return False
+    ends = any(call.traits.flow is Flow.END_TURN for call in going)
+    return bool(state.questions) or ends or any(call.traits.kind is ToolKind.EXECUTE for call in going)
 
 
 def go_on_after_restart(state: State) -> Transition:
@@ -77,9 +92,17 @@ def go_on_after_restart(state: State) -> Transition:
 def taken(state: State, data: CheckpointTaken) -> Transition:
     """Take note of a checkpoint."""
     files = replace(state.files, taken=data.n, trees=data.trees)
-    if (data.moment.ends_work or data.moment is Moment.FOUND) and abs(files.changing) <= data.step:
+    # What may have changed files since it was wanted is not in it.
+    if data.moment.may_end_work and -data.step <= files.changing < 0:
         files = replace(files, changing=0)
-    return _with(state, files), [Notify(notification=Notice(text=data.notice))] if data.notice else []
+    state = learning.learn_own(state, data)
+    told: list[Effect] = [] if data.total is None else [Notify(notification=OwnWorkChanged(total=data.total))]
+    return _with(state, files), [*told, *([Notify(notification=Notice(text=data.notice))] if data.notice else [])]
+
+
+def changes_are_known(state: State) -> bool:
+    """Whether the last checkpoint said all that the session's own work is, and nothing changed files since."""
+    return state.files.changing == 0 and 0 < state.known_at == state.files.taken
 
 
 def restore(state: State, data: Restore) -> Transition:

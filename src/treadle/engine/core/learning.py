@@ -2,6 +2,7 @@
 
 from treadle.context.left_out import Ran, remember_run
 from treadle.engine.core.state import CallState, State, replace
+from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import OUTSIDE, CallResult, FetchUrl, FileChange, Flow, Outcome, RunCommand, ToolKind
 
@@ -21,6 +22,23 @@ def learn_from(state: State, call: CallState, result: CallResult) -> State:
         fetched = tuple(dict.fromkeys((*state.turn.fetched, *urls)))
         state = replace(state, turn=replace(state.turn, tainted=True, fetched=fetched))
     return state
+
+
+def learn_own(state: State, taken: CheckpointTaken) -> State:
+    """Take what a checkpoint says of the session's own work in the place of what calls have reported of these files."""
+    if state.turn is not None and taken.turn is not None:
+        state = replace(state, turn=replace(state.turn, changes=own_now(state.turn.changes, taken.turn)))
+    if taken.own is None:
+        return state
+    state = replace(state, changed=own_now(state.changed, taken.own))
+    # One that had to leave files out is not all there is to know: the next one says it again.
+    return state if len(taken.own) >= MOST_NAMED else replace(state, known_at=taken.n)
+
+
+def own_now(known: tuple[FileChange, ...], now: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    """Put what is known now of files in the place of what was known; nothing is left of what has no hash."""
+    merged = {change.path: change for change in (*known, *now)}
+    return tuple(change for change in merged.values() if change.before or change.after)
 
 
 def ran_something(call: CallState, result: CallResult) -> bool:

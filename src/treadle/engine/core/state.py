@@ -227,8 +227,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
-    that the session changed, `runs` its last commands. `stopping` is why the turn is being cancelled if it was not the
-    user.
+    that the session changed, by the checkpoint `known_at` and what calls reported since; `runs` its last commands.
+    `stopping` is why the turn is being cancelled if it was not the user.
     """
 
     session_id: str = ""
@@ -256,6 +256,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     space: Space = Space()
     files: FilesState = FilesState()
     changed: tuple[FileChange, ...] = ()
+    known_at: int = 0
     runs: tuple[Ran, ...] = ()
     cancelling: bool = False
     stopping: TurnStop | None = None

@@ -33,6 +33,7 @@ from treadle.engine.core.state import (
     with_model,
     with_note,
 )
+from treadle.protocol.checkpoints import MOST_NAMED
 from treadle.protocol.events import Delivery, EditQueued
 from treadle.protocol.messages import Enclosure, Text, origins, text_of
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
@@ -336,6 +337,7 @@ def end_turn(
         changes=turn.changes,
         denied=turn.denied,
         why=why,
+        exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED,
     )
     effects: list[Effect] = []
     if state.limits.max_seconds is not None:

@@ -4,8 +4,8 @@ import asyncio
 from typing import Protocol
 
 from treadle.engine.core.state import State, replace
-from treadle.engine.ports import Checkpoints
-from treadle.protocol.checkpoints import Moment, Restore, Restored
+from treadle.engine.ports import Checkpoints, KnownChanges
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import EventData
 from treadle.protocol.notifications import Notice, Notification
@@ -53,8 +53,25 @@ class Checkpointer:
             return
         last = self._session.state.files
         taken = await self._checkpoints.take(last.taken + 1, last.trees)
-        if taken.trees != last.trees or moment not in (Moment.BEFORE, Moment.RESTORING):
-            await self._session.post(replace(taken, step=step, moment=moment))
+        differs, others_time = taken.trees != last.trees, moment in (Moment.BEFORE, Moment.RESTORING)
+        if differs and others_time and taken.moment is Moment.FOUND:
+            # A command in the background worked beside the user: what it changed is no part of what follows.
+            await self._post(taken, step - (moment is Moment.BEFORE), Moment.FOUND)
+            last = self._session.state.files
+            taken = await self._checkpoints.take(last.taken + 1, last.trees)
+        if differs or not others_time:
+            await self._post(taken, step, moment)
+
+    async def _post(self, taken: CheckpointTaken, step: int, moment: Moment) -> None:
+        assert self._checkpoints is not None  # noqa: S101 - it was taken by them
+        state = self._session.state
+        known = KnownChanges(
+            n=state.known_at,
+            session=state.changed,
+            turn=() if state.turn is None else state.turn.changes,
+            first_step=state.step + 1 - (0 if state.turn is None else state.turn.steps),
+        )
+        await self._session.post(await self._checkpoints.own(replace(taken, step=step, moment=moment), known))
 
     def _say(self, text: str) -> None:
         if text != self._said:

@@ -29,21 +29,13 @@ from treadle.engine.core.effects import (
 )
 from treadle.engine.core.state import replace, standing
 from treadle.engine.core.texts import INTERRUPTED
-from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, RedactedOutput, ask_person
+from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
 from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
-from treadle.engine.runtime.requests import (
-    build_request,
-    cost,
-    offer_now,
-    same_offer,
-)
-from treadle.engine.runtime.window import (
-    bounded_content,
-    most_of_one_result,
-)
+from treadle.engine.runtime.requests import build_request, cost, offer_now, same_offer
+from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
@@ -53,12 +45,14 @@ from treadle.protocol.events import (
     EventData,
     Interrupt,
     ReplyFailed,
+    ReplyFinished,
     TimerFired,
 )
+from treadle.protocol.messages import ToolUse
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.protocol.notifications import CallOutput, Notice
+from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance
-from treadle.protocol.tools import CallResult, Outcome, ToolCall, result_text
+from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
 if TYPE_CHECKING:
     from treadle.engine.runtime.asks import CallAsks
@@ -68,6 +62,9 @@ if TYPE_CHECKING:
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
+
+_LONGEST_KEEPING = 5.0
+"""Seconds that the end of a turn waits for checkpoints; then its changes are those that are known."""
 
 
 class Performer:
@@ -226,7 +223,27 @@ class Performer:
             jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
         )
-        await call_model(call, self._session.post_soon, self._session.publish)
+        ended: list[EventData] = []
+        await call_model(call, lambda data: self._post_reply(data, ended), self._session.publish)
+        try:
+            if ended:
+                await self._kept()
+        finally:
+            for data in ended:
+                self._session.post_soon(data)
+
+    def _post_reply(self, data: EventData, ended: list[EventData]) -> None:
+        """Post what comes of a reply; one that ends the turn waits for the checkpoints, which tell what it changed."""
+        plain = isinstance(data, ReplyFinished) and not any(isinstance(one, ToolUse) for one in data.message.content)
+        if plain and self._checkpointing:
+            ended.append(data)
+        else:
+            self._session.post_soon(data)
+
+    async def _kept(self) -> None:
+        """Wait for the checkpoints that are being taken, but not long."""
+        if self._checkpointing:
+            await asyncio.wait(self._checkpointing, timeout=_LONGEST_KEEPING)
 
     async def _judge(self, call: ToolCall) -> None:
         now = standing(self._session.state)
@@ -279,6 +296,8 @@ class Performer:
         finally:
             if self._asks.cache_info().currsize:
                 self._asks().end(call.id)
+        if state is not None and state.traits.flow is Flow.END_TURN:
+            await self._kept()
         self._finish(effect, result)
 
     def _finish(self, effect: RunTool, result: CallResult) -> None:
@@ -314,7 +333,7 @@ class Performer:
 
     async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
         redactor = self._ports.redactor()
-        output = _Live(self._session, effect.call.id, redactor.stream())
+        output = tool_call.PublishedOutput(self._session, effect.call.id, redactor.stream())
         ask_person.set(partial(self._ask, effect.call.id))  # of this task, which runs this call alone
         try:
             result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
@@ -372,27 +391,6 @@ def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
 
 def _cut_call(call_id: str) -> CallFinished:
     return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))
-
-
-class _Live(tool_call.LiveOutput):
-    """Output that is kept and shown."""
-
-    def __init__(self, session: SessionPort, call_id: str, hidden: RedactedOutput) -> None:
-        super().__init__()
-        self._session = session
-        self._call_id = call_id
-        self._hidden = hidden
-
-    def add(self, text: str) -> None:
-        self._show(self._hidden.feed(text))
-
-    def finish(self) -> None:
-        self._show(self._hidden.finish())
-
-    def _show(self, text: str) -> None:
-        if text:
-            super().add(text)
-            self._session.publish(CallOutput(call_id=self._call_id, text=text))
 
 
 def _broken_reply(step: int, attempt: int, trouble: str) -> ReplyFailed:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from treadle.engine.core.effects import RunTool
 from treadle.engine.core.state import replace
 from treadle.engine.core.texts import INTERRUPTED
-from treadle.engine.ports import Ports, Prepared, TextRedactor
+from treadle.engine.ports import Ports, Prepared, RedactedOutput, TextRedactor
+from treadle.engine.runtime.assembling import SessionPort
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import CallOutput
 from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import (
     Access,
@@ -56,6 +58,27 @@ class LiveOutput:
     def text(self) -> str:
         """The end of the output."""
         return "".join(self.pieces)[-_KEPT_OUTPUT:]
+
+
+class PublishedOutput(LiveOutput):
+    """Output that is kept and shown."""
+
+    def __init__(self, session: SessionPort, call_id: str, hidden: RedactedOutput) -> None:
+        super().__init__()
+        self._session = session
+        self._call_id = call_id
+        self._hidden = hidden
+
+    def add(self, text: str) -> None:
+        self._show(self._hidden.feed(text))
+
+    def finish(self) -> None:
+        self._show(self._hidden.finish())
+
+    def _show(self, text: str) -> None:
+        if text:
+            super().add(text)
+            self._session.publish(CallOutput(call_id=self._call_id, text=text))
 
 
 async def judge_call(

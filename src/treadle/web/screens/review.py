@@ -120,8 +120,8 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
         "others": [one for one in shown if not one["file"].own],
         "folders": _folders(own),
         "trees": ",".join(review.new),
-        "added": sum(one["file"].change.added or 0 for one in own),
-        "removed": sum(one["file"].change.removed or 0 for one in own),
+        "added": sum(one["file"].added for one in own),
+        "removed": sum(one["file"].removed for one in own),
     }
 
 

@@ -61,12 +61,17 @@ def _kind(entry: TreeEntry | None) -> TreeKind | None:
     return None if entry is None else entry.kind
 
 
+def lines_between(old: bytes, new: bytes) -> tuple[int | None, int | None]:
+    """Count the lines that were added and removed; None for what is no text."""
+    diff = _Sides("", None, None, old, new).diff
+    return (None, None) if diff is None else (diff.added, diff.removed)
+
+
 def compare_trees(old: str, new: str, read: TreeReader, blob: BlobReader) -> tuple[TreeChange, ...]:
     """Give each path that differs, by its bytes in order."""
     found: list[TreeChange] = []
     for sides in _differing(old, new, read, blob):
-        diff = sides.diff
-        added, removed = (None, None) if diff is None else (diff.added, diff.removed)
+        added, removed = lines_between(sides.old, sides.new)
         found.append(TreeChange(path=sides.path, before=sides.before, after=sides.after, added=added, removed=removed))
     return tuple(found)
 

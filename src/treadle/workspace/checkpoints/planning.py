@@ -71,19 +71,21 @@ class RestorePlan(Struct, frozen=True, kw_only=True):
     conflicts: tuple[RestoreConflict, ...] = ()
 
 
-class _Desired(Struct, frozen=True):
+class WantedFile(Struct, frozen=True):
+    """What a path is to be; `content` is given where it was merged and is in no tree."""
+
     entry: TreeEntry | None
     content: bytes | None = None
 
 
-class _ClashError(Exception):
+class ClashError(Exception):
     """Two sides changed the same, or it is not known who changed it: why the path stays as it is."""
 
     def __init__(self, why: str = "Others changed the same lines after the session did.") -> None:
         super().__init__(why)
 
 
-_UNCLEAR = "It was changed when the program ended, by a command or by you."
+_UNCLEAR = "It was changed when the program ended or while a command ran in the background, by it or by you."
 _IN_THE_WAY = "Something that stays is in its place, or on the way to it."
 _OTHERS = "Others changed it."
 _UNCOVERED = "Checkpoints do not cover it."
@@ -104,6 +106,34 @@ def plan_the_restore(
     what is not in the target and was ignored then is not removed.
     """
     return _Planner(target, now, history, readers, covers_ignored=covers_ignored).plan()
+
+
+def without_change(base: TreeEntry | None, ours: WantedFile, theirs: TreeEntry | None, read: BlobReader) -> WantedFile:
+    """Take one change (from `theirs` to `base`) out of what there is. Raises `ClashError`."""
+    if theirs is not None and theirs.kind is TreeKind.NOT_COVERED:
+        raise ClashError
+    if ours.entry == base:
+        return WantedFile(theirs)
+    if ours.entry == theirs:
+        return ours
+    sides = (base, ours.entry, theirs)
+    files = [side for side in sides if side is not None and side.kind is TreeKind.FILE]
+    if len(files) < len(sides):
+        raise ClashError
+    was, mine, other = files
+    modes = {other.mode} if mine.mode == was.mode else {mine.mode} if other.mode in (was.mode, mine.mode) else set()
+    if not modes:
+        raise ClashError
+    mode = modes.pop()
+    if mine.what == was.what:
+        return WantedFile(structs.replace(other, mode=mode))
+    if other.what in (was.what, mine.what):
+        return WantedFile(structs.replace(mine, mode=mode), ours.content)
+    present = read(mine.what) if ours.content is None else ours.content
+    merged = merge_lines(read(was.what), present, read(other.what))
+    if merged is None:
+        raise ClashError
+    return WantedFile(TreeEntry(TreeKind.FILE, mode, len(merged), _digest(merged)), merged)
 
 
 class _Planner:
@@ -141,13 +171,13 @@ class _Planner:
 
     def plan(self) -> RestorePlan:
         """Decide for each path, and then between them."""
-        desired: dict[bytes, _Desired] = {}
+        desired: dict[bytes, WantedFile] = {}
         kept: list[KeptPath] = []
         conflicts: list[RestoreConflict] = []
         for path in sorted({path for _, changes in self._changes for path in changes}):
             try:
                 wanted = self._decide(path)
-            except _ClashError as clash:
+            except ClashError as clash:
                 conflicts.append(self._conflict(path, str(clash)))
                 continue
             if isinstance(wanted, str):
@@ -168,13 +198,13 @@ class _Planner:
     def _conflict(self, path: bytes, why: str) -> RestoreConflict:
         return RestoreConflict(path=path, why=why, target=self._then.get(path), now=self._now.get(path))
 
-    def _decide(self, path: bytes) -> _Desired | str:
+    def _decide(self, path: bytes) -> WantedFile | str:
         """Say what becomes of a path, or why it stays."""
         if path in self._uncovered or not self._uncovered.isdisjoint(folders_above(path)):
             return _UNCOVERED
         touched = {by_session for by_session, changes in self._changes if path in changes}
         if path in self._unclear and self._then.get(path) != self._now.get(path):
-            raise _ClashError(_UNCLEAR)
+            raise ClashError(_UNCLEAR)
         if True not in touched:
             return _OTHERS
         if False not in touched:
@@ -182,43 +212,16 @@ class _Planner:
             return (
                 _WAS_IGNORED
                 if entry is None and not self._covers_ignored and self._was_ignored(path)
-                else _Desired(entry)
+                else WantedFile(entry)
             )
-        wanted = _Desired(self._now.get(path))
+        wanted = WantedFile(self._now.get(path))
         for by_session, changes in reversed(self._changes):
             if by_session and path in changes:
                 before, after = changes[path]
-                wanted = self._undo(after, wanted, before)
+                wanted = without_change(after, wanted, before, self._blob)
         return wanted
 
-    def _undo(self, base: TreeEntry | None, ours: _Desired, theirs: TreeEntry | None) -> _Desired:
-        """Take one change (from `theirs` to `base`) out of what there is. Raises `_ClashError`."""
-        if theirs is not None and theirs.kind is TreeKind.NOT_COVERED:
-            raise _ClashError
-        if ours.entry == base:
-            return _Desired(theirs)
-        if ours.entry == theirs:
-            return ours
-        sides = (base, ours.entry, theirs)
-        files = [side for side in sides if side is not None and side.kind is TreeKind.FILE]
-        if len(files) < len(sides):
-            raise _ClashError
-        was, mine, other = files
-        modes = {other.mode} if mine.mode == was.mode else {mine.mode} if other.mode in (was.mode, mine.mode) else set()
-        if not modes:
-            raise _ClashError
-        mode = modes.pop()
-        if mine.what == was.what:
-            return _Desired(structs.replace(other, mode=mode))
-        if other.what in (was.what, mine.what):
-            return _Desired(structs.replace(mine, mode=mode), ours.content)
-        present = self._blob(mine.what) if ours.content is None else ours.content
-        merged = merge_lines(self._blob(was.what), present, self._blob(other.what))
-        if merged is None:
-            raise _ClashError
-        return _Desired(TreeEntry(TreeKind.FILE, mode, len(merged), _digest(merged)), merged)
-
-    def _blocked(self, desired: dict[bytes, _Desired]) -> list[bytes]:
+    def _blocked(self, desired: dict[bytes, WantedFile]) -> list[bytes]:
         """Take out what cannot be written for what stays; that stays too then, and may be in the way of more."""
         blocked: list[bytes] = []
         while True:

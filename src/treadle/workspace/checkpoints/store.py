@@ -18,7 +18,7 @@ from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, Resto
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import FolderMemory, NotCovered, Scanner
-from treadle.workspace.checkpoints.trees import TreeKind, flat_tree, tree_differences
+from treadle.workspace.checkpoints.trees import TreeKind, TreeListing, flat_tree, tree_differences
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.temporary_files import TemporaryFiles
 
@@ -125,6 +125,20 @@ class CheckpointStore:
         """Write a unified diff of two trees."""
         with self._using():
             return unified_diff(old, new, self._open().listing, self._open().blob)
+
+    def listing(self, tree: str) -> TreeListing:
+        """Give what is directly in a folder."""
+        with self._using():
+            return self._open().listing(tree)
+
+    def holds(self, tree: str, path: bytes) -> bool:
+        """Whether a file is in a tree."""
+        with self._using():
+            *above, name = path.split(b"/")
+            for folder in above:
+                entry = self._open().listing(tree).get(folder) if tree else None
+                tree = entry.what if entry is not None and entry.kind is TreeKind.FOLDER else ""
+            return bool(tree) and name in self._open().listing(tree)
 
     def read(self, blob: str) -> bytes:
         """Give the bytes of a file, or the target of a link, by the `what` of an entry."""
