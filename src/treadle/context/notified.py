@@ -130,9 +130,9 @@ class NotificationReader:
                 self._others[prompt_id] = source.name if source.kind in NOT_THE_USER else ""
             case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
                 self._prompts[prompt_id] = prompt
-            case ReplyFailed(error=error):
+            case ReplyFailed(error=error, usage=usage, cost=cost):
                 self._error = error
-                yield ReplyDropped()
+                yield ReplyDropped(usage=usage, cost=cost)
             case Compacted() as made if made.dropped or made.shortened:
                 yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):

@@ -43,13 +43,15 @@ _PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
 class TranscriptReader:
     """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it.
 
-    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none.
+    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none. `cached` is how
+    many tokens of the conversation the provider is likely to have in its cache.
     """
 
     def __init__(self) -> None:
         self.transcript = Transcript()
         self.offer = OfferChanged(step=0, system=())
         self.replied_at = 0
+        self.cached = 0
         self._beside = 0
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._calls: dict[str, CallProposed] = {}
@@ -69,6 +71,7 @@ class TranscriptReader:
             case ReplyFinished(message=message, usage=usage):
                 sources = tuple(self._source_of(block) for block in message.content)
                 self.replied_at = event.at
+                self.cached = usage.request_tokens if usage.cache_read_tokens or usage.cache_write_tokens else 0
                 self.transcript.add_assistant(
                     message, usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
                 )
@@ -84,6 +87,7 @@ class TranscriptReader:
                     sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
             case Compacted() as data:
+                self.cached = 0
                 self.transcript.drop(data.through, data.summary)
                 self._shorten(data.shortened)
             case _:
