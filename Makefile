@@ -38,7 +38,7 @@ test: $(VENV)/.dev ## Set everything up and run the tests
 	@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces (ARGS="--seed N PART ..."), 10,000 typings
+soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces, 200 bills (ARGS="--seed N PART ..."), 10,000 typings
 	@ANEW=1 $(BIN)/python -m tests.rehearsal.soak $(ARGS)
 	@$(if $(ARGS),true,ANEW=1 $(BIN)/python -m pytest -n $(JOBS) -m soak)
 
