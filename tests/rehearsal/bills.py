@@ -21,7 +21,7 @@ from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind
-from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
+from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import BreakOff, MakeCall, Pace, SayText, SayThinking, Script, ScriptItem, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -31,7 +31,7 @@ WITHIN = 0.10
 """How far a reported cost may be from the one that was billed."""
 
 _TOKEN = re.compile(r"[A-Za-z]{1,6}|\d{1,3}|[^\sA-Za-z\d]{1,3}|\n+")
-"""Gives 4.3 characters of English to a token and 3.6 of JSON, as usual tokenizers do."""
+"""Gives 4.8 characters of English to a token and 3.6 of JSON, as usual tokenizers do."""
 
 _WORDS = (
     *("the", "parser", "reads", "a", "file", "and", "returns", "its", "tree", "while", "another", "function"),
@@ -68,7 +68,7 @@ class BilledSession:
             return f"{self.seed} {self.wire}: the cost is unknown, the bill is {self.billed:.6f}"
         if self.off > WITHIN:
             return f"{self.seed} {self.wire}: {self.reported:.6f} was reported, {self.billed:.6f} billed"
-        if self.cut is not self.estimated:
+        if (self.cut and not self.estimated) or (self.estimated and self.outcome.stop is not TurnStop.CANCELLED):
             return f"{self.seed} {self.wire}: estimated is {self.estimated}, a reply was cut: {self.cut}"
         if self.outcome.cost is None or abs(self.outcome.cost - self.reported) > 1e-9:
             return f"{self.seed} {self.wire}: the turn says {self.outcome.cost}, the log {self.reported}"

@@ -165,6 +165,7 @@ async def test_a_reservation_gives_what_else_the_day_has_cost_and_will(tmp_path:
     await store.reserve("s0", Purpose.STEP, 0, WORST)
     await store.reserve("s0", Purpose.STEP, DAY, Spent(cost=7.0, tokens=7))
     assert await elsewhere(store) == Spent(cost=0.25, tokens=100)
+    assert await elsewhere(store, at=DAY) == Spent(cost=7.0, tokens=7, estimated=True)
     await store.reserve("s0", Purpose.STEP, 0, WORST)
     await store.reserve("s1", Purpose.ASIDE, 0, Spent(cost=0.125, tokens=10))
     assert await store.reserve("s1", Purpose.STEP, 0, WORST) == Spent(cost=0.875, tokens=1010, estimated=True)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from treadle.context.focus import with_progress
 from treadle.context.reader import TranscriptReader, offer_size
 from treadle.context.sizes import bytes_of_text, size
-from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
+from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports
@@ -29,6 +29,7 @@ from treadle.protocol.models import (
     StreamUsage,
     ToolProtocol,
 )
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import system_text
 from treadle.protocol.tools import ToolSpec
@@ -38,6 +39,10 @@ _LEAST_THINKING = 1_024
 _LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
 _SEARCHES_IN_PRICE = 1_000
+_LETTERS_PER_TOKEN = 4.5
+"""What a usual tokenizer makes of English; of digits, marks and other scripts a token has the least bytes."""
+
+_MARKS = regex(r"[^A-Za-z ]")
 _TEXT_OF_REDACTED = 0.75
 """Of the characters of a redacted block: it is written in base64."""
 
@@ -195,11 +200,11 @@ class CallMeter:
         """Count what came of the reply; figures of a provider count what came before them."""
         match item:
             case StreamText(text=text) | StreamThinking(text=text) | StreamCallArguments(text=text):
-                self._written += bytes_of_text(text)
+                self._written += _tokens_of(text)
             case StreamCallStart(name=name):
-                self._written += bytes_of_text(name)
+                self._written += _tokens_of(name)
             case StreamThinkingDone(redacted=redacted):
-                self._written += len(redacted) * _TEXT_OF_REDACTED
+                self._written += len(redacted) * _TEXT_OF_REDACTED / BYTES_PER_TOKEN
             case StreamUsage(usage=usage):
                 self._accepted = True
                 self._tell(usage)
@@ -225,8 +230,14 @@ class CallMeter:
         if not told.request_tokens:
             fresh = self._size.tokens - self._size.cached
             told = replace(told, input_tokens=fresh, cache_read_tokens=self._size.cached)
-        written = round(self._written / self._size.bytes_per_token)
+        written = round(self._written * BYTES_PER_TOKEN / self._size.bytes_per_token)
         return replace(told, output_tokens=told.output_tokens + written, estimated=True)
+
+
+def _tokens_of(text: str) -> float:
+    """Estimate the tokens of a piece of a reply: those of prose are longer than those of code and data."""
+    letters = len(text) - len(_MARKS.findall(text))
+    return letters / _LETTERS_PER_TOKEN + (bytes_of_text(text) - letters) / LEAST_BYTES_PER_TOKEN
 
 
 def priced(usage: Usage, price: Callable[[Usage], float | None]) -> float | None:
