@@ -217,9 +217,11 @@ class CallMeter:
                 pass
 
     def _tell(self, usage: Usage) -> None:
+        if usage == Usage():
+            return
         if usage.output_tokens != self._told.output_tokens:
             self._written = 0.0
-        self._told = usage if usage != Usage() else self._told
+        self._told = usage
 
     @property
     def used(self) -> Usage:
