@@ -120,7 +120,7 @@ class Nowhere:
 class Purse:
     """No other session spends anything."""
 
-    async def reserve(self, _: Spent, /) -> Spent:
+    async def reserve(self, _: Spent, /, *, aside: bool = False) -> Spent:  # noqa: ARG002 - the port
         """Spend nothing."""
         return Spent()
 

@@ -9,13 +9,12 @@ from treadle.app.presentation.words import (
     describe_call,
     describe_failure,
     ended,
-    money,
     note_of,
     seen_from,
     span,
     tokens,
 )
-from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 

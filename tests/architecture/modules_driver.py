@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle.__main__ import main
 from treadle.app.session import live
+from treadle.engine.runtime.model_call import CallBill
 from treadle.engine.runtime.perform import Performer
 
 call_model = Performer._call_model
@@ -21,9 +22,9 @@ def note_program(event: str, details: tuple[Any, ...]) -> None:
         programs.append(Path(os.fsdecode(details[0])).name if details else event)
 
 
-async def noted(self: Performer, step: int, attempt: int) -> None:
+async def noted(self: Performer, step: int, attempt: int, bill: CallBill) -> None:
     Path(sys.argv[0]).write_text("\n".join([*programs, "", *sorted(sys.modules)]))
-    await call_model(self, step, attempt)
+    await call_model(self, step, attempt, bill)
 
 
 if __name__ == "__main__":

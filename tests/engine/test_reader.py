@@ -6,8 +6,9 @@ from functools import cache
 import pytest
 
 from treadle.context.xml import as_xml_message
-from treadle.engine.runtime.model_call import ModelCall, call_model
+from treadle.engine.runtime.model_call import CallBill, ModelCall, call_model
 from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
+from treadle.engine.runtime.requests import RequestSize
 from treadle.protocol.events import CallProposed, EventData, ReplyFinished
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import (
@@ -67,8 +68,9 @@ async def finished(pieces: Sequence[StreamEvent], protocol: ToolProtocol) -> tup
         attempt=1,
         provider=Script([*pieces, StreamStop(reason=ReplyStop.END_TURN, usage=Usage())]),
         request=ModelRequest(id="r", model="m", system="", messages=()),
+        size=RequestSize(tokens=0, cached=0, bytes_per_token=4.0),
         reader=cache(lambda: ReplyReader(TOOLS, protocol, step=1, attempt=1)),
-        price=lambda _: None,
+        bill=CallBill(),
         jitter=lambda: 0.0,
         redact=str,
     )

@@ -327,7 +327,7 @@ async def test_the_days_budget_is_reserved_before_a_request_and_prices_are_in_it
     reserved: list[Spent] = []
 
     class Purse:
-        async def reserve(self, worst: Spent, /) -> Spent:
+        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
             reserved.append(worst)
             return Spent(cost=0.25, tokens=5)
 

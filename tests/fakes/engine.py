@@ -118,7 +118,7 @@ class FakeEnvironment:
 class FakeDayBudget:
     """No other session spends anything."""
 
-    async def reserve(self, worst: Spent, /) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
         """Reserve nothing."""
         return Spent()
 

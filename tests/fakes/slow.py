@@ -94,10 +94,10 @@ class SlowPurse(FakeDayBudget):
     def __init__(self, delay: Delay) -> None:
         self._delay = delay
 
-    async def reserve(self, worst: Spent, /) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
         """Reserve nothing."""
         await self._delay()
-        return await super().reserve(worst)
+        return await super().reserve(worst, aside=aside)
 
 
 class SlowProvider:

@@ -16,6 +16,7 @@ from treadle.protocol.models import (
     StreamFailure,
     StreamText,
     StreamThinking,
+    StreamUsage,
 )
 from treadle.protocol.tools import Risk, ToolSpec, ToolTraits
 from treadle.providers.anthropic_messages import AnthropicMessages
@@ -71,11 +72,18 @@ def provider_at(api: str, base_url: str, **endpoint: object) -> HttpProvider:
 
 
 async def collect(provider: Provider, asked: ModelRequest) -> list[StreamEvent]:
-    """The whole stream, after which the provider is closed."""
+    """The whole reply, without what the provider said of its use; after that the provider is closed."""
     try:
-        return [event async for event in provider.stream(asked)]
+        return [event async for event in provider.stream(asked) if not isinstance(event, StreamUsage)]
     finally:
         await provider.close()
+
+
+async def first_piece(stream: AsyncGenerator[StreamEvent, None]) -> StreamEvent:
+    """The first of a reply itself: what the provider says of its use may come before."""
+    while isinstance(event := await anext(stream), StreamUsage):
+        pass
+    return event
 
 
 def joined(events: list[StreamEvent]) -> list[StreamEvent]:

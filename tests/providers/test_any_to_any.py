@@ -30,6 +30,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.providers.scripted.script import MakeCall, SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -93,7 +94,7 @@ def message_of(events: list[StreamEvent]) -> Message:
             case StreamCallDone():
                 arguments = json.loads(texts[event.index])
                 content.append(msgspec.structs.replace(calls[event.index], arguments=arguments, wire=event.wire))
-            case StreamStop() | StreamFailure():
+            case StreamUsage() | StreamStop() | StreamFailure():
                 pass
     return Message(role=Role.ASSISTANT, content=tuple(content))
 

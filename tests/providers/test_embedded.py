@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.needed import needs
-from tests.providers.support import READ, called, collect, failure_of, request, result, user
+from tests.providers.support import READ, called, collect, failure_of, first_piece, request, result, user
 
 from treadle.app.models.embedded import embedded_provider, embedded_spec, model_file
 from treadle.protocol.errors import ConfigError
@@ -119,7 +119,7 @@ async def test_the_real_model_makes_a_call_that_fits_its_schema_and_stops_when_i
     provider = embedded_provider("smollm2")
     asked = msgspec.structs.replace(request(user("Read a.py."), system="Use the tool read_file."), max_tokens=24)
     stream = provider.stream(asked)
-    first = await anext(stream)
+    first = await first_piece(stream)
     assert isinstance(first, StreamCallStart | StreamText)
     await stream.aclose()
     events = await collect(provider, asked)

@@ -4,7 +4,18 @@ import asyncio
 import json
 
 import pytest
-from tests.providers.support import KEY, called, collect, failure_of, joined, provider_at, request, result, user
+from tests.providers.support import (
+    KEY,
+    called,
+    collect,
+    failure_of,
+    first_piece,
+    joined,
+    provider_at,
+    request,
+    result,
+    user,
+)
 
 from treadle.protocol.messages import ContentBlock, Message, Role, Text, Thinking, ToolUse, WireData
 from treadle.protocol.models import (
@@ -19,6 +30,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import (
@@ -143,7 +155,7 @@ def assembled(events: list[StreamEvent]) -> Message:
                     id="c1", name="read_file", arguments=json.loads(arguments), wire_id=wire_id, wire=event.wire
                 )
                 content.append(use)
-            case StreamStop() | StreamFailure():
+            case StreamUsage() | StreamStop() | StreamFailure():
                 pass
     return Message(role=Role.ASSISTANT, content=tuple(content))
 
@@ -221,7 +233,7 @@ async def test_closing_the_stream_closes_the_socket(api: str) -> None:
     async with ScriptedServer(script(SayText(text="Well"), Wait(seconds=60), SayText(text="no"))) as server:
         provider = provider_at(api, server.base_url)
         stream = provider.stream(request())
-        assert await anext(stream) == StreamText(text="Well")
+        assert await first_piece(stream) == StreamText(text="Well")
         await stream.aclose()
         await _hung_up(server)
         await provider.close()
@@ -265,7 +277,7 @@ async def test_a_connection_is_used_again(api: str) -> None:
     turns = (Turn(items=(SayText(text="One"),)), Turn(items=(SayText(text="Two"),)))
     async with ScriptedServer(Script(turns=turns)) as server:
         provider = provider_at(api, server.base_url)
-        first = [event async for event in provider.stream(request())]
+        first = [event async for event in provider.stream(request()) if not isinstance(event, StreamUsage)]
         said = Message(role=Role.ASSISTANT, content=(Text(text="One"),))
         second = await collect(provider, request(user("Hello"), said, user("And?")))
         assert (first[0], second[0]) == (StreamText(text="One"), StreamText(text="Two"))

@@ -43,7 +43,7 @@ def read(*deltas: dict[str, Any], finish: str = "stop", usage: dict[str, Any] | 
 
 
 def stop(reason: ReplyStop = ReplyStop.END_TURN, **usage: int) -> StreamStop:
-    return StreamStop(reason=reason, usage=Usage(**usage))
+    return StreamStop(reason=reason, usage=msgspec.convert(usage, Usage))
 
 
 def call(index: int | None, name: str | None, arguments: object, call_id: str | None = None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from tests.engine.long_session import WINDOW, work
 from tests.fakes.clock import run_at_once
+from tests.rehearsal.bills import billed_sessions
 from tests.rehearsal.histories import kill_histories
 from tests.rehearsal.interrupts import interrupt_all
 from tests.rehearsal.loops import LoopPlan, loop_plans
@@ -28,6 +29,7 @@ SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
 REPLAYS, INTERRUPTS_REPLAYED = 300, 112
 INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
 MUTANTS = 40
+BILLS = 200
 HISTORIES, KILLS_EACH = 20, 10
 SURFACES, SURFACE_STEPS = 25, 8
 LONG_STEPS, LEAST_KEPT = 2000, 0.95
@@ -142,6 +144,19 @@ def _program_interrupts(seed: int, folder: Path) -> int:
     return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
 
 
+def _bills(seed: int, folder: Path) -> int:
+    """Interrupts at random moments over every wire API: what is reported as cost, and what the server counted."""
+    found = asyncio.run(billed_sessions(seed, BILLS, folder))
+    troubles = [one.trouble for one in found if one.trouble]
+    print("\n".join(troubles), end="\n" if troubles else "")
+    off = sorted(one.off for one in found if one.cut)
+    print(
+        f"bills: {len(found)} sessions, {len(off)} with a reply that was cut, {len(troubles)} wrong; their cost is off "
+        f"by {off[len(off) // 2]:.1%} in the middle, {off[-1]:.1%} at most"
+    )
+    return len(troubles)
+
+
 def _report(title: str, verdicts: Sequence[Verdict]) -> int:
     troubles = [verdict.trouble for verdict in verdicts if verdict.trouble]
     ends = Counter(end for verdict in verdicts for end in verdict.ends)
@@ -179,6 +194,7 @@ PARTS = {
     "histories": _histories,
     "long": _long,
     "surfaces": _surfaces,
+    "bills": _bills,
 }
 
 if __name__ == "__main__":

@@ -60,7 +60,11 @@ def make_old(path: Path, steps: int, *, sessions: int = 2, events: int = 3, titl
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("BEGIN")
     for name, log in written.items():
-        connection.execute("INSERT INTO sessions VALUES (?, '/w', 'p/m', ?, 0, 0, ?)", (name, title, len(log)))
+        connection.execute(
+            "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
+            "VALUES (?, '/w', 'p/m', ?, 0, 0, ?)",
+            (name, title, len(log)),
+        )
         chain = beginning(name)
         for one in log:
             row = LogRow(one.seq, one.at, encode(one.source), encode(one.data))

@@ -15,10 +15,12 @@ import pytest
 from tests.store.sessions import change, event, make_old
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event
+from treadle.protocol.models import Spent
 from treadle.store.appending import tag_of
 from treadle.store.leases import new_owner
 from treadle.store.opening import SCHEMA
 from treadle.store.schema import STEPS
+from treadle.store.spending import Purpose
 from treadle.store.sqlite import Store
 
 POSITIONS = 14
@@ -91,6 +93,19 @@ async def test_a_database_of_every_older_version_is_read_and_goes_on(tmp_path: P
     store = Store(tmp_path / "db")
     await store.append("s1", [event("s1", 6)], durable=True)
     assert (len(list(store.read("s1"))), store.verify("s1")) == (6, None)
+    store.close()
+
+
+async def test_what_a_killed_process_had_reserved_is_carried_over(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    make_old(path, 8)
+    change(path, "INSERT INTO leases VALUES ('s0', 'elsewhere:1:1', 0)")
+    for session in ("s0", "s1"):
+        change(path, f"INSERT INTO reservations VALUES ('{session}', '1970-01-01', 0.5, 900)")
+    change(path, "INSERT INTO spending VALUES ('s0', '1970-01-01', 0.25, 100)")
+    store = Store(path)
+    told = await store.reserve("s1", Purpose.STEP, 0, Spent())
+    assert told == Spent(cost=0.75, tokens=1000, estimated=True)
     store.close()
 
 

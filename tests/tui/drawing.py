@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
 from treadle.app.presentation.prose import Growing
+from treadle.app.presentation.spending import Spending
 from treadle.app.presentation.words import CallName
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelError
@@ -34,7 +35,7 @@ from treadle.tui.items import (
 from treadle.tui.lines import Line, line
 from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import Signs
-from treadle.tui.view import Retry, Spending, View
+from treadle.tui.view import Retry, View
 
 
 def read(path: str, lines: int = 5) -> CallDone:
@@ -131,7 +132,7 @@ TOUR: tuple[ScreenItem, ...] = (
     Said("/queue", quiet=True),
     Said("\n".join(f"line {number}" for number in range(26))),
     DiffItem(LONG_DIFF),
-    TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02), 4.0),
+    TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02, usage=Usage(estimated=True)), 4.0),
 )
 """What a session leaves in the scrollback."""
 

@@ -189,7 +189,7 @@ def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acce
 class FakeDayBudget:
     """No other session spends anything."""
 
-    async def reserve(self, worst: Spent, /) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
         return Spent()
 
 

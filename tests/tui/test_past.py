@@ -1,3 +1,4 @@
+from treadle.app.presentation.spending import Spending
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ToolProtocol
@@ -17,7 +18,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.usage import Usage
 from treadle.tui.items import NoticeItem, Prose, Said, TurnDone
 from treadle.tui.past import first_view
-from treadle.tui.view import Spending, View
+from treadle.tui.view import View
 
 WAITING = (QueuedPrompt(id="p", content=(Text(text="later"),)),)
 STATUS = SessionStatus(

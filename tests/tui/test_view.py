@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.tui.asked import DIFF, EDIT, FOLLOWUP, RUN
+from treadle.app.presentation.spending import Spending
 from treadle.app.presentation.words import CallName
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import Message, Role, Text
@@ -50,7 +51,7 @@ from treadle.tui.items import (
     TurnDone,
 )
 from treadle.tui.reply import LiveCall, Reply
-from treadle.tui.view import Retry, Spending, View, answered, held_back, update
+from treadle.tui.view import Retry, View, answered, held_back, update
 
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
 LS = CallName("Run", "ls")

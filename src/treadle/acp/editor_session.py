@@ -14,6 +14,7 @@ from treadle.acp.rpc import INTERNAL_ERROR, RpcError
 from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
 from treadle.acp.updates import Updates, plan_of, text_chunk
+from treadle.app.presentation.spending import spending_of
 from treadle.app.presentation.words import advice, describe_failure
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import named_texts
@@ -33,6 +34,7 @@ from treadle.protocol.notifications import (
     QuestionAsked,
     QuestionClosed,
     QueueChanged,
+    ReplyDropped,
     TurnEnded,
     TurnOutcome,
     TurnStop,
@@ -73,7 +75,7 @@ class EditorSession:
         self._queued: set[str] = set()
         self._delivered: set[str] = set()
         self._questions = EditorQuestions(live, client, self._updates, post=self._post, left_open=self._left_open)
-        self._costs = [one.cost for one in live.past if isinstance(one, MessageDone)]
+        self._spending = spending_of(live.past)
         self._title = live.title
         self._following: asyncio.Task[None] | None = None
         self._shown = asyncio.Event()
@@ -309,12 +311,14 @@ class EditorSession:
                 self._questions.ask(question)
             case QuestionClosed(question_id=question_id):
                 self._questions.over(question_id)
-            case MessageDone(cost=cost):
-                self._costs.append(cost)
+            case MessageDone() | ReplyDropped():
+                self._spending = self._spending.with_reply(notification)
                 self._show_usage()
             case ModeChanged() | ModelChanged():
                 self.show_choices()
             case TurnEnded(outcome=outcome):
+                self._spending = self._spending.with_turn(outcome)
+                self._show_usage()
                 self._show_title()
                 for number in tuple(self._delivered):
                     self._end(number, outcome)
@@ -340,9 +344,10 @@ class EditorSession:
         status = self.live.status
         if status.window is not None:
             usage: dict[str, Any] = {"sessionUpdate": "usage_update", "used": status.tokens, "size": status.window}
-            known = [cost for cost in self._costs if cost is not None]
-            if len(known) == len(self._costs):
-                usage["cost"] = {"amount": sum(known), "currency": "USD"}
+            if not self._spending.unpriced:
+                usage["cost"] = {"amount": self._spending.total, "currency": "USD"}
+            if self._spending.estimated:
+                usage["_meta"] = {"treadle": {"costIsEstimated": True}}
             self.client.update(usage)
 
     def _show_title(self) -> None:

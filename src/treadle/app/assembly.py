@@ -39,6 +39,7 @@ from treadle.protocol.models import Spent
 from treadle.protocol.permissions import Allowance, Decision, Standing
 from treadle.protocol.tools import Access, ToolSpec
 from treadle.store.appending import SessionLog
+from treadle.store.spending import Purpose
 from treadle.store.sqlite import Store
 from treadle.tools.catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
@@ -304,9 +305,10 @@ class _DayBudget(Struct, frozen=True):
     session_id: str
     clock: Callable[[], int]
 
-    async def reserve(self, worst: Spent, /) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
         """Reserve in the log's file, which all sessions of the user share."""
-        return await self.store.reserve(self.session_id, self.clock(), worst)
+        purpose = Purpose.ASIDE if aside else Purpose.STEP
+        return await self.store.reserve(self.session_id, purpose, self.clock(), worst)
 
 
 def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:

@@ -19,7 +19,7 @@ from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_for, require_sandbox, set_model
 from treadle.app.session.parts import Brought, Parts
 from treadle.app.session.roots import further_roots, past_roots
-from treadle.engine.core.state import State
+from treadle.engine.core.state import Idle, State
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
@@ -41,6 +41,7 @@ from treadle.workspace.names import logged_path
 
 if TYPE_CHECKING:
     from treadle.app.session.ledger import LedgerRow
+    from treadle.engine.core.history import Past
     from treadle.protocol.notifications import Notification
     from treadle.store.reading import Damage
 
@@ -184,7 +185,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     # Whoever made an imported log may name any folder in it.
     began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)
     roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
-    first = [*_changed_settings(opening, models, state)]
+    first = [*_lost_call(models, recalled.past), *_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
         own = await model_for(models, settings, mode)
@@ -207,6 +208,21 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         notices=(*lost, *_of_another_provider(opening, state.choice.model)),
     )
     return assemble(parts, first)
+
+
+def _lost_call(models: Models, past: "Past") -> Iterator[EventData]:
+    """Give what the model call has used that was going on when the session's program was killed."""
+    if isinstance(past.state.activity, Idle):
+        return
+    from treadle.engine.runtime.lost import lost_call
+
+    try:
+        spec = models.spec(past.state.choice.model)
+    except ConfigError:
+        spec = None
+    lost = lost_call(past.state, past.reader, spec)
+    if lost is not None:
+        yield lost
 
 
 async def _leave_out(store: Store, row: SessionRow, damage: "Damage") -> str:

@@ -88,9 +88,14 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
     from treadle.app.reports.session_list import listed_words
     from treadle.app.wrapping import harmless, screen_width, shortened
+    from treadle.protocol.models import money
 
     width = screen_width(sys.stdout)
-    columns = [(listed_words(row), _money(row.cost), row.mode or "-", f"+{row.added} -{row.removed}") for row in rows]
+    costs = ["-" if row.cost is None else money(row.cost, estimated=row.estimated) for row in rows]
+    columns = [
+        (listed_words(row), cost, row.mode or "-", f"+{row.added} -{row.removed}")
+        for row, cost in zip(rows, costs, strict=True)
+    ]
     widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
     for row, (state, cost, mode, size) in zip(rows, columns, strict=True):
         before = (
@@ -103,11 +108,3 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
         sys.stdout.write(f"{before}{title}\n")
         if folders:
             sys.stdout.write(f"  {harmless(row.workspace)}\n")
-
-
-def _money(cost: float | None) -> str:
-    if cost is None:
-        return "-"
-    from treadle.protocol.models import dollars
-
-    return dollars(cost)

@@ -134,9 +134,9 @@ class NotificationReader:
                 self._prompts[prompt_id] = prompt
             case CheckpointTaken(total=OwnTotal() as total):
                 yield OwnWorkChanged(total=total)
-            case ReplyFailed(error=error):
+            case ReplyFailed(error=error, usage=usage, cost=cost):
                 self._error = error
-                yield ReplyDropped()
+                yield ReplyDropped(usage=usage, cost=cost)
             case Compacted() as made if made.dropped or made.shortened:
                 yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):

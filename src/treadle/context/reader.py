@@ -35,6 +35,10 @@ from treadle.protocol.messages import (
 )
 from treadle.protocol.sealed import Passage, PassageKind, PromptContent, ResultMade, SealedResult, system_text
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolKind
+from treadle.protocol.usage import Usage
+
+_LEAST_CACHED = 1_024
+"""Tokens; providers that keep the beginnings of requests by themselves keep no shorter ones."""
 
 _PROMPT, _REPLY, _THINKING, _RESULT = map(Provenance, ("prompt", "reply", "thinking", "result"))
 _PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
@@ -43,14 +47,17 @@ _PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
 class TranscriptReader:
     """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it.
 
-    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none.
+    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none. `cached` is how
+    many tokens of the conversation the provider is likely to have in its cache.
     """
 
     def __init__(self) -> None:
         self.transcript = Transcript()
         self.offer = OfferChanged(step=0, system=())
         self.replied_at = 0
+        self.cached = 0
         self._beside = 0
+        self._replied = False
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._calls: dict[str, CallProposed] = {}
         self._results: dict[str, CallResult] = {}
@@ -69,6 +76,7 @@ class TranscriptReader:
             case ReplyFinished(message=message, usage=usage):
                 sources = tuple(self._source_of(block) for block in message.content)
                 self.replied_at = event.at
+                self.cached = self._cached_after(usage)
                 self.transcript.add_assistant(
                     message, usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
                 )
@@ -84,10 +92,17 @@ class TranscriptReader:
                     sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
             case Compacted() as data:
+                self.cached = 0
                 self.transcript.drop(data.through, data.summary)
                 self._shorten(data.shortened)
             case _:
                 pass
+
+    def _cached_after(self, usage: Usage) -> int:
+        """Say what the provider is likely to read from its cache next: all of this request, if it keeps any at all."""
+        first, self._replied = not self._replied, True
+        kept = bool(usage.cache_read_tokens or usage.cache_write_tokens)
+        return usage.request_tokens if kept or (first and usage.request_tokens >= _LEAST_CACHED) else 0
 
     def pending(self, call_ids: Iterable[str]) -> Mapping[str, tuple[ResultContent, ...]]:
         """Give the contents of results that no message holds yet."""

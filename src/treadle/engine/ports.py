@@ -139,8 +139,8 @@ class Environment(Protocol):
 class DayBudget(Protocol):
     """Keeps the day's budget for all sessions of a user."""
 
-    async def reserve(self, worst: Spent, /) -> Spent:
-        """Reserve for the next call; gives what today has cost otherwise, with what other sessions have reserved."""
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+        """Reserve for the next call, of a step or `aside`; gives what else today has cost, or is reserved for it."""
         ...
 
 

@@ -154,7 +154,7 @@ def first_line(result: CallResult) -> str:
 
 def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
     """Sum up a turn: the files, the tokens, the money, what stopped it."""
-    from treadle.app.presentation.words import money
+    from treadle.app.presentation.words import spent
 
     for change in outcome.changes:
         yield f"  {change.path} (+{change.added} -{change.removed})"
@@ -162,10 +162,11 @@ def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
         yield "# at least these files changed: no checkpoint shows what else commands changed"
     usage = outcome.usage
     cached = f", {usage.cache_read_tokens} from cache" if usage.cache_read_tokens else ""
-    spent = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
-    tokens = f"{usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens} tokens in{cached}"
+    about = "about " if usage.estimated else ""
+    paid = spent(usage, outcome.cost)
+    tokens = f"{about}{usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens} tokens in{cached}"
     steps = "1 step" if outcome.steps == 1 else f"{outcome.steps} steps"
-    yield f"# {outcome.stop}: {steps}, {tokens}, {usage.output_tokens} out, {spent}"
+    yield f"# {outcome.stop}: {steps}, {tokens}, {usage.output_tokens} out, {paid}"
     if outcome.denied:
         one = outcome.denied == 1
         calls, them = ("1 call was", "it") if one else (f"{outcome.denied} calls were", "them")

@@ -31,8 +31,8 @@ class TurnCount:
     """What the turns of this program took and cost: each result has the time of its turn, and the sum of all costs."""
 
     def __init__(self) -> None:
-        self.cost = 0.0
-        self._models: dict[str, tuple[Usage, float, int]] = {}
+        self.cost: float | None = 0.0
+        self._models: dict[str, tuple[Usage, float | None, int]] = {}
         self._began = time.monotonic()
         self._asked_at: float | None = None
         self._waited = 0.0
@@ -53,9 +53,9 @@ class TurnCount:
 
     def add(self, outcome: TurnOutcome, model: str, window: int | None) -> None:
         """Add what a turn took; several may be one turn for the host."""
-        self.cost += outcome.cost or 0.0
+        self.cost = _sum(self.cost, outcome.cost)
         usage, cost, _ = self._models.get(model, (Usage(), 0.0, 0))
-        self._models[model] = (usage + outcome.usage, cost + (outcome.cost or 0.0), window or 0)
+        self._models[model] = (usage + outcome.usage, _sum(cost, outcome.cost), window or 0)
         self._steps += outcome.steps
         self._usage += outcome.usage
 
@@ -65,20 +65,29 @@ class TurnCount:
             "duration_ms": round((time.monotonic() - self._began) * 1000),
             "duration_api_ms": round(self._waited * 1000),
             "num_turns": self._steps,
-            "total_cost_usd": round(self.cost, 6),
+            "total_cost_usd": _rounded(self.cost),
             "usage": usage_of(self._usage),
             "modelUsage": {model: _model_usage(*said) for model, said in self._models.items()},
         }
 
 
-def _model_usage(usage: Usage, cost: float, window: int) -> Frame:
+def _sum(one: float | None, other: float | None) -> float | None:
+    """Add costs up; where one of them is unknown, so is the sum."""
+    return None if one is None or other is None else one + other
+
+
+def _rounded(cost: float | None) -> float | None:
+    return None if cost is None else round(cost, 6)
+
+
+def _model_usage(usage: Usage, cost: float | None, window: int) -> Frame:
     return {
         "inputTokens": usage.input_tokens,
         "outputTokens": usage.output_tokens,
         "cacheReadInputTokens": usage.cache_read_tokens,
         "cacheCreationInputTokens": usage.cache_write_tokens,
         "webSearchRequests": usage.searches,
-        "costUSD": round(cost, 6),
+        "costUSD": _rounded(cost),
         "contextWindow": window,
     }
 

@@ -29,6 +29,11 @@ class TaskResult(Record, frozen=True, kw_only=True):
         return self.outcome.cost
 
     @property
+    def cost_is_estimate(self) -> bool:
+        """Whether a part of the cost is an estimate: of a reply that was cut, the provider has not said it."""
+        return self.outcome.usage.estimated
+
+    @property
     def usage(self) -> Usage:
         """Tokens that models used."""
         return self.outcome.usage

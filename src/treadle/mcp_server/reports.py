@@ -52,6 +52,7 @@ class TaskReport(BaseModel):
     denied: int = Field(description="Calls that were denied because nobody could answer.")
     steps: int
     cost: float = Field(description="US dollars of the last turn; -1 where a price is not known.")
+    cost_is_estimate: bool = Field(description="Whether a part of the cost is an estimate, as of a reply that was cut.")
     changes: list[ChangeReport]
     exact: bool = Field(description="Whether `changes` are all; otherwise commands may have changed more.")
     notices: list[str]
@@ -113,6 +114,7 @@ def task_report(task: ServedTask) -> TaskReport:
         denied=0 if outcome is None else outcome.denied,
         steps=0 if outcome is None else outcome.steps,
         cost=0.0 if outcome is None else -1.0 if outcome.cost is None else outcome.cost,
+        cost_is_estimate=outcome is not None and outcome.usage.estimated,
         changes=[
             ChangeReport(path=one.path, added=one.added, removed=one.removed)
             for one in (() if outcome is None else outcome.changes)

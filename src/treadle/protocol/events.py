@@ -47,8 +47,7 @@ class Source(Record, frozen=True, kw_only=True):
         return f"{self.kind}:{self.id}"
 
 
-ENGINE = Source(kind="engine")
-IMPORTED, FORKED, HOOK = Source(kind="import"), Source(kind="fork"), Source(kind="hook")
+ENGINE, IMPORTED, FORKED, HOOK = Source(kind="engine"), Source(kind="import"), Source(kind="fork"), Source(kind="hook")
 FILES = Source(kind="files")
 """What the user wrote into a file that the session keeps."""
 
@@ -299,7 +298,10 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
 
 
 class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
-    """The model call failed or was cancelled. `partial` is kept text; `jitter` in [0, 1) spreads the retries."""
+    """The model call failed or was cancelled. `partial` is kept text; `jitter` in [0, 1) spreads the retries.
+
+    `left`: the program ended before the reply, which is requested again when the session is taken up.
+    """
 
     step: int
     attempt: int
@@ -308,6 +310,7 @@ class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
     usage: Usage = Usage()
     cost: float | None = None
     jitter: float = 0.0
+    left: bool = False
 
 
 class CallJudged(Tagged, frozen=True, kw_only=True, tag="call_judged"):

@@ -8,6 +8,10 @@ from treadle.protocol.messages import Message, WireData
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 
+_CENT = 0.01
+_LEAST = 0.0001
+"""The least amount that is shown; what is not nothing never looks like it."""
+
 
 class ToolProtocol(StrEnum):
     """How calls are written: by the provider's function calls, or as XML in the text."""
@@ -17,15 +21,38 @@ class ToolProtocol(StrEnum):
 
 
 class Spent(Record, frozen=True, kw_only=True):
-    """What was spent: US dollars as far as prices are known, and tokens of every kind."""
+    """What was spent: US dollars as far as prices are known, and tokens of every kind; `estimated` if only about."""
 
     cost: float = 0.0
     tokens: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            cost=self.cost + other.cost,
+            tokens=self.tokens + other.tokens,
+            estimated=self.estimated or other.estimated,
+        )
 
 
-def dollars(amount: float) -> str:
-    """Write an amount of US dollars: $0.09, $1,200.00, <$0.01."""
-    return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
+def money(spent: float | None, *, unpriced: bool = False, estimated: bool = False, fine: bool = False) -> str:
+    """Write an amount of US dollars: $0.09, $1,200.00, <$0.01, about $0.0042, over $0.09, cost unknown.
+
+    `unpriced`: a part of it is not known; None: nothing of it is. `estimated`: a part is our own estimate. `fine` shows
+    parts of a cent.
+    """
+    if spent is None or (unpriced and not spent):
+        return "cost unknown"
+    amount = _dollars(spent, fine=fine or estimated)
+    about = f"about {amount}" if estimated and spent else amount
+    return f"over {about.removeprefix('<')}" if unpriced else about
+
+
+def _dollars(amount: float, *, fine: bool) -> str:
+    if not fine or amount <= 0 or amount >= 1:
+        return "<$0.01" if 0 < amount < _CENT else f"${amount:,.2f}"
+    exact = f"${max(amount, _LEAST):.4f}"
+    return exact.removesuffix("00")
 
 
 class PriceStep(Record, frozen=True, kw_only=True):
@@ -218,6 +245,12 @@ class StreamCallDone(Tagged, frozen=True, kw_only=True, tag="call_done"):
     wire: WireData | None = None
 
 
+class StreamUsage(Tagged, frozen=True, kw_only=True, tag="usage"):
+    """The provider works on the request and will bill it: what it has said so far of what that uses, maybe nothing."""
+
+    usage: Usage = Usage()
+
+
 class StreamStop(Tagged, frozen=True, kw_only=True, tag="stop"):
     """The reply is whole. The last item of a stream that succeeded."""
 
@@ -239,6 +272,7 @@ StreamEvent: TypeAlias = (
     | StreamCallStart
     | StreamCallArguments
     | StreamCallDone
+    | StreamUsage
     | StreamStop
     | StreamFailure
 )

@@ -135,7 +135,10 @@ class CallDelta(Tagged, frozen=True, kw_only=True, tag="call_delta"):
 
 
 class ReplyDropped(Tagged, frozen=True, kw_only=True, tag="reply_dropped"):
-    """What was streamed of this reply does not count."""
+    """What was streamed of this reply does not count; `usage` and `cost` (US dollars, None if unknown) do."""
+
+    usage: Usage = Usage()
+    cost: float | None = 0.0
 
 
 class MessageDone(Tagged, frozen=True, kw_only=True, tag="message_done"):

@@ -114,6 +114,10 @@ class StateSealed(Tagged, frozen=True, kw_only=True, tag="state_sealed"):
     state: dict[str, Any]
 
 
+OF_SUMMARY = "(a summary of the conversation)"
+"""In the place of a question beside the work: a summary that nobody waits for any more."""
+
+
 class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
     """A question beside the work was answered, or why not (`error`). The conversation has nothing of it."""
 

@@ -6,7 +6,8 @@ from treadle.protocol.base import Record
 class Usage(Record, frozen=True, kw_only=True):
     """Tokens of one model call, or their sum, and the searches of the web that the provider made by itself.
 
-    `input_tokens` does not contain the cached ones.
+    `input_tokens` does not contain the cached ones. `estimated`: a part of it, and so of the cost, is our own estimate,
+    because the call ended before the provider had said what it used.
     """
 
     input_tokens: int = 0
@@ -15,6 +16,7 @@ class Usage(Record, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     searches: int = 0
+    estimated: bool = False
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -24,6 +26,7 @@ class Usage(Record, frozen=True, kw_only=True):
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             searches=self.searches + other.searches,
+            estimated=self.estimated or other.estimated,
         )
 
     @property

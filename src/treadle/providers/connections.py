@@ -42,6 +42,14 @@ class ConnectionFailedError(Exception):
         self.trouble = trouble
 
 
+class UnansweredError(Exception):
+    """A request that left, and of which no reply began: the server may work on it. `cause` is what went wrong."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 Troubles = tuple[tuple[type[Exception], Trouble], ...]
 """What a library raises, the special before the general, and what is wrong then."""
 

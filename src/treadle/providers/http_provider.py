@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import http_library, named_certificates, system_certificates
-from treadle.providers.connections import HTTP_ERRORS, Connections, Response, Sent, nothing, open_connections
+from treadle.providers.connections import (
+    HTTP_ERRORS,
+    Connections,
+    Response,
+    Sent,
+    UnansweredError,
+    nothing,
+    open_connections,
+)
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
 
@@ -67,11 +75,19 @@ class HttpProvider:
     async def _begin(self, call: HttpCall) -> Response | Exception:
         """Send a call; gives the response as soon as it begins, or what went wrong."""
         limits = self._endpoint.limits
+        left = False
+
+        def sent() -> None:
+            nonlocal left
+            left = True
+            meanwhile, self._meanwhile = self._meanwhile, nothing
+            meanwhile()
+
         try:
             async with asyncio.timeout(limits.connect + limits.first_byte):
-                return await self._send(call)
+                return await self._send(call, sent)
         except (CallFailedError, *HTTP_ERRORS) as error:
-            return error
+            return UnansweredError(error) if left else error
 
     async def close(self) -> None:
         """Give back connections."""
@@ -79,7 +95,7 @@ class HttpProvider:
         if connections is not None:
             await connections.close()
 
-    async def _send(self, call: HttpCall) -> Response:
+    async def _send(self, call: HttpCall, sent: Sent) -> Response:
         headers = {
             "content-type": "application/json",
             "accept": self._api.framing.accept,
@@ -94,7 +110,6 @@ class HttpProvider:
                 why = "the API key, or another header, holds characters that cannot be sent"
                 raise self._failed(ErrorKind.AUTHENTICATION, why)
         connections = self._connections or await self._connect()
-        sent, self._meanwhile = self._meanwhile, nothing
         return await connections.post(call.url, headers, call.body, sent)
 
     async def _connect(self) -> Connections:

@@ -8,8 +8,17 @@ from contextlib import aclosing, closing, suppress
 import msgspec
 
 from treadle.protocol.messages import Message
-from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop
-from treadle.providers.connections import HTTP_ERRORS, Response
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ReplyStop,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+    StreamUsage,
+)
+from treadle.protocol.usage import Usage
+from treadle.providers.connections import HTTP_ERRORS, Response, UnansweredError
 from treadle.providers.deadline import Deadline
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
@@ -28,6 +37,8 @@ MOST_PARTS = 6
 """Calls that one reply may take where the provider pauses it; then it ends as it is."""
 MAX_REFUSAL = 64 * 1024
 MAX_SHOWN = 300
+_BROKEN_OFF = frozenset({ErrorKind.NETWORK, ErrorKind.TIMEOUT})
+"""Failures of which the server may know nothing: it goes on with the reply, and bills it."""
 """Bytes of an event that cannot be understood which are shown."""
 
 Begun = Response | Exception
@@ -70,8 +81,12 @@ class HttpReplies:
             return
         except CallFailedError as failed:
             error = failed.error
+        except UnansweredError as unanswered:
+            error = from_exception(self._endpoint, unanswered.cause)
         except HTTP_ERRORS as broken:
             error = from_exception(self._endpoint, broken)
+        if error.kind in _BROKEN_OFF and _may_be_billed(begun):
+            yield StreamUsage(usage=reader.usage)
         yield StreamFailure(
             error=msgspec.structs.replace(error, message=clean(error.message, self._secrets())), usage=reader.usage
         )
@@ -83,6 +98,7 @@ class HttpReplies:
 
         Raises `CallFailedError`, an error of the HTTP client, or `ReplyPausedError` where it goes on with another call.
         """
+        told: Usage | None = None
         async with aclosing(self._events(begun, pace)) as events:
             async for event in events:
                 for item in self._read(reader, event, pieces):
@@ -92,6 +108,9 @@ class HttpReplies:
                         return
                     pace.add(item)
                     yield item
+                if (usage := reader.usage) != told:
+                    told = usage
+                    yield StreamUsage(usage=usage)
         for item in (repaired for piece in reader.end() for repaired in pieces.repair(piece)):
             yield item
             if isinstance(item, StreamStop):
@@ -205,6 +224,11 @@ class HttpReplies:
 
     def _too_large(self, what: str, limit: int) -> ModelError:
         return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
+
+
+def _may_be_billed(begun: Begun | None) -> bool:
+    """Whether the server took the request, or may have."""
+    return isinstance(begun, UnansweredError) or (not isinstance(begun, Exception | None) and begun.status == 200)
 
 
 def _type_of(response: Response) -> str:

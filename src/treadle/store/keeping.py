@@ -11,6 +11,7 @@ from treadle.store.appending import Head, insert_versioned
 from treadle.store.archive import pack, unpack
 from treadle.store.chain import LogRow
 from treadle.store.search import index_of
+from treadle.store.spending import keep_spent
 from treadle.store.sqlite import SessionRow, Store
 
 LONGEST_NAME = 200
@@ -49,13 +50,8 @@ def delete(store: Store, session_id: str) -> None:
 
     def gone(connection: sqlite3.Connection) -> None:
         _alone(connection, session_id)
-        connection.execute(
-            "INSERT INTO spending (session_id, day, cost, tokens) SELECT '', day, cost, tokens FROM spending "
-            "WHERE session_id = ? ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, "
-            "tokens = tokens + excluded.tokens",
-            (session_id,),
-        )
-        for table in ("spending", "reservations", "set_aside", "archived", "summaries", "leases", "events"):
+        keep_spent(connection, session_id)
+        for table in ("set_aside", "archived", "summaries", "leases", "events"):
             connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
         connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         # Its words are in the index too, and only a new index has none of them. Before the commit: once the session

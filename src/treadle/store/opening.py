@@ -16,7 +16,7 @@ from msgspec import Struct
 from treadle.protocol.errors import StoreError
 from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
 
-SCHEMA = 8
+SCHEMA = 9
 """The number of steps that a file of the present schema has taken, see `store/schema.py`."""
 
 _MAGIC = b"SQLite format 3\0"

@@ -191,6 +191,27 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         ) STRICT
         """,
     ),
+    (
+        # Whether a part of a sum is an estimate; and a call beside the work has a reservation of its own.
+        "ALTER TABLE spending ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0",
+        """
+        CREATE TABLE reservations_by_purpose (
+            session_id TEXT NOT NULL,
+            purpose TEXT NOT NULL,
+            day TEXT NOT NULL,
+            cost REAL NOT NULL,
+            tokens INTEGER NOT NULL,
+            PRIMARY KEY (session_id, purpose)
+        ) STRICT, WITHOUT ROWID
+        """,
+        # Of processes that were killed: none works in this file while it is converted.
+        """
+        INSERT INTO reservations_by_purpose SELECT session_id, 'step', day, cost, tokens FROM reservations
+        JOIN leases USING (session_id)
+        """,
+        "DROP TABLE reservations",
+        "ALTER TABLE reservations_by_purpose RENAME TO reservations",
+    ),
 )
 
 

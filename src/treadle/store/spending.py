@@ -1,19 +1,30 @@
-"""What was spent each day, and what running sessions have reserved for the calls they are about to make."""
+"""What was spent each day, and what sessions have reserved for the calls that they are about to make.
+
+A reservation ends with its call, with the turn, or when its session is closed. One of a process that was killed stays:
+what its call has cost is not known until the session is taken up again, which counts an estimate in its place.
+"""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from treadle.protocol.events import CallFinished, Event, ReplyFailed, ReplyFinished, SummaryWritten
+from treadle.protocol.events import CallFinished, Event, EventData, ReplyFailed, ReplyFinished, SummaryWritten
 from treadle.protocol.models import Spent
+from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
 from treadle.protocol.tools import CallResult
+from treadle.protocol.usage import Usage
 
 if TYPE_CHECKING:
     from treadle.store.sqlite import Store
 
-Alive = Callable[[str, float], bool]
-"""Whether the owner of a lease, with its last beat, still lives."""
+
+class Purpose(StrEnum):
+    """What a session reserves for: a step of its turn, with the summary before it, or a question beside the work."""
+
+    STEP = "step"
+    ASIDE = "aside"
 
 
 def day_of(at: int) -> str:
@@ -22,63 +33,111 @@ def day_of(at: int) -> str:
 
 
 def count_spending(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
-    """Add the model calls among these events to their days; what was reserved for them is free again."""
-    calls = list(_calls(events))
-    if not calls:
-        return
-    reserved = connection.execute(
-        "SELECT cost, tokens FROM reservations WHERE session_id = ?", (session_id,)
-    ).fetchone()
-    untold = Spent() if reserved is None else Spent(cost=reserved[0], tokens=reserved[1])
-    rows = [
-        (session_id, day_of(event.at), spent.cost, spent.tokens)
-        for event, spent in ((event, untold if spent is None else spent) for event, spent in calls)
-    ]
-    connection.executemany(
-        "INSERT INTO spending (session_id, day, cost, tokens) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, tokens = tokens + excluded.tokens",
-        rows,
-    )
-    connection.execute("DELETE FROM reservations WHERE session_id = ?", (session_id,))
+    """Add the model calls among these events to their days; what was reserved for them is free again.
 
-
-def _calls(events: Iterable[Event]) -> Iterator[tuple[Event, Spent | None]]:
-    """Give the model calls with what they used; None where the provider did not tell."""
+    Where the provider did not tell what a call used, what was reserved for it counts.
+    """
     for event in events:
-        match event.data:
-            case ReplyFinished(usage=usage) if not usage.context_tokens:
-                yield event, None
-            case ReplyFinished(usage=usage, cost=cost) | ReplyFailed(usage=usage, cost=cost):
-                yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
-            case CallFinished(result=CallResult(usage=usage, cost=cost)) | SummaryWritten(usage=usage, cost=cost):
-                if usage.context_tokens or cost:
-                    yield event, Spent(cost=cost or 0.0, tokens=usage.context_tokens)
-            case _:
-                pass
+        ended = _ends(event.data)
+        spent = _spent_in(event.data)
+        if isinstance(event.data, ReplyFinished) and not event.data.usage.context_tokens:
+            spent = reserved_for(connection, session_id, Purpose.STEP)
+        if spent != Spent():
+            add_spent(connection, session_id, day_of(event.at), spent)
+        if ended is not None:
+            connection.execute(
+                "DELETE FROM reservations WHERE session_id = ? AND purpose = ?", (session_id, ended.value)
+            )
+
+
+def _ends(data: EventData) -> Purpose | None:
+    """Say what an event ends the reservation for."""
+    match data:
+        case ReplyFinished() | ReplyFailed() | SummaryWritten() | TurnSettled():
+            return Purpose.STEP
+        case SideAnswered(question=question):
+            return Purpose.STEP if question == OF_SUMMARY else Purpose.ASIDE
+        case _:
+            return None
+
+
+def _spent_in(data: EventData) -> Spent:
+    """Give what the models used that an event tells of."""
+    match data:
+        case (
+            ReplyFinished(usage=usage, cost=cost)
+            | ReplyFailed(usage=usage, cost=cost)
+            | SummaryWritten(usage=usage, cost=cost)
+            | SideAnswered(usage=usage, cost=cost)
+            | CallFinished(result=CallResult(usage=usage, cost=cost))
+        ):
+            return _spent(usage, cost)
+        case _:
+            return Spent()
+
+
+def _spent(usage: Usage, cost: float | None) -> Spent:
+    return Spent(cost=cost or 0.0, tokens=usage.context_tokens, estimated=usage.estimated)
+
+
+def add_spent(connection: sqlite3.Connection, session_id: str, day: str, spent: Spent) -> None:
+    """Add to what a session spent on a day."""
+    connection.execute(
+        "INSERT INTO spending (session_id, day, cost, tokens, estimated) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, tokens = tokens + excluded.tokens, "
+        "estimated = MAX(estimated, excluded.estimated)",
+        (session_id, day, spent.cost, spent.tokens, spent.estimated),
+    )
 
 
 def spent_on(store: "Store", day: str) -> Spent:
     """Give what all sessions spent on a day (UTC)."""
-    return _sum(store.query("SELECT cost, tokens FROM spending WHERE day = ?", (day,)))
+    return _sum(store.query("SELECT cost, tokens, estimated FROM spending WHERE day = ?", (day,)))
 
 
-def reserve(connection: sqlite3.Connection, session_id: str, *, day: str, worst: Spent, alive: Alive) -> Spent:
-    """Reserve for a session's next call; gives what was spent that day and what other living sessions reserved."""
+def reserve(connection: sqlite3.Connection, session_id: str, purpose: Purpose, *, day: str, worst: Spent) -> Spent:
+    """Reserve for a session's next call; gives what was spent that day and what else is reserved for it."""
     connection.execute(
-        "INSERT INTO reservations (session_id, day, cost, tokens) VALUES (?, ?, ?, ?) ON CONFLICT (session_id) "
-        "DO UPDATE SET day = excluded.day, cost = excluded.cost, tokens = excluded.tokens",
-        (session_id, day, worst.cost, worst.tokens),
+        "INSERT INTO reservations (session_id, purpose, day, cost, tokens) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET day = excluded.day, cost = excluded.cost, tokens = excluded.tokens",
+        (session_id, purpose.value, day, worst.cost, worst.tokens),
     )
-    total = _sum(connection.execute("SELECT cost, tokens FROM spending WHERE day = ?", (day,)))
+    total = _sum(connection.execute("SELECT cost, tokens, estimated FROM spending WHERE day = ?", (day,)))
     others = connection.execute(
-        "SELECT owner, beat, cost, tokens FROM reservations JOIN leases USING (session_id) "
-        "WHERE day = ? AND session_id <> ?",
-        (day, session_id),
-    ).fetchall()
-    reserved = _sum((cost, tokens) for owner, beat, cost, tokens in others if alive(owner, beat))
-    return Spent(cost=total.cost + reserved.cost, tokens=total.tokens + reserved.tokens)
+        "SELECT cost, tokens, 1 FROM reservations WHERE day = ? AND (session_id, purpose) <> (?, ?)",
+        (day, session_id, purpose.value),
+    )
+    return total + _sum(others)
 
 
-def _sum(rows: Iterable[tuple[float, int]]) -> Spent:
-    found = list(rows)
-    return Spent(cost=sum(cost for cost, _ in found), tokens=sum(tokens for _, tokens in found))
+def reserved_for(connection: sqlite3.Connection, session_id: str, purpose: Purpose) -> Spent:
+    """Give what a session has reserved for a call."""
+    rows = connection.execute(
+        "SELECT cost, tokens, 1 FROM reservations WHERE session_id = ? AND purpose = ?", (session_id, purpose.value)
+    )
+    return _sum(rows)
+
+
+def give_back(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
+    """Give a lease back, and free what was reserved under it: none of the session's calls is going on any more."""
+    given = connection.execute("DELETE FROM leases WHERE session_id = ? AND owner = ?", (session_id, owner))
+    if given.rowcount:
+        connection.execute("DELETE FROM reservations WHERE session_id = ?", (session_id,))
+
+
+def keep_spent(connection: sqlite3.Connection, session_id: str) -> None:
+    """Let what a session spent, and had reserved for calls of which nobody will tell, stay in the budgets of its days.
+
+    The session is about to be deleted.
+    """
+    spent = connection.execute("SELECT day, cost, tokens, estimated FROM spending WHERE session_id = ?", (session_id,))
+    lost = connection.execute("SELECT day, cost, tokens, 1 FROM reservations WHERE session_id = ?", (session_id,))
+    for day, cost, tokens, estimated in [*spent, *lost]:
+        add_spent(connection, "", day, Spent(cost=cost, tokens=tokens, estimated=bool(estimated)))
+    for table in ("spending", "reservations"):
+        connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
+
+
+def _sum(rows: Iterable[tuple[float, int, int]]) -> Spent:
+    found = (Spent(cost=cost, tokens=tokens, estimated=bool(estimated)) for cost, tokens, estimated in rows)
+    return sum(found, start=Spent())

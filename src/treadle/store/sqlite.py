@@ -327,11 +327,11 @@ class Store:
             self.query(f"SELECT {edits.COLUMNS} FROM edits{condition} ORDER BY 1, 2, 3, 4, 5", values)  # noqa: S608
         )
 
-    async def reserve(self, session_id: str, at: int, worst: Spent) -> Spent:
+    async def reserve(self, session_id: str, purpose: spending.Purpose, at: int, worst: Spent) -> Spent:
         """Reserve what a session's next call can cost; gives what the day (of `at`, ms) has cost otherwise."""
         day = spending.day_of(at)
         return await self.write(
-            lambda connection: spending.reserve(connection, session_id, day=day, worst=worst, alive=leases.is_alive)
+            lambda connection: spending.reserve(connection, session_id, purpose, day=day, worst=worst)
         )
 
     async def acquire(self, session_id: str) -> None:
@@ -361,12 +361,8 @@ class Store:
         )
 
     async def release(self, session_id: str) -> None:
-        """Give the lease back."""
-        await self.write(
-            lambda connection: connection.execute(
-                "DELETE FROM leases WHERE session_id = ? AND owner = ?", (session_id, self._owner)
-            )
-        )
+        """Give the lease back, and what was reserved under it."""
+        await self.write(lambda connection: spending.give_back(connection, session_id, self._owner))
 
     def leased(self) -> frozenset[str]:
         """Name the sessions that a process works in now."""

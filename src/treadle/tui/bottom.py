@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text, describe_call, describe_failure, money, span, tokens, written_text
+from treadle.app.presentation.words import clip_text, describe_call, describe_failure, span, tokens, written_text
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
@@ -213,7 +213,7 @@ def status(view: View, around: BottomState, width: int, signs: Signs) -> Line:
     parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(view)]
     if around.editing:
         parts.insert(0, line(("accent", around.editing)))
-    parts.append(line(("dim", money(view.spending.total, unpriced=view.spending.unpriced))))
+    parts.append(line(("dim", view.spending.words)))
     if width >= WIDE and around.branch:
         changed = f" +{view.added} -{view.removed}" if view.added or view.removed else ""
         parts.append(line(("dim", f"{printable(around.branch)}{changed}")))

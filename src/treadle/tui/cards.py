@@ -12,7 +12,6 @@ from treadle.app.presentation.words import (
     describe_call,
     enclosed_line,
     ended,
-    money,
     provider_of,
     shorten_middle,
     span,
@@ -20,7 +19,8 @@ from treadle.app.presentation.words import (
 )
 from treadle.app.session.checklist_file import Todo, todo_of
 from treadle.app.session.own_shell import Ended
-from treadle.protocol.notifications import CallStatus, TurnOutcome, TurnStop
+from treadle.protocol.models import money
+from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome
 from treadle.tui.calls import OpenCall, are_reads
 from treadle.tui.diffs import counts, diff_lines
@@ -283,12 +283,6 @@ def _problem(problem: ProblemItem, width: int, signs: Signs) -> list[Line]:
     return rows
 
 
-def _cost(outcome: TurnOutcome) -> str:
-    """Give what a turn cost; of a reply that was cut off the provider has not said it."""
-    cost = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
-    return f"about {cost}" if outcome.stop is TurnStop.CANCELLED and outcome.cost else cost
-
-
 def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
     outcome = done.outcome
     usage = outcome.usage
@@ -300,7 +294,7 @@ def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
         changed_lines(outcome),
         counted(outcome.steps, "step"),
         f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",
-        _cost(outcome),
+        money(outcome.cost, estimated=usage.estimated),
         took,
     ]
     good = outcome.stop is TurnStop.END_TURN

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from treadle import __version__
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import ago, clip_text, counted, money
+from treadle.app.presentation.words import ago, clip_text, counted
 from treadle.app.session.access import SessionAccess
 from treadle.tui.items import Greeting
 from treadle.tui.view import View
@@ -29,7 +29,7 @@ def _last(live: SessionAccess) -> str:
 
 def kept_line(live: SessionAccess, view: View, turns: int) -> str:
     """Say what is kept of a session in which there were turns."""
-    spent = money(view.spending.total, unpriced=view.spending.unpriced)
+    spent = view.spending.words
     return f"Session kept: {' · '.join(filter(None, (printable(live.title), counted(turns, 'turn'), spent)))}"
 
 

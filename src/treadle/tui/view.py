@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.grants import grants_of
 from treadle.app.presentation.prose import Growing, grow
+from treadle.app.presentation.spending import Spending
 from treadle.app.presentation.words import (
     ANSWERS,
     advice,
@@ -79,19 +80,6 @@ class Retry(Struct, frozen=True):
     at: float | None
     attempt: int = 1
     most: int = 0
-
-
-class Spending(Struct, frozen=True, kw_only=True):
-    """Cost in US dollars: of the turns that ended, and of the present one; `unpriced` when a price is missing."""
-
-    ended: float = 0.0
-    turn: float = 0.0
-    unpriced: bool = False
-
-    @property
-    def total(self) -> float:
-        """All of it."""
-        return self.ended + self.turn
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -185,8 +173,8 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
         case CallDelta(text=text):
             reply = came(view.reply, text, at)
             return replace(view, reply=replace(reply, writing=write(reply.writing, notification))), ()
-        case ReplyDropped():
-            return _drop_reply(view, at)
+        case ReplyDropped() as dropped:
+            return _drop_reply(replace(view, spending=view.spending.with_reply(dropped)), at)
         case MessageDone():
             return _message_done(view, notification, at)
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
@@ -300,11 +288,7 @@ def _message_done(view: View, notification: MessageDone, at: float | None) -> Vi
     text = text_of(notification.message.content)
     if not streamed and text.strip():
         items = (*items, Prose(text))
-    spending = replace(
-        view.spending,
-        turn=view.spending.turn + (notification.cost or 0.0),
-        unpriced=view.spending.unpriced or notification.cost is None,
-    )
+    spending = view.spending.with_reply(notification)
     received = view.received + notification.usage.output_tokens
     tokens = notification.usage.context_tokens
     view = replace(view, reply=Reply(), spending=spending, tokens=tokens, received=received, speed=speed)
@@ -375,10 +359,7 @@ def _turn_ended(view: View, notification: TurnEnded, at: float | None) -> ViewUp
                 describe_failure(outcome.error, view.model), facts_of(outcome.error), advice(outcome.error, view.model)
             ),
         )
-    spending = Spending(
-        ended=view.spending.ended + (view.spending.turn if outcome.cost is None else outcome.cost),
-        unpriced=view.spending.unpriced or outcome.cost is None,
-    )
+    spending = view.spending.with_turn(outcome)
     files = tuple(seen_from(next(iter(view.roots), ""), change) for change in outcome.changes)
     seconds = None if at is None or view.started is None else max(0.0, at - view.started - view.waited)
     done = TurnDone(outcome, seconds, view.waited, files)

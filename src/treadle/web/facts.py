@@ -3,11 +3,12 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.presentation.spending import Spending
 from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
 
 
 class PageFacts(Struct, frozen=True, kw_only=True):
-    """What is true of the session now, apart from what stands on the page. Cost in US dollars.
+    """What is true of the session now, apart from what stands on the page.
 
     `added` and `removed` are `counted` by checkpoints, or else as the ends of turns said. `stop` is how the last turn
     ended. `retry_at` is when the model is asked again, on the clock of `PageContent.take`.
@@ -16,8 +17,7 @@ class PageFacts(Struct, frozen=True, kw_only=True):
     phase: Phase = Phase.WAITING_FOR_EVENT
     active: bool = False
     step: int = 0
-    cost: float = 0.0
-    unpriced: bool = False
+    spending: Spending = Spending()
     counted: bool = False
     added: int = 0
     removed: int = 0
@@ -34,6 +34,7 @@ class PageFacts(Struct, frozen=True, kw_only=True):
         return replace(
             self.without_retry(),
             active=False,
+            spending=self.spending.with_turn(outcome),
             stop=outcome.stop,
             added=self.added + sum(0 if self.counted else change.added for change in outcome.changes),
             removed=self.removed + sum(0 if self.counted else change.removed for change in outcome.changes),

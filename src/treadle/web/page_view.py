@@ -155,7 +155,8 @@ class PageContent:
                 self._add(SaidItem(written_text(content), enclosed, written_by(by) if by else ""))
             case TextDelta() | ThinkingDelta() | CallDelta():
                 self._hear_piece(notification)
-            case ReplyDropped():
+            case ReplyDropped() as dropped:
+                self._know(replace(self.facts, spending=self.facts.spending.with_reply(dropped)))
                 self._drop_reply()
             case MessageDone():
                 self._message_done(notification)
@@ -311,8 +312,7 @@ class PageContent:
                     pass
         self._end_reply()
         self._show_all_proposed()
-        cost, unpriced = self.facts.cost + (done.cost or 0.0), self.facts.unpriced or done.cost is None
-        self._know(replace(self.facts, step=done.step, cost=cost, unpriced=unpriced))
+        self._know(replace(self.facts, step=done.step, spending=self.facts.spending.with_reply(done)))
 
     def _show_all_proposed(self) -> None:
         for call_id in tuple(self._proposed):

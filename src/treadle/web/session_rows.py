@@ -6,9 +6,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.words import money
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions, state_words
 from treadle.app.reports.session_search import found_places
+from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.status import listed_state
 
@@ -81,7 +81,7 @@ def _line(row: ListedSession) -> PageRow:
         title=row.title,
         state=row.state.value,
         words=state_words(row.state, row.ended),
-        cost="-" if row.cost is None else money(row.cost),
+        cost="-" if row.cost is None else money(row.cost, estimated=row.estimated),
         mode=row.mode or "-",
         added=row.added,
         removed=row.removed,

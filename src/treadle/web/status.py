@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treadle.app.presentation.words import money, tokens
+from treadle.app.presentation.words import tokens
 from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.messages import Text, text_of, without_own_commands
@@ -38,7 +38,7 @@ def page_status(page: PageSession) -> dict[str, Any]:
 
 def spent_words(facts: PageFacts, unknown: str) -> str:
     """Say what a session cost, or that it is unknown."""
-    return unknown if facts.unpriced and not facts.cost else money(facts.cost, unpriced=facts.unpriced)
+    return unknown if facts.spending.unpriced and not facts.spending.total else facts.spending.words
 
 
 def _queued(one: QueuedPrompt) -> dict[str, Any]:

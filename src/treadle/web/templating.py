@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import ago, counted, money, span, tokens
+from treadle.app.presentation.words import ago, counted, span, spent, tokens
+from treadle.protocol.models import money
 from treadle.web.markup import code, diff_rows, markdown, page_text
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
@@ -36,7 +37,8 @@ def _environment() -> Environment:
         counted=counted,
         harmless=page_text,
         markdown=markdown,
-        money=_money,
+        money=money,
+        spent=spent,
         span=span,
         time=_time,
         tokens=tokens,
@@ -69,10 +71,6 @@ def common(request: Request) -> Mapping[str, Any]:
 
 def _shown(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _money(spent: float | None, unpriced: bool = False) -> str:  # noqa: FBT001, FBT002 - as a filter takes it
-    return "cost unknown" if spent is None else money(spent, unpriced=unpriced)
 
 
 def _time(milliseconds: int) -> str:

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager, suppress
 from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.session.parts import clock
 from treadle.engine.core.effects import RestoreCheckpoint, TakeCheckpoint
-from treadle.engine.core.history import last_state, next_to_end, take_whole
-from treadle.engine.core.state import State
+from treadle.engine.core.history import conversation, last_state, next_to_end, take_whole
+from treadle.engine.core.state import Idle, State
 from treadle.engine.runtime.checkpointing import Checkpointer
+from treadle.engine.runtime.lost import lost_call
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
@@ -59,12 +60,22 @@ class ClosedSession:
 
     async def end_turn(self) -> None:
         """End what was going on when its process was killed; messages that nobody has read are dropped."""
+        await self._settle_lost_call()
         files = self._state.files
         if self._state.turn is not None or files.restoring is not None or files.changing:
             # First of all: what changed since that process ended is not the session's work.
             await self.post(Resumed(user_present=False))
         while (ending := next_to_end(self._state)) is not None:
             await self.post(ending, ENGINE if isinstance(ending, Resumed) else _TERMINAL)
+
+    async def _settle_lost_call(self) -> None:
+        """Log what the model call has used that was going on; at what price is not known here."""
+        if isinstance(self._state.activity, Idle):
+            return
+        reader = conversation(self._store.read(self._id, whole=False))
+        lost = lost_call(self._state, reader, None)
+        if lost is not None:
+            await self.post(lost)
 
 
 @asynccontextmanager

@@ -7,9 +7,9 @@ from html import escape
 from treadle.app.presentation.words import (
     counted,
     enclosed_line,
-    money,
     room_made,
     shorten_middle,
+    spent,
     what_came_of,
     written_by,
 )
@@ -104,11 +104,11 @@ def _parts(notification: Notification, shown: Safe) -> Iterator[str]:  # noqa: C
                 shown(written_by(by)) if by else "User",
                 f'<div class="text">{shown(_words(content))}</div>{beside}',
             )
-        case MessageDone(message=message, cost=cost):
+        case MessageDone(message=message, usage=usage, cost=cost):
             text = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
             if text:
-                spent = f'<p class="meta">{money(cost, unpriced=False)}</p>' if cost else ""
-                yield _section("model", "Treadle", f'<div class="text">{shown(text)}</div>{spent}')
+                paid = f'<p class="meta">{spent(usage, cost)}</p>' if cost else ""
+                yield _section("model", "Treadle", f'<div class="text">{shown(text)}</div>{paid}')
             elif not any(isinstance(block, ToolUse) for block in message.content):
                 yield _line("(an empty reply)")
         case CallChanged(
@@ -126,9 +126,9 @@ def _parts(notification: Notification, shown: Safe) -> Iterator[str]:  # noqa: C
         case ChecklistChanged(text=text):
             yield _section("list", "Checklist", f"<pre>{shown(text)}</pre>")
         case TurnEnded(outcome=outcome):
-            spent = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
+            paid = spent(outcome.usage, outcome.cost)
             why = f" ({outcome.why})" if outcome.why else ""
-            yield _line(shown(f"{outcome.stop}{why} after {counted(outcome.steps, 'step')}, {spent}"))
+            yield _line(shown(f"{outcome.stop}{why} after {counted(outcome.steps, 'step')}, {paid}"))
         case _:
             return
 

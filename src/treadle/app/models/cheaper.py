@@ -6,7 +6,7 @@ from treadle.app.config.settings import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.offered import NextRequest
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import Prices, dollars
+from treadle.protocol.models import Prices, money
 from treadle.workspace.text import visible
 
 _PER_PRICE = 1_000_000
@@ -30,8 +30,9 @@ def cheaper_model(models: Models, settings: Settings, sent: NextRequest) -> str:
         return ""
     other = visible(known[1])
     return (
-        f"The next request has about {tokens:,} tokens and costs about {dollars(price)} with {visible(ref)}, before "
-        f"its reply. With {other}, which you have configured, it would cost about {dollars(known[0])}: /model {other}."
+        f"The next request has about {tokens:,} tokens and costs {money(price, estimated=True)} with {visible(ref)}, "
+        f"before its reply. With {other}, which you have configured, it would cost {money(known[0], estimated=True)}: "
+        f"/model {other}."
     )
 
 

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from treadle.app.presentation.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
-from treadle.protocol.models import ErrorKind, ModelError, dollars
+from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
+from treadle.protocol.usage import Usage
 from treadle.providers.catalogue import parse_ref
 
 _SHOWN_TITLE = 160
@@ -248,12 +249,12 @@ def tokens(count: int) -> str:
     return f"{amount:.0f}{unit}" if amount >= 99.95 else f"{amount:.1f}".removesuffix(".0") + unit
 
 
-def money(spent: float, *, unpriced: bool = False) -> str:
-    """Give a cost in US dollars; `unpriced` when a part of it is not known."""
-    if unpriced and not spent:
-        return "cost unknown"
-    amount = dollars(spent)
-    return f"over {amount.removeprefix('<')}" if unpriced else amount
+def spent(usage: Usage, cost: float | None) -> str:
+    """Give what a model was paid for: money, or where the price is not known the tokens."""
+    if cost is None:
+        about = "about " if usage.estimated else ""
+        return f"cost unknown, {about}{tokens(usage.context_tokens)} tokens"
+    return money(cost, estimated=usage.estimated)
 
 
 def span(seconds: float) -> str:

@@ -11,7 +11,7 @@ from treadle.store.spending import day_of, spent_on
 class BudgetLine(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One budget of a turn, a session or a day (UTC). `money`: in US dollars, else tokens of every kind.
 
-    `used` is known of the day alone: it is what all sessions spent together.
+    `used` is known of the day alone: it is what all sessions spent together; `estimated` if only about.
     """
 
     key: str
@@ -19,6 +19,7 @@ class BudgetLine(Record, frozen=True, kw_only=True, omit_defaults=False):
     money: bool
     limit: float
     used: float | None
+    estimated: bool = False
 
     @property
     def left(self) -> float | None:
@@ -33,6 +34,7 @@ class BudgetReport(Record, frozen=True, kw_only=True, omit_defaults=False):
     day: str
     cost: float
     tokens: int
+    estimated: bool
     ask_at: float
 
 
@@ -53,7 +55,19 @@ def budget_report(now: int) -> BudgetReport:
                 if limit is not None:
                     known = used if span == "day" else None
                     yield BudgetLine(
-                        key=f"budget.{span}_{unit}", span=span, money=unit == "cost", limit=limit, used=known
+                        key=f"budget.{span}_{unit}",
+                        span=span,
+                        money=unit == "cost",
+                        limit=limit,
+                        used=known,
+                        estimated=known is not None and spent.estimated,
                     )
 
-    return BudgetReport(lines=tuple(lines()), day=day, cost=spent.cost, tokens=spent.tokens, ask_at=said.ask_at)
+    return BudgetReport(
+        lines=tuple(lines()),
+        day=day,
+        cost=spent.cost,
+        tokens=spent.tokens,
+        estimated=spent.estimated,
+        ask_at=said.ask_at,
+    )

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
-from treadle.app.presentation.words import clip_text, counted, money
+from treadle.app.presentation.words import clip_text, counted
 from treadle.context.blocks import ContextBlock, blocks_of, text_of_block
 from treadle.context.provenance import Entry
 from treadle.context.reader import TranscriptReader
@@ -26,7 +26,7 @@ from treadle.protocol.events import (
     ReplyFinished,
     SetModel,
 )
-from treadle.protocol.models import ModelRequest, ModelSpec, Prices, PriceStep
+from treadle.protocol.models import ModelRequest, ModelSpec, Prices, PriceStep, money
 from treadle.protocol.sealed import system_text
 from treadle.protocol.usage import Usage
 

@@ -12,7 +12,6 @@ from treadle.app.presentation.words import (
     clip_text,
     counted,
     ended,
-    money,
     plain,
     room_made,
     tokens,
@@ -52,6 +51,7 @@ from treadle.protocol.events import (
     TimerFired,
 )
 from treadle.protocol.messages import Text, Thinking
+from treadle.protocol.models import money
 from treadle.protocol.notifications import ContextCompacted
 from treadle.protocol.permissions import CallAsked, Decision, Verdict
 from treadle.protocol.sealed import (
@@ -199,14 +199,14 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
         case TurnSettled(turn=turn, outcome=outcome):
             failed = outcome.error is not None
             text = "\n".join(filter(None, (outcome.why, outcome.error.message if outcome.error else "", outcome.text)))
-            spent = "" if not outcome.steps else money(outcome.cost or 0.0, unpriced=outcome.cost is None)
+            paid = money(outcome.cost, estimated=outcome.usage.estimated) if outcome.steps else ""
             return EventWords(
                 title=f"Turn {turn}: {ended(outcome.stop).lower()} after {counted(outcome.steps, 'step')}",
                 text=text,
                 turn=turn,
                 topics=(EventTopic.COSTS, *([EventTopic.ERRORS] if failed else [])),
                 warns=failed,
-                cost=spent,
+                cost=paid,
             )
         case StateSealed():
             return EventWords(title="State saved")
@@ -308,10 +308,10 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
                     EventTopic.CALLS,
                     *([EventTopic.FILES] if changed else []),
                     *([EventTopic.ERRORS] if bad else []),
-                    *([EventTopic.COSTS] if result.cost else []),
+                    *([EventTopic.COSTS] if _costs(result.usage, result.cost) else []),
                 ),
                 warns=bad,
-                cost=_paid(result.usage, result.cost) if result.cost else "",
+                cost=_paid(result.usage, result.cost) if _costs(result.usage, result.cost) else "",
             )
 
 
@@ -334,7 +334,7 @@ def _reply(data: ReplyFinished | ReplyFailed | RetryPlanned) -> EventWords:
                 step=step,
                 topics=(EventTopic.ERRORS, EventTopic.COSTS),
                 warns=True,
-                cost=_paid(usage, cost) if cost else "",
+                cost=_paid(usage, cost) if _costs(usage, cost) else "",
             )
         case RetryPlanned(attempt=attempt, seconds=seconds, most=most):
             return EventWords(
@@ -357,5 +357,11 @@ def _error(error: str) -> tuple[EventTopic, ...]:
 
 def _paid(usage: Usage, cost: float | None) -> str:
     read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    spent = money(cost or 0.0, unpriced=cost is None)
-    return f"{spent} · {tokens(read)} in, {tokens(usage.output_tokens)} out"
+    about = "about " if usage.estimated else ""
+    spent = money(cost, estimated=usage.estimated)
+    return f"{spent} · {about}{tokens(read)} in, {tokens(usage.output_tokens)} out"
+
+
+def _costs(usage: Usage, cost: float | None) -> bool:
+    """Whether anything was used, or may have been."""
+    return cost is None or bool(cost or usage.context_tokens)

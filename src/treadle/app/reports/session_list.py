@@ -48,6 +48,7 @@ DAMAGED = "damaged"
 class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One session. `cost` is in US dollars, None where it is unknown; `ended` is why it stopped, None if it did not.
 
+    `estimated`: a part of the cost is our own estimate.
     `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
     its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
     `mode` is empty where its log was not read. Times are milliseconds since 1970, UTC.
@@ -71,6 +72,7 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     mode: str = ""
     archived: bool = False
     background: bool = False
+    estimated: bool = False
 
 
 _ENDED: Mapping[str, str] = MappingProxyType(
@@ -287,6 +289,7 @@ def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
         title=row.title,
         state=state,
         cost=None if digest.usage is None else digest.usage.cost,
+        estimated=digest.usage is not None and digest.usage.estimated,
         ended=ended,
         workspace=row.workspace,
         model=row.model,

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.presentation.words import counted, enclosed_line, money, room_made, written_by
+from treadle.app.presentation.words import counted, enclosed_line, room_made, written_by
 from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
+from treadle.protocol.models import money
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
@@ -73,9 +74,9 @@ def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one lin
         case ChecklistChanged(text=text):
             yield from ("", "Checklist:", "", text)
         case TurnEnded(outcome=outcome):
-            spent = money(outcome.cost or 0.0, unpriced=outcome.cost is None)
+            paid = money(outcome.cost, estimated=outcome.usage.estimated)
             why = f" ({outcome.why})" if outcome.why else ""
-            yield from ("", f"**{outcome.stop}**{why} after {counted(outcome.steps, 'step')}, {spent}")
+            yield from ("", f"**{outcome.stop}**{why} after {counted(outcome.steps, 'step')}, {paid}")
         case _:
             return
 

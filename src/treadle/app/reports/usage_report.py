@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
-from treadle.app.presentation.words import counted, money, tokens
+from treadle.app.presentation.words import counted, tokens
 from treadle.app.reports.session_list import SessionUsage, sessions_usage
 from treadle.app.reports.usage_sums import SLOT, Amounts, UsageSlot, sum_amounts
 from treadle.app.wrapping import columns, harmless, shortened, wrapped
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import Prices
+from treadle.protocol.models import Prices, money
 from treadle.providers.model_data import model_data
 
 UNKNOWN_DAY = "(unknown day)"
@@ -40,12 +40,15 @@ class UsageKey(StrEnum):
 class UsageRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The sum of one day, model, project, tool, mode or session. `cost` is US dollars as far as it is known.
 
-    `sessions` are those that had any of it; `prices` are those of a model today, None where they are not known.
+    `estimated`: a part of the cost and tokens is our own estimate, of calls that were cut before the provider had said
+    what they used. `sessions` are those that had any of it; `prices` are those of a model today, None where they
+    are not known.
     """
 
     name: str
     cost: float
     unpriced: int
+    estimated: bool
     requests: int
     uncounted: int
     sessions: int
@@ -158,6 +161,7 @@ def _row(name: str, parts: Iterable[_Part]) -> UsageRow:
         name=name,
         cost=round(total.cost, 10),
         unpriced=total.unpriced,
+        estimated=total.usage.estimated,
         requests=total.requests,
         uncounted=total.uncounted,
         sessions=len({part.session for part in found}),
@@ -224,7 +228,7 @@ def usage_lines(report: UsageReport, width: int | None, *, every: bool = False, 
     if not every and len(rows) > _MOST_ROWS:
         rows = rows[-_MOST_ROWS:] if report.by is UsageKey.DAY else rows[:_MOST_ROWS]
     names = {row.name: shortened(harmless(row.name), _LONGEST_LABEL) for row in rows}
-    spent = {row.name: money(row.cost, unpriced=bool(row.unpriced)) for row in rows}
+    spent = {row.name: money(row.cost, unpriced=bool(row.unpriced), estimated=row.estimated) for row in rows}
     broad = max(map(columns, names.values()), default=0)
     costly = max(map(len, spent.values()), default=0)
     weigh = usage_weight(report)
@@ -257,7 +261,7 @@ def _by_results(row: UsageRow) -> float:
 def _figures(row: UsageRow, *, cost: bool) -> str:
     """Give all figures that there are, in one sentence."""
     parts = [
-        money(row.cost, unpriced=bool(row.unpriced)) if cost else "",
+        money(row.cost, unpriced=bool(row.unpriced), estimated=row.estimated) if cost else "",
         counted(row.requests, "model call") if row.requests else "",
         f"{tokens(row.input_tokens)} tokens in" if row.input_tokens else "",
         f"{tokens(row.output_tokens)} out" if row.output_tokens else "",

@@ -137,6 +137,11 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
         total = sum_amounts(one.amounts for one in self.slots)
         return None if total.unpriced else total.cost
 
+    @property
+    def estimated(self) -> bool:
+        """Whether a part of the cost is our own estimate."""
+        return any(one.amounts.usage.estimated for one in self.slots)
+
 
 _Key = tuple[int, str, str, str]
 

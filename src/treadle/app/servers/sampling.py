@@ -7,7 +7,7 @@ from typing import TypeAlias
 from treadle.context.reader import TranscriptReader
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.whole_reply import whole_reply
+from treadle.engine.runtime.whole_reply import CutAside, whole_reply
 from treadle.mcp.callbacks import SampleAsked
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest
@@ -16,7 +16,7 @@ from treadle.protocol.sealed import SideAnswered
 _MOST_TOKENS = 4_096
 
 AskAside: TypeAlias = Callable[
-    [Callable[[Ports, State, TranscriptReader], Awaitable[SideAnswered]]], Awaitable[SideAnswered]
+    [Callable[[Ports, State, TranscriptReader, CutAside], Awaitable[SideAnswered]]], Awaitable[SideAnswered]
 ]
 """Has a question answered beside the conversation, which does not learn of it; the log does."""
 
@@ -25,11 +25,19 @@ async def sample_for(aside: AskAside, asked: SampleAsked) -> tuple[str, str] | N
     """Ask the session's model, without the conversation; gives its name and its answer, None where there is none."""
     models: list[str] = []
 
-    async def ask(ports: Ports, state: State, reader: TranscriptReader) -> SideAnswered:
+    async def ask(ports: Ports, state: State, reader: TranscriptReader, cut: CutAside) -> SideAnswered:
         models.append(state.choice.model)
-        reply = await whole_reply(ports, state, reader, _request(asked, ports, state))
         question = f"[{asked.who}] {asked.texts[-1][1] if asked.texts else asked.system}"
-        return SideAnswered(question=question, text=reply.text, error=reply.error, usage=reply.usage, cost=reply.cost)
+        reply = await whole_reply(
+            ports,
+            state,
+            reader,
+            _request(asked, ports, state),
+            cut=lambda reply: cut(reply.answer_to(question)),
+            aside=True,
+            alone=True,
+        )
+        return reply.answer_to(question)
 
     answered = await aside(ask)
     return (models[0], answered.text) if answered.text else None

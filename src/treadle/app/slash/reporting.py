@@ -13,7 +13,7 @@ from treadle.app.config.settings import read_layers
 from treadle.app.history.session_export import export_session, write_export
 from treadle.app.history.session_keeping import find_session, rename_session
 from treadle.app.places import config_file
-from treadle.app.presentation.words import counted, money
+from treadle.app.presentation.words import counted
 from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
 from treadle.app.reports.doctor import examine
 from treadle.app.reports.jobs import list_jobs
@@ -29,6 +29,7 @@ from treadle.app.session.remote_servers import NO_SERVERS
 from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
 from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.protocol.errors import ToolError
+from treadle.protocol.models import money
 from treadle.workspace.text import visible
 
 _MOST_SHOWN = 60_000
@@ -60,7 +61,7 @@ def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
     found = next((one for one in listed_sessions(session.workspace) if one.id == session.id), None)
     if found is None or not found.steps:
         return CommandAnswer(text="Nothing was spent in this session yet.")
-    spent = money(found.cost or 0.0, unpriced=found.cost is None)
+    spent = money(found.cost, estimated=found.estimated)
     return CommandAnswer(text=f"This session so far: {spent}, {counted(found.steps, 'step')}, {found.model}.")
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from treadle.engine.core.state import State, replace
 from treadle.protocol.limits import Budget, Limits, Terms
-from treadle.protocol.models import Spent, dollars
+from treadle.protocol.models import Spent, money
 from treadle.protocol.usage import Usage
 
 LEAST_REPLY = 1_024
@@ -75,22 +75,22 @@ def check_budgets(state: State, terms: Terms) -> BudgetCheck:
 
 def spent_by(usage: Usage, cost: float | None) -> Spent:
     """Count a model call."""
-    return Spent(cost=cost or 0.0, tokens=usage.context_tokens)
+    return Spent(cost=cost or 0.0, tokens=usage.context_tokens, estimated=usage.estimated)
 
 
 def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) -> State:
     """Count the use of a model; a call of which the provider did not tell what it used counts as its worst case."""
     turn = state.turn
     if turn is None:
-        spent = _add(state.money.spent, spent_by(usage, cost))
+        spent = state.money.spent + spent_by(usage, cost)
         return replace(state, money=replace(state.money, spent=spent))
     total = None if cost is None or turn.cost is None else turn.cost + cost
     terms = state.money.terms
     used = spent_by(usage, cost) if known or terms is None else worst_of(terms, state.money.reply_tokens)
     if terms is not None:
-        terms = replace(terms, day=_add(terms.day, used))
+        terms = replace(terms, day=terms.day + used)
     turn = replace(turn, usage=turn.usage + usage, cost=total)
-    return replace(state, turn=turn, money=replace(state.money, spent=_add(state.money.spent, used), terms=terms))
+    return replace(state, turn=turn, money=replace(state.money, spent=state.money.spent + used, terms=terms))
 
 
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
@@ -98,11 +98,6 @@ def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
     longest = reply_tokens or _USUAL_REPLY
     prices = terms.input_tokens * (terms.input_price or 0.0) + longest * (terms.output_price or 0.0)
     return Spent(cost=prices / _PRICED_TOKENS + (terms.search_cost or 0.0), tokens=terms.input_tokens + longest)
-
-
-def _add(one: Spent, other: Spent) -> Spent:
-    """Sum up."""
-    return Spent(cost=one.cost + other.cost, tokens=one.tokens + other.tokens)
 
 
 def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
@@ -134,10 +129,14 @@ def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
     if not state.user_present or about in state.money.agreed:
         return None
     if budget.cost is not None and spent.cost >= budget.cost * state.limits.soft:
-        return Ask(about, _go_on(name, dollars(spent.cost), dollars(budget.cost)), f"up to {dollars(budget.cost)}")
+        return Ask(
+            about,
+            _go_on(name, _paid(spent), money(budget.cost)),
+            f"up to {money(budget.cost)}",
+        )
     if budget.tokens is not None and spent.tokens >= budget.tokens * state.limits.soft:
         limit = f"{budget.tokens:,} tokens"
-        return Ask(about, _go_on(name, f"{spent.tokens:,}", limit), f"up to {limit}")
+        return Ask(about, _go_on(name, _tokens(spent), limit), f"up to {limit}")
     return None
 
 
@@ -150,13 +149,13 @@ def _ask_for_more(name: str, budget: Budget, spent: Spent, state: State, terms: 
     if reply is not None and reply < LEAST_REPLY:
         about, raisable = "tokens", bool(first.tokens)
         more_needed = f"the next call can take {least.tokens:,}"
-        text = _go_on(name, f"{spent.tokens:,}", f"{budget.tokens:,} tokens", more_needed)
+        text = _go_on(name, _tokens(spent), f"{budget.tokens:,} tokens", more_needed)
         more = f"up to {(budget.tokens or 0) + (first.tokens or 0):,} tokens"
     else:
         about, raisable = "cost", bool(first.cost)
-        more_needed = f"the next call can cost {dollars(least.cost)}"
-        text = _go_on(name, dollars(spent.cost), dollars(budget.cost or 0.0), more_needed)
-        more = f"up to {dollars((budget.cost or 0.0) + (first.cost or 0.0))}"
+        more_needed = f"the next call can cost {money(least.cost)}"
+        text = _go_on(name, _paid(spent), money(budget.cost or 0.0), more_needed)
+        more = f"up to {money((budget.cost or 0.0) + (first.cost or 0.0))}"
     begin = _more(name, about, first, state)
     return Ask(f"{begin}{_agreed(begin, state)}", text, more) if raisable else None
 
@@ -187,6 +186,14 @@ def _go_on(name: str, used: str, limit: str, needed: str = "") -> str:
     return f"Spent {used} of {limit}{where}{too_little}. Go on?"
 
 
+def _tokens(spent: Spent) -> str:
+    return f"about {spent.tokens:,}" if spent.estimated else f"{spent.tokens:,}"
+
+
+def _paid(spent: Spent) -> str:
+    return money(spent.cost, estimated=spent.estimated)
+
+
 def _affordable(budget: Budget, spent: Spent, terms: Terms) -> int | None:
     """Say how many tokens of reply a budget leaves; None where it bounds nothing."""
     bounds = []
@@ -207,10 +214,10 @@ def _exhausted(name: str, budget: Budget, spent: Spent, terms: Terms) -> str:
     least = worst_of(terms, LEAST_REPLY)
     if budget.tokens is not None and budget.tokens - spent.tokens < least.tokens:
         return (
-            f"the {name}'s budget of {budget.tokens:,} tokens: {spent.tokens:,} are used, "
+            f"the {name}'s budget of {budget.tokens:,} tokens: {_tokens(spent)} are used, "
             f"and the next call can take {least.tokens:,}"
         )
     return (
-        f"the {name}'s budget of {dollars(budget.cost or 0.0)}: {dollars(spent.cost)} is spent, "
-        f"and the next call can cost {dollars(least.cost)}"
+        f"the {name}'s budget of {money(budget.cost or 0.0)}: {_paid(spent)} is spent, "
+        f"and the next call can cost {money(least.cost)}"
     )

@@ -86,10 +86,12 @@ def reply_finished(state: State, data: ReplyFinished) -> Transition:
 def reply_failed(state: State, data: ReplyFailed) -> Transition:
     """Nothing of the reply counts: try again, make room, or end the turn."""
     assert isinstance(state.activity, AwaitingReply)  # noqa: S101 - `advance` has checked it
+    if data.left and not state.cancelling:
+        return _left(state, state.activity, data)
     failures = state.activity.failures + 1
     state = bill(state, data.usage, data.cost)
     state, effects = drop_unfinished_reply(state)
-    effects.append(Notify(notification=ReplyDropped()))
+    effects.append(Notify(notification=ReplyDropped(usage=data.usage, cost=data.cost)))
     state = replace(state, activity=Idle())
     if state.cancelling:
         return state, effects
@@ -115,6 +117,15 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
         error = replace(error, message=room.with_largest(state, f"{error.message} Making room did not help."))
     state, more = end_turn(state, TurnStop.ERROR, error=error)
     return state, effects + more
+
+
+def _left(state: State, waiting: AwaitingReply, data: ReplyFailed) -> Transition:
+    """Count what was used; the request waits, as after a failure, for the session to be taken up."""
+    state, effects = drop_unfinished_reply(bill(state, data.usage, data.cost))
+    timer = f"left-{data.step}-{data.attempt}"
+    activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=waiting.failures, timer=timer)
+    dropped = ReplyDropped(usage=data.usage, cost=data.cost)
+    return replace(state, activity=activity), [*effects, Notify(notification=dropped)]
 
 
 def _should_fall_back(state: State, error: ModelError, failures: int) -> bool:

@@ -9,9 +9,18 @@ import msgspec
 from msgspec import Struct
 
 from treadle.engine.ports import Provider
+from treadle.engine.runtime.requests import CallMeter, RequestSize, priced, unknown_price
 from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Message, Text, ToolUse
-from treadle.protocol.models import ErrorKind, ModelError, ModelRequest, ReplyStop, StreamFailure, StreamStop
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelRequest,
+    ReplyStop,
+    StreamFailure,
+    StreamStop,
+    StreamUsage,
+)
 from treadle.protocol.notifications import Notification
 from treadle.protocol.usage import Usage
 
@@ -19,17 +28,38 @@ if TYPE_CHECKING:
     from treadle.engine.runtime.reader import ReplyReader
 
 
+LEFT = ModelError(kind=ErrorKind.CANCELLED, message="Treadle ended before the reply did.")
+"""Why a reply is not whole whose program ended."""
+
+
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes."""
+    """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes.
+
+    `size` is what the request takes by our own count.
+    """
 
     step: int
     attempt: int
     provider: Provider
     request: ModelRequest
+    size: RequestSize
     reader: "Callable[[], ReplyReader]"
-    price: Callable[[Usage], float | None]
+    bill: "CallBill"
     jitter: Callable[[], float]
     redact: Callable[[str], str]
+
+
+class CallBill:
+    """What one attempt is billed so far, whatever becomes of it."""
+
+    def __init__(self) -> None:
+        self.meter = CallMeter()
+        self.price: Callable[[Usage], float | None] = unknown_price
+
+    def failed(self, step: int, attempt: int, error: ModelError) -> ReplyFailed:
+        """Report a reply that is not whole, with what it used; where nothing was billed that is known, too."""
+        usage = self.meter.used
+        return ReplyFailed(step=step, attempt=attempt, error=error, usage=usage, cost=priced(usage, self.price))
 
 
 async def call_model(
@@ -39,15 +69,20 @@ async def call_model(
     try:
         end = await _stream(call, post, publish)
     except asyncio.CancelledError:
-        post(cancelled_reply(call.step, call.attempt, call.reader().partial()))
+        post(cancelled_reply(call.step, call.attempt, call.bill, call.reader().partial()))
         raise
     post(end)
 
 
-def cancelled_reply(step: int, attempt: int, partial: Message | None = None) -> ReplyFailed:
-    """Report a reply that the user cut; what it used is not known."""
+def cancelled_reply(step: int, attempt: int, bill: CallBill, partial: Message | None = None) -> ReplyFailed:
+    """Report a reply that the user cut."""
     error = ModelError(kind=ErrorKind.CANCELLED, message="The user interrupted the reply.")
-    return ReplyFailed(step=step, attempt=attempt, error=error, partial=partial, cost=0.0)
+    return msgspec.structs.replace(bill.failed(step, attempt, error), partial=partial)
+
+
+def left_reply(failed: ReplyFailed) -> ReplyFailed:
+    """Take a reply that was cut for one that is requested again when the session is taken up."""
+    return msgspec.structs.replace(failed, left=True, partial=None, error=LEFT)
 
 
 async def _stream(
@@ -60,30 +95,34 @@ async def _stream(
             else:
                 publish(item)
 
+    meter = call.bill.meter
+    meter.send(call.size)
     async with aclosing(call.provider.stream(call.request)) as stream:
         async for item in stream:
+            meter.take(item)
             if isinstance(item, StreamStop):
                 pass_on([*call.reader().finish()])
                 return _finished(call, item)
             if isinstance(item, StreamFailure):
-                return _failed(call, item.error, item.usage)
-            pass_on([*call.reader().feed(item)])
+                return _failed(call, item.error)
+            if not isinstance(item, StreamUsage):
+                pass_on([*call.reader().feed(item)])
     error = ModelError(kind=ErrorKind.MALFORMED_STREAM, message="The stream ended before the reply was complete.")
-    return _failed(call, error, Usage())
+    return _failed(call, error)
 
 
 def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
     message = call.reader().message()
     if not _says_something(message) and stop.reason is not ReplyStop.REFUSAL:
         error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model sent an empty reply.")
-        return _failed(call, error, stop.usage)
+        return _failed(call, error, usage=stop.usage)
     return ReplyFinished(
         step=call.step,
         attempt=call.attempt,
         message=message,
         stop=stop.reason,
         usage=stop.usage,
-        cost=call.price(stop.usage) if stop.usage.context_tokens else None,
+        cost=call.bill.price(stop.usage) if stop.usage.context_tokens else None,
         hint=call.reader().hint(),
     )
 
@@ -95,12 +134,10 @@ def _says_something(message: Message) -> bool:
     )
 
 
-def _failed(call: ModelCall, error: ModelError, usage: Usage) -> ReplyFailed:
-    return ReplyFailed(
-        step=call.step,
-        attempt=call.attempt,
-        error=msgspec.structs.replace(error, message=call.redact(error.message)),
-        usage=usage,
-        cost=call.price(usage) if usage.context_tokens else 0.0,
-        jitter=call.jitter(),
-    )
+def _failed(call: ModelCall, error: ModelError, usage: Usage = Usage()) -> ReplyFailed:  # noqa: B008 - it is frozen
+    """Report a failure; `usage` is given where the provider has said all that it billed."""
+    error = msgspec.structs.replace(error, message=call.redact(error.message))
+    failed = msgspec.structs.replace(call.bill.failed(call.step, call.attempt, error), jitter=call.jitter())
+    if not usage.context_tokens:
+        return failed
+    return msgspec.structs.replace(failed, usage=usage, cost=call.bill.price(usage))

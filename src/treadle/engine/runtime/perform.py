@@ -33,9 +33,12 @@ from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Pre
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import end_in_time
-from treadle.engine.runtime.model_call import ModelCall, call_model, cancelled_reply
-from treadle.engine.runtime.requests import build_request, cost, offer_now, same_offer
-from treadle.engine.runtime.window import bounded_content, most_of_one_result
+from treadle.engine.runtime.model_call import CallBill, ModelCall, call_model, cancelled_reply
+from treadle.engine.runtime.requests import build_request, cost, offer_now, request_size, same_offer
+from treadle.engine.runtime.window import (
+    bounded_content,
+    most_of_one_result,
+)
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
@@ -44,7 +47,6 @@ from treadle.protocol.events import (
     CallStarted,
     EventData,
     Interrupt,
-    ReplyFailed,
     ReplyFinished,
     TimerFired,
 )
@@ -88,11 +90,12 @@ class Performer:
             case Assemble(step=step):
                 self._own(step_work(step), lambda: self._assembler.assemble(step))
             case CallModel(step=step, attempt=attempt):
+                bill = CallBill()
                 self._own(
                     model_work(step, attempt),
-                    lambda: self._call_model(step, attempt),
-                    broken=lambda error: _broken_reply(step, attempt, self._redact(error)),
-                    cut=lambda: cancelled_reply(step, attempt),
+                    lambda: self._call_model(step, attempt, bill),
+                    broken=lambda error: bill.failed(step, attempt, _broken_call(self._redact(error))),
+                    cut=lambda: cancelled_reply(step, attempt, bill),
                 )
             case MakeRoom(step=step) as wanted:
                 self._own(step_work(step), lambda: self._assembler.make_room(wanted))
@@ -197,7 +200,7 @@ class Performer:
         self._tasks[work] = task
         task.add_done_callback(done)
 
-    async def _call_model(self, step: int, attempt: int) -> None:
+    async def _call_model(self, step: int, attempt: int, bill: CallBill) -> None:
         state, ports = self._session.state, self._ports
         self._prepared.clear()
         self._heard.clear()
@@ -213,13 +216,15 @@ class Performer:
 
             return ReplyReader(known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
 
+        bill.price = partial(cost, spec)
         call = ModelCall(
             step=step,
             attempt=attempt,
             provider=ports.provider(state.choice.model),
             request=build_request(ports, state, self._session.reader),
+            size=request_size(self._session.reader),
             reader=reader,
-            price=lambda usage: cost(spec, usage),
+            bill=bill,
             jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
         )
@@ -393,6 +398,5 @@ def _cut_call(call_id: str) -> CallFinished:
     return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))
 
 
-def _broken_reply(step: int, attempt: int, trouble: str) -> ReplyFailed:
-    message = f"Treadle failed while calling the model: {trouble}"
-    return ReplyFailed(step=step, attempt=attempt, error=ModelError(kind=ErrorKind.BAD_REQUEST, message=message))
+def _broken_call(trouble: str) -> ModelError:
+    return ModelError(kind=ErrorKind.BAD_REQUEST, message=f"Treadle failed while calling the model: {trouble}")

@@ -47,6 +47,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
     ToolProtocol,
 )
 from treadle.protocol.notifications import CallDelta, TextDelta, ThinkingDelta
@@ -54,7 +55,13 @@ from treadle.protocol.tools import ToolCall, ToolSpec, ToolTraits
 
 LiveDelta: TypeAlias = TextDelta | ThinkingDelta | CallDelta
 ReplyPiece: TypeAlias = (
-    StreamText | StreamThinking | StreamThinkingDone | StreamCallStart | StreamCallArguments | StreamCallDone
+    StreamText
+    | StreamThinking
+    | StreamThinkingDone
+    | StreamCallStart
+    | StreamCallArguments
+    | StreamCallDone
+    | StreamUsage
 )
 
 
@@ -118,6 +125,8 @@ class ReplyReader:
                 return [] if self._is_dropped(index) else self._take(self._native.feed(index, text))
             case StreamCallDone(index=index, wire=wire):
                 return self._end_native(self._first_native + index, wire)
+            case StreamUsage():
+                return []
 
     def finish(self) -> list[LiveDelta | CallProposed]:
         """Take the end of the stream."""

@@ -1,17 +1,35 @@
 """From the transcript to a model request, and from usage to money."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
 
 from treadle.context.focus import with_progress
-from treadle.context.reader import TranscriptReader
-from treadle.context.transcript import LEAST_BYTES_PER_TOKEN, Transcript
+from treadle.context.reader import TranscriptReader, offer_size
+from treadle.context.sizes import bytes_of_text, size
+from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged
 from treadle.protocol.limits import Budget, Terms
-from treadle.protocol.models import ModelRequest, ModelSpec, ToolProtocol
+from treadle.protocol.models import (
+    ModelRequest,
+    ModelSpec,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    StreamUsage,
+    ToolProtocol,
+)
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import system_text
 from treadle.protocol.tools import ToolSpec
@@ -21,6 +39,12 @@ _LEAST_THINKING = 1_024
 _LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
 _SEARCHES_IN_PRICE = 1_000
+_LETTERS_PER_TOKEN = 4.5
+"""What a usual tokenizer makes of English; of digits, marks and other scripts a token has the least bytes."""
+
+_MARKS = regex(r"[^A-Za-z ]")
+_TEXT_OF_REDACTED = 0.75
+"""Of the characters of a redacted block: it is written in base64."""
 
 
 OfferedTools = Mapping[str, ToolSpec]
@@ -68,7 +92,9 @@ def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int)
     )
 
 
-async def reserved_terms(ports: Ports, state: State, transcript: Transcript, new_bytes: int) -> Terms | None:
+async def reserved_terms(
+    ports: Ports, state: State, transcript: Transcript, new_bytes: int, *, aside: bool = False
+) -> Terms | None:
     """Say what the next model call can cost where a budget is set, and reserve it where one holds for the day."""
     if not bounded(state.limits):
         return None
@@ -76,7 +102,7 @@ async def reserved_terms(ports: Ports, state: State, transcript: Transcript, new
     room = check_budgets(state, terms)
     if state.limits.day == Budget() or not isinstance(room, Send):
         return terms
-    return replace(terms, day=await ports.day_budget.reserve(room.worst))
+    return replace(terms, day=await ports.day_budget.reserve(room.worst, aside=aside))
 
 
 def _most_for_searches(spec: ModelSpec) -> float | None:
@@ -130,3 +156,97 @@ def cost(spec: ModelSpec, usage: Usage) -> float | None:
         + usage.cache_write_tokens * write
     )
     return total / _TOKENS_IN_PRICE + usage.searches * search / _SEARCHES_IN_PRICE
+
+
+class RequestSize(Struct, frozen=True, kw_only=True):
+    """What a request takes by our own count: `tokens`, of which `cached` are likely to be read from the cache."""
+
+    tokens: int
+    cached: int
+    bytes_per_token: float
+
+
+def request_size(reader: TranscriptReader, new_bytes: int = 0) -> RequestSize:
+    """Count the request that would be made of a conversation now, with so many bytes behind it."""
+    transcript = reader.transcript
+    if not transcript.is_measured:
+        new_bytes += offer_size(reader.offer)
+    tokens = transcript.tokens + transcript.tokens_of(new_bytes)
+    return RequestSize(tokens=tokens, cached=min(reader.cached, tokens), bytes_per_token=transcript.bytes_per_token)
+
+
+def own_size(reader: TranscriptReader, request: ModelRequest) -> RequestSize:
+    """Count a request that is not about the conversation."""
+    transcript = reader.transcript
+    tokens = transcript.tokens_of(sum(map(size, request.messages)) + bytes_of_text(request.system))
+    return RequestSize(tokens=tokens, cached=0, bytes_per_token=transcript.bytes_per_token)
+
+
+class CallMeter:
+    """Follows one call of a model; before `send` nothing was sent, and nothing is billed."""
+
+    def __init__(self) -> None:
+        self._size: RequestSize | None = None
+        self._accepted = False
+        self._refused = False
+        self._told = Usage()
+        self._written = 0.0
+
+    def send(self, size: RequestSize) -> None:
+        """The request is about to leave."""
+        self._size = size
+
+    def take(self, item: StreamEvent) -> None:
+        """Count what came of the reply; figures of a provider count what came before them."""
+        match item:
+            case StreamText(text=text) | StreamThinking(text=text) | StreamCallArguments(text=text):
+                self._written += _tokens_of(text)
+            case StreamCallStart(name=name):
+                self._written += _tokens_of(name)
+            case StreamThinkingDone(redacted=redacted):
+                self._written += len(redacted) * _TEXT_OF_REDACTED / BYTES_PER_TOKEN
+            case StreamUsage(usage=usage):
+                self._accepted = True
+                self._tell(usage)
+            case StreamFailure(usage=usage):
+                self._refused = not (self._accepted or self._written or usage.context_tokens)
+                self._tell(usage)
+            case StreamStop(usage=usage):
+                self._tell(usage)
+            case StreamCallDone():
+                pass
+
+    def _tell(self, usage: Usage) -> None:
+        if usage == Usage():
+            return
+        if usage.output_tokens != self._told.output_tokens:
+            self._written = 0.0
+        self._told = usage
+
+    @property
+    def used(self) -> Usage:
+        """What is billed for a call that ended before its reply was whole; nothing for one that was refused."""
+        if self._size is None or self._refused:
+            return self._told
+        told = self._told
+        if not told.request_tokens:
+            fresh = self._size.tokens - self._size.cached
+            told = replace(told, input_tokens=fresh, cache_read_tokens=self._size.cached)
+        written = round(self._written * BYTES_PER_TOKEN / self._size.bytes_per_token)
+        return replace(told, output_tokens=told.output_tokens + written, estimated=True)
+
+
+def _tokens_of(text: str) -> float:
+    """Estimate the tokens of a piece of a reply: those of prose are longer than those of code and data."""
+    letters = len(text) - len(_MARKS.findall(text))
+    return letters / _LETTERS_PER_TOKEN + (bytes_of_text(text) - letters) / LEAST_BYTES_PER_TOKEN
+
+
+def priced(usage: Usage, price: Callable[[Usage], float | None]) -> float | None:
+    """Price what a call used; nothing costs nothing, whatever the price, and None is an unknown price."""
+    return price(usage) if usage.context_tokens or usage.searches else 0.0
+
+
+def unknown_price(usage: Usage) -> float | None:  # noqa: ARG001 - the shape of a price
+    """Stand for the prices of a model of which none is known."""
+    return None

@@ -12,6 +12,7 @@ from treadle.engine.core.effects import Effect, Notify, Respond, Seal
 from treadle.engine.core.state import State
 from treadle.engine.ports import Hooks, OutputHandler, Ports
 from treadle.engine.runtime.feeds import Feed, Feeds
+from treadle.engine.runtime.model_call import left_reply
 from treadle.engine.runtime.perform import Performer
 from treadle.engine.runtime.requests import situation_of
 from treadle.engine.runtime.track import Track
@@ -19,9 +20,20 @@ from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError, TreadleError
-from treadle.protocol.events import ENGINE, HOOK, CallFinished, CallStarted, Event, EventData, Interrupt, Prompt, Source
+from treadle.protocol.events import (
+    ENGINE,
+    HOOK,
+    CallFinished,
+    CallStarted,
+    Event,
+    EventData,
+    Interrupt,
+    Prompt,
+    ReplyFailed,
+    Source,
+)
 from treadle.protocol.notifications import Notice, Notification
-from treadle.protocol.sealed import SideAnswered
+from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.tools import ToolEffect
 
 
@@ -108,9 +120,15 @@ class Session:
         """Bring the ends of turns that this source asked for to `handler`."""
         self._handlers[source] = handler
 
-    async def aside(self, ask: Callable[[Ports, State, TranscriptReader], Awaitable[SideAnswered]]) -> SideAnswered:
-        """Have a question answered from the conversation, which does not learn of it; the log does."""
-        answered = await ask(self._ports, self.state, self.reader)
+    async def aside(
+        self,
+        ask: Callable[[Ports, State, TranscriptReader, Callable[[SideAnswered], None]], Awaitable[SideAnswered]],
+    ) -> SideAnswered:
+        """Have a question answered from the conversation, which does not learn of it; the log does.
+
+        What an answer used that is cancelled is logged, too.
+        """
+        answered = await ask(self._ports, self.state, self.reader, self.post_soon)
         await self.post(answered)
         return answered
 
@@ -152,7 +170,7 @@ class Session:
                     await self._process(performer)
                 performer.cancel_all()
                 await self._keep_last_checkpoints(performer)
-            await self._keep_last(CallFinished)
+            await self._keep_last(CallFinished, ReplyFailed, SideAnswered)
         finally:
             self._closed.set()
             self._refuse_rest()
@@ -267,7 +285,7 @@ class Session:
     def _must_last(self, data: EventData) -> bool:
         """Whether the event has to survive a power cut before anything follows from it."""
         match data:
-            case Prompt() | CheckpointTaken():
+            case Prompt() | CheckpointTaken() | TurnSettled():
                 return True
             case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
                 call = next((call for call in self.state.calls if call.call.id == call_id), None)
@@ -292,8 +310,11 @@ class Session:
         effects: list[Effect] = []
         for posted in [posted for posted in self._inbox if isinstance(posted.data, kinds)]:
             self._inbox.remove(posted)
+            data = posted.data
+            if isinstance(data, ReplyFailed) and not self.state.cancelling:
+                data = left_reply(data)
             try:
-                effects += self._take(self._stamp(posted.data, posted.source), events)
+                effects += self._take(self._stamp(data, posted.source), events)
             except RefusedError as refusal:
                 posted.refuse(refusal)
                 continue

@@ -8,7 +8,7 @@ from treadle.context.reader import TranscriptReader
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.requests import build_request
-from treadle.engine.runtime.whole_reply import whole_reply
+from treadle.engine.runtime.whole_reply import CutAside, whole_reply
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.sealed import SideAnswered
@@ -20,11 +20,15 @@ _ASKED = (
 )
 
 
-async def answer_aside(question: str, ports: Ports, state: State, reader: TranscriptReader) -> SideAnswered:
+async def answer_aside(  # noqa: PLR0917 - what a session gives whoever asks beside the work
+    question: str, ports: Ports, state: State, reader: TranscriptReader, cut: CutAside
+) -> SideAnswered:
     """Ask the model. What is sent before the question is what the provider's cache has, so tools are part of it."""
     request = _request(question, build_request(ports, state, reader))
-    reply = await whole_reply(ports, state, reader, request)
-    return SideAnswered(question=question, text=reply.text, error=reply.error, usage=reply.usage, cost=reply.cost)
+    reply = await whole_reply(
+        ports, state, reader, request, aside=True, cut=lambda reply: cut(reply.answer_to(question))
+    )
+    return reply.answer_to(question)
 
 
 def _request(question: str, request: ModelRequest) -> ModelRequest:

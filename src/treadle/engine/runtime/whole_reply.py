@@ -1,6 +1,9 @@
 """A reply of the model that nobody watches being written: a summary, or the answer to a side question."""
 
+import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,8 +13,9 @@ from treadle.context.sizes import size
 from treadle.engine.core.budgets import Send, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports, Provider
-from treadle.engine.runtime.requests import cost, reserved_terms
+from treadle.engine.runtime.requests import CallMeter, cost, own_size, priced, request_size, reserved_terms
 from treadle.protocol.models import ModelRequest, ReplyStop, StreamFailure, StreamStop, StreamText
+from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.usage import Usage
 
 
@@ -23,22 +27,52 @@ class WholeReply(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost: float | None = 0.0
 
+    def answer_to(self, question: str) -> SideAnswered:
+        """Give it as the answer to a question beside the work."""
+        return SideAnswered(question=question, text=self.text, error=self.error, usage=self.usage, cost=self.cost)
 
-async def whole_reply(ports: Ports, state: State, reader: TranscriptReader, request: ModelRequest) -> WholeReply:
-    """Call the model once, if the budgets allow it, and wait for all of it. Calls that it makes are ignored."""
-    terms = await reserved_terms(ports, state, reader.transcript, sum(map(size, request.messages[-1:])))
+
+TakeCut = Callable[[WholeReply], None]
+"""Takes what a reply used that nobody waits for any more."""
+CutAside = Callable[[SideAnswered], None]
+"""The same, as it is logged."""
+
+
+async def whole_reply(
+    ports: Ports,
+    state: State,
+    reader: TranscriptReader,
+    request: ModelRequest,
+    *,
+    cut: TakeCut,
+    aside: bool = False,
+    alone: bool = False,
+) -> WholeReply:
+    """Call the model once, if the budgets allow it, and wait for all of it. Calls that it makes are ignored.
+
+    When this is cancelled in the middle of a reply, what it used goes to `cut`. `aside`: no step
+    of a turn waits for it. `alone`: it is not about the conversation.
+    """
+    new = sum(map(size, request.messages[-1:]))
+    terms = await reserved_terms(ports, state, reader.transcript, new, aside=aside)
     if terms is not None and not isinstance(check_budgets(state, terms), Send):
         return WholeReply(error="the budget does not allow it")
-    reply = await _read(ports.provider(state.choice.model), request)
-    priced = cost(ports.model(state.choice.model), reply.usage) if reply.usage.context_tokens else 0.0
+    meter, price = CallMeter(), partial(cost, ports.model(state.choice.model))
+    meter.send(own_size(reader, request) if alone else request_size(reader, new))
+    try:
+        reply = await _read(ports.provider(state.choice.model), request, meter)
+    except asyncio.CancelledError:
+        cut(WholeReply(error="it was interrupted", usage=meter.used, cost=priced(meter.used, price)))
+        raise
     redact = ports.redactor().redact
-    return replace(reply, text=redact(reply.text), error=redact(reply.error), cost=priced)
+    return replace(reply, text=redact(reply.text), error=redact(reply.error), cost=priced(reply.usage, price))
 
 
-async def _read(provider: Provider, request: ModelRequest) -> WholeReply:
+async def _read(provider: Provider, request: ModelRequest, meter: CallMeter) -> WholeReply:
     pieces: list[str] = []
     async with aclosing(provider.stream(request)) as stream:
         async for item in stream:
+            meter.take(item)
             match item:
                 case StreamText(text=text):
                     pieces.append(text)
@@ -47,8 +81,8 @@ async def _read(provider: Provider, request: ModelRequest) -> WholeReply:
                 case StreamStop(usage=usage):
                     text = "".join(pieces).strip()
                     return WholeReply(text=text, error="" if text else "the model said nothing", usage=usage)
-                case StreamFailure(error=error, usage=usage):
-                    return WholeReply(error=error.message, usage=usage)
+                case StreamFailure(error=error):
+                    return WholeReply(error=error.message, usage=meter.used)
                 case _:
                     pass
-    return WholeReply(error="the reply ended too early")
+    return WholeReply(error="the reply ended too early", usage=meter.used)

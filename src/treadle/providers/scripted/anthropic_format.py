@@ -15,6 +15,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
@@ -224,7 +225,7 @@ class AnthropicWriter:
         start = sse({"type": "message_start", "message": message}, name="message_start")
         return start + sse({"type": "ping"}, name="ping")
 
-    def write(self, event: StreamEvent) -> bytes:
+    def write(self, event: StreamEvent) -> bytes:  # noqa: C901 - one line for each event
         """The bytes of one event."""
         match event:
             case StreamText():
@@ -246,6 +247,8 @@ class AnthropicWriter:
                 return self._close()
             case StreamStop():
                 return self._close() + self._end(event)
+            case StreamUsage():
+                return b""
             case StreamFailure():
                 error = {"type": _BY_KIND.get(event.error.kind, "api_error"), "message": event.error.message}
                 return sse({"type": "error", "error": error}, name="error")

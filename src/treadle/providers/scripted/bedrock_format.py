@@ -15,6 +15,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.event_stream import frame
@@ -195,6 +196,8 @@ class BedrockWriter:
             case StreamStop():
                 stop = _event("messageStop", {"stopReason": event.reason.value})
                 return self._close() + stop + _event("metadata", {"usage": _usage(event.usage)})
+            case StreamUsage():
+                return b""
             case StreamFailure():
                 return _exception(event)
             case _:

@@ -16,6 +16,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
@@ -169,6 +170,8 @@ class ChatWriter:
                 return b""
             case StreamStop():
                 return self._end(event)
+            case StreamUsage():
+                return b""
             case StreamFailure():
                 code = openai_code(event.error.kind)
                 return sse({"error": {"message": event.error.message, "type": code, "code": code}})

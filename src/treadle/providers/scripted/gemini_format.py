@@ -17,6 +17,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
@@ -175,6 +176,8 @@ class GeminiWriter:
                 finish = _STOPS.get(event.reason, "STOP")
                 candidate = {"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": finish, "index": 0}
                 return sse({"candidates": [candidate], "usageMetadata": _usage(event.usage), **self._head})
+            case StreamUsage():
+                return b""
             case StreamFailure():
                 return sse(_error(_BY_KIND.get(event.error.kind, 500), event.error.message))
             case _:

@@ -16,6 +16,7 @@ from treadle.protocol.models import (
     StreamText,
     StreamThinking,
     StreamThinkingDone,
+    StreamUsage,
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
@@ -173,6 +174,8 @@ class ResponsesWriter:
                 return self._close()
             case StreamStop():
                 return self._close() + self._end(event)
+            case StreamUsage():
+                return b""
             case StreamFailure():
                 error = {"code": openai_code(event.error.kind), "message": event.error.message}
                 return self._event(

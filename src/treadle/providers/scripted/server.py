@@ -14,10 +14,11 @@ from msgspec import Struct
 from treadle.protocol.models import StreamFailure, StreamStop
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.bedrock_format import BedrockFormat
+from treadle.providers.scripted.billing import Billing, TokenCount
 from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.connection import Connection, Request
 from treadle.providers.scripted.gemini_format import GeminiFormat
-from treadle.providers.scripted.player import Disconnect, Pause, Performance, Player, Plays
+from treadle.providers.scripted.player import Disconnect, Pause, Performance, Player, Plays, PlayStep
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, Script
 from treadle.providers.scripted.wire_format import ReplyWriter, WireFormat
@@ -49,16 +50,26 @@ class ScriptedServer:
 
     What plays in the place of a script may answer each request by what is in it.
     `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
-    `requests` is what came, `violations` what was wrong with it, `connections` and
-    `hang_ups` how many clients came, and left before the end.
+    With `tokens`, which counts those of a text, each reply has the usage of its request and its words, and `billing`
+    what a provider would bill, also for a reply that was cut. `requests` is what came, `violations` what was wrong with
+    it, `connections` and `hang_ups` how many clients came, and left before the end.
     """
 
-    def __init__(self, script: Script | Plays, *, port: int = 0, split: int = 0, api_key: str = "") -> None:
+    def __init__(
+        self,
+        script: Script | Plays,
+        *,
+        port: int = 0,
+        split: int = 0,
+        api_key: str = "",
+        tokens: TokenCount | None = None,
+    ) -> None:
         self.requests: list[Received] = []
         self.violations: list[str] = []
         self.hang_ups = 0
         self.connections = 0
         self.base_url = ""
+        self.billing = None if tokens is None else Billing(tokens)
         self._player: Plays = Player(script) if isinstance(script, Script) else script
         self._port = port
         self._split = split
@@ -142,11 +153,18 @@ class ScriptedServer:
             await _refuse(connection, wire, performance.refusal)
             return
         await connection.start(200, {"content-type": wire.content_type, "cache-control": "no-cache"})
-        await _play(connection, wire.writer(body, performance), performance)
+        sent: list[PlayStep] = []
+        if self.billing is not None:
+            performance = self.billing.counted(body, performance)
+        try:
+            await _play(connection, wire.writer(body, performance), performance, sent)
+        finally:
+            if self.billing is not None:
+                self.billing.bill(performance, sent)
 
 
-async def _play(connection: Connection, writer: ReplyWriter, performance: Performance) -> None:
-    """Write the steps of a reply until it ends, one way or the other."""
+async def _play(connection: Connection, writer: ReplyWriter, performance: Performance, sent: list[PlayStep]) -> None:
+    """Write the steps of a reply until it ends, one way or the other; each is added to `sent` before it leaves."""
     room: int | None = None
     await connection.send(writer.begin())
     for step in performance.steps:
@@ -156,6 +174,7 @@ async def _play(connection: Connection, writer: ReplyWriter, performance: Perfor
             case Disconnect():
                 room = step.after_bytes
             case _:
+                sent.append(step)
                 written = writer.write(step)
                 await connection.send(written if room is None else written[:room])
                 room = None if room is None else room - len(written)

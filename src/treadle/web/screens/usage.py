@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from treadle.app.compose import list_sessions
-from treadle.app.presentation.words import money, tokens
+from treadle.app.presentation.words import tokens
 from treadle.app.reports.budget_report import BudgetLine, budget_report
 from treadle.app.reports.usage_report import (
     UsageKey,
@@ -22,6 +22,7 @@ from treadle.app.reports.usage_report import (
     usage_reports,
     usage_weight,
 )
+from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.charts import WIDTH, column_bars, length_of
 from treadle.web.requests import book_of
@@ -57,8 +58,8 @@ def _left(book: SessionBook, most: float | None) -> list[tuple[str, str, str, fl
         (
             id_,
             one.session.title or id_,
-            money(max(0.0, most - one.view.facts.cost)),
-            length_of(one.view.facts.cost, most),
+            money(max(0.0, most - one.view.facts.spending.total), estimated=one.view.facts.spending.estimated),
+            length_of(one.view.facts.spending.total, most),
         )
         for id_, one in book.opened.items()
     ]
@@ -95,10 +96,11 @@ def _sums(chosen: str, folder: str) -> Mapping[str, Any]:
 def _of_budget(line: BudgetLine) -> tuple[str, str]:
     """Say how much may be spent, and how much of it is left where that is known."""
 
-    def amount(value: float) -> str:
-        return money(value) if line.money else f"{tokens(int(value))} tokens"
+    def amount(value: float, *, estimated: bool = False) -> str:
+        about = "about " if estimated else ""
+        return money(value, estimated=estimated) if line.money else f"{about}{tokens(int(value))} tokens"
 
-    return amount(line.limit), "" if line.left is None else f"{amount(line.left)} left"
+    return amount(line.limit), "" if line.left is None else f"{amount(line.left, estimated=line.estimated)} left"
 
 
 def _key(by: UsageKey, title: str, report: UsageReport) -> Mapping[str, Any]:
@@ -125,7 +127,7 @@ def _columns(days: UsageReport, since: date | None, today: date) -> Any:
 
 
 def _said(row: UsageRow | None) -> str:
-    return "nothing" if row is None else money(row.cost, unpriced=bool(row.unpriced))
+    return "nothing" if row is None else money(row.cost, unpriced=bool(row.unpriced), estimated=row.estimated)
 
 
 def _days(known: Mapping[str, UsageRow], since: date | None, today: date) -> Iterator[str]:

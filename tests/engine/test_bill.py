@@ -1,0 +1,253 @@
+"""What a model call is billed that did not end well: what the provider said, an estimate of the rest, never nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.fakes.engine import SPEC, STARTED, FakeLog, ports
+from treadle.context.reader import TranscriptReader
+from treadle.engine.core.advance import fold
+from treadle.engine.core.budgets import LEAST_REPLY
+from treadle.engine.core.state import Retrying, replace
+from treadle.engine.runtime.lost import lost_call
+from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
+from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.side_question import answer_aside
+from treadle.protocol.events import Interrupt, Prompt, ReplyFailed, ReplyFinished
+from treadle.protocol.limits import Budget, Limits
+from treadle.protocol.messages import Text
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelRequest,
+    Prices,
+    ReplyStop,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    StreamUsage,
+)
+from treadle.protocol.notifications import ReplyDropped, TurnStop
+from treadle.protocol.sealed import SideAnswered, TurnSettled
+from treadle.protocol.usage import Usage
+
+SIZE = RequestSize(tokens=100, cached=40, bytes_per_token=3.6)
+TOLD = Usage(input_tokens=90, output_tokens=1)
+PROSE = "abcd efgh " * 9
+"""Twenty tokens at 4.5 letters each."""
+
+PRICED = replace(SPEC, prices=Prices(input=1_000.0, output=10_000.0))
+FAILED = StreamFailure(error=ModelError(kind=ErrorKind.SERVER, message="no"))
+
+
+def used(*items: StreamEvent, size: RequestSize = SIZE) -> Usage:
+    meter = CallMeter()
+    meter.send(size)
+    for item in items:
+        meter.take(item)
+    return meter.used
+
+
+OWN = Usage(input_tokens=60, cache_read_tokens=40, estimated=True)
+BILLS: list[tuple[str, Sequence[StreamEvent], Usage]] = [
+    ("cut before any word", (), OWN),
+    ("refused", (FAILED,), Usage()),
+    ("taken, then failed", (StreamUsage(), FAILED), OWN),
+    ("failed with its use", (StreamFailure(error=FAILED.error, usage=TOLD),), replace(TOLD, estimated=True)),
+    ("cut in a text", (StreamText(text=PROSE),), replace(OWN, output_tokens=20)),
+    ("cut in thoughts", (StreamThinking(text=PROSE), StreamText(text=PROSE)), replace(OWN, output_tokens=40)),
+    ("cut in secret thoughts", (StreamThinkingDone(redacted="x" * 96),), replace(OWN, output_tokens=20)),
+    ("input told", (StreamUsage(usage=TOLD), StreamText(text=PROSE)), replace(TOLD, output_tokens=21, estimated=True)),
+    (
+        "all told so far",
+        (StreamUsage(usage=TOLD), StreamText(text=PROSE), StreamUsage(usage=replace(TOLD, output_tokens=17))),
+        replace(TOLD, output_tokens=17, estimated=True),
+    ),
+    (
+        "told, and more written",
+        (StreamText(text=PROSE), StreamUsage(usage=replace(TOLD, output_tokens=17)), StreamText(text=PROSE)),
+        replace(TOLD, output_tokens=37, estimated=True),
+    ),
+    (
+        "told without news",
+        (StreamUsage(usage=TOLD), StreamText(text=PROSE), StreamUsage(usage=TOLD), FAILED),
+        replace(TOLD, output_tokens=21, estimated=True),
+    ),
+    (
+        "searched",
+        (StreamUsage(usage=replace(TOLD, searches=2)), FAILED),
+        replace(TOLD, searches=2, estimated=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("items", "bill"), [one[1:] for one in BILLS], ids=[one[0] for one in BILLS])
+def test_a_call_is_billed_what_was_said_and_written(items: Sequence[StreamEvent], bill: Usage) -> None:
+    assert used(*items) == bill
+
+
+def test_a_call_that_was_never_sent_is_billed_nothing() -> None:
+    assert CallMeter().used == Usage()
+    assert [priced(one, lambda _: None) for one in (Usage(), OWN, Usage(searches=1))] == [0.0, None, None]
+
+
+def test_text_of_a_model_with_short_tokens_counts_for_more() -> None:
+    short = replace(SIZE, bytes_per_token=1.8)
+    assert used(StreamText(text=PROSE), size=short).output_tokens == 40
+    assert used(StreamText(text='{"a":[1,2]}')).output_tokens == 5
+
+
+@dataclass
+class Hanging:
+    """Says these things of each reply, then nothing more until the call is cut; `requests` is what it was sent."""
+
+    items: tuple[StreamEvent, ...]
+    said: asyncio.Event
+    before: list[list[StreamEvent]]
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        if self.before:
+            for item in self.before.pop(0):
+                yield item
+            return
+        for item in self.items:
+            yield item
+        self.said.set()
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        pass
+
+
+def hanging(*items: StreamEvent, before: Sequence[list[StreamEvent]] = ()) -> Hanging:
+    return Hanging(items, asyncio.Event(), [*before])
+
+
+async def begun(provider: Hanging, log: FakeLog, limits: Limits = Limits(), **others: Any) -> tuple[Session, Any]:  # noqa: B008 - it is frozen
+    session = Session(ports(provider, log=log, model=lambda _: PRICED, **others))
+    working = asyncio.create_task(session.run())
+    await session.post(replace(STARTED, limits=limits))
+    await session.post(Prompt(id="p", content=(Text(text="go"),)))
+    return session, working
+
+
+def of(log: FakeLog, kind: type[Any]) -> list[Any]:
+    return [event.data for event in log.events if isinstance(event.data, kind)]
+
+
+WRITTEN = (StreamUsage(usage=TOLD), StreamText(text=PROSE))
+COST = (90 * 1_000 + 21 * 10_000) / 1_000_000
+
+
+async def test_an_interrupted_call_is_billed_to_its_turn_and_told_to_surfaces() -> None:
+    provider, log = hanging(*WRITTEN), FakeLog()
+    session, working = await begun(provider, log)
+    feed = session.follow()
+    await provider.said.wait()
+    await session.post(Interrupt())
+    while session.state.turn is not None:
+        await asyncio.sleep(0)
+    (failed,) = of(log, ReplyFailed)
+    assert (failed.usage, failed.cost, failed.left) == (replace(TOLD, output_tokens=21, estimated=True), COST, False)
+    spent = session.state.money.spent
+    assert (spent.cost, spent.tokens, spent.estimated) == (COST, 111, True)
+    await session.close()
+    await working
+    told = [item async for item in feed if isinstance(item, ReplyDropped)]
+    assert told == [ReplyDropped(usage=failed.usage, cost=COST)]
+
+
+async def test_an_estimate_counts_against_a_budget() -> None:
+    provider, log = hanging(*WRITTEN), FakeLog()
+    least = LEAST_REPLY * 10_000 / 1_000_000
+    session, working = await begun(provider, log, Limits(session=Budget(cost=least + COST), raisable=False))
+    await provider.said.wait()
+    await session.post(Interrupt())
+    while session.state.turn is not None:
+        await asyncio.sleep(0)
+    await session.post(Prompt(id="q", content=(Text(text="go on"),)))
+    while session.state.turn is not None:
+        await asyncio.sleep(0)
+    last = of(log, TurnSettled)[-1].outcome
+    assert last.stop is TurnStop.BUDGET
+    assert "about $0.30 is spent" in last.why
+    assert len(of(log, ReplyFailed)) == 1
+    await session.close()
+    await working
+
+
+async def test_a_call_of_a_session_that_is_closed_is_billed_and_made_again_when_it_is_taken_up() -> None:
+    provider, log = hanging(*WRITTEN), FakeLog()
+    session, working = await begun(provider, log)
+    await provider.said.wait()
+    await session.close()
+    await working
+    (failed,) = of(log, ReplyFailed)
+    assert (failed.usage.output_tokens, failed.cost, failed.left, failed.partial) == (21, COST, True, None)
+    assert isinstance(session.state.activity, Retrying)
+    assert session.state.turn is not None
+    assert fold(log.events) == session.state
+    assert lost_call(session.state, session.reader, PRICED) is None
+
+
+async def test_a_call_of_a_killed_program_is_billed_by_our_own_count() -> None:
+    provider, log = hanging(*WRITTEN), FakeLog()
+    session, working = await begun(provider, log)
+    await provider.said.wait()
+    lost = lost_call(session.state, session.reader, PRICED)
+    assert isinstance(lost, ReplyFailed)
+    assert (lost.left, lost.usage.estimated, lost.usage.output_tokens) == (True, True, 0)
+    assert lost.cost == lost.usage.input_tokens * 1_000 / 1_000_000 > 0
+    unpriced = lost_call(session.state, session.reader, None)
+    assert isinstance(unpriced, ReplyFailed)
+    assert (unpriced.usage, unpriced.cost) == (lost.usage, None)
+    reader, events = TranscriptReader(), list(log.events)
+    for event in events:
+        reader.take(event)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert lost_call(fold(events), reader, PRICED) == lost
+
+
+async def test_an_interrupted_side_question_is_billed() -> None:
+    whole = [StreamText(text="Done."), StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50))]
+    provider, log = hanging(*WRITTEN, before=[whole]), FakeLog()
+    session, working = await begun(provider, log)
+    while session.state.turn is not None:
+        await asyncio.sleep(0)
+
+    async def ask(*given: Any) -> SideAnswered:
+        return await answer_aside("why?", *given)
+
+    asking = asyncio.create_task(session.aside(ask))
+    await provider.said.wait()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    while not (answered := of(log, SideAnswered)):
+        await asyncio.sleep(0)
+    assert [(one.question, one.cost, one.usage.estimated) for one in answered] == [("why?", COST, True)]
+    await session.close()
+    await working
+
+
+async def test_a_provider_that_fails_is_billed_for_each_attempt_that_it_took() -> None:
+    broken = [StreamUsage(usage=TOLD), StreamText(text=PROSE), FAILED]
+    whole: list[StreamEvent] = [
+        StreamText(text="Done."),
+        StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=90)),
+    ]
+    provider, log = hanging(before=[[FAILED], broken, whole]), FakeLog()
+    session, working = await begun(provider, log)
+    while session.state.turn is not None:
+        await asyncio.sleep(0.01)
+    assert [(one.cost, one.usage.estimated) for one in of(log, ReplyFailed)] == [(0.0, False), (COST, True)]
+    (finished,) = of(log, ReplyFinished)
+    assert session.state.money.spent.cost == pytest.approx(COST + finished.cost)
+    await session.close()
+    await working
