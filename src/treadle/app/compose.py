@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.settings import Settings
+from treadle.app.models.asking import ask_server
 from treadle.app.models.choosing import Models, OwnModel, process_circuits
 from treadle.app.places import database, outputs
 from treadle.app.security.trusting import SessionTrust, session_trust
@@ -123,7 +124,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     mode, trust = _begin(opening, workspace, opening.settings.mode)
     roots = further_roots(workspace, opening.settings.add_dirs)
     models = Models(opening.settings, own=opening.models, circuits=process_circuits())
-    await models.ask_local(mode=mode)
+    await ask_server(models, mode=mode)
     choice = models.choose(mode=mode)
     now = opening.clock()
     session_id = opening.session_id or new_session_id(now)
@@ -179,7 +180,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     state = recalled.past.state
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
     models = Models(settings, own=opening.models, circuits=process_circuits())
-    await models.ask_local("" if "model" in opening.given else state.choice.model)
+    await ask_server(models, "" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     # Whoever made an imported log may name any folder in it.
     began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)

@@ -65,7 +65,9 @@ class Searches(Record, frozen=True, kw_only=True):
 class ModelSpec(Record, frozen=True, kw_only=True):
     """What is known of a model; None is unknown, never a guess. Windows and limits are in tokens.
 
-    `searches` is given where the provider may search the web while the model answers.
+    `searches` is given where the provider may search the web while the model answers. `released` and `retires` are days
+    (ISO), `successor` is the name that the provider gives for the time after; empty where unknown. Where the model is
+    not known, `like` is the one, `provider/model`, whose figures stand here in its place.
     """
 
     provider: str
@@ -78,6 +80,10 @@ class ModelSpec(Record, frozen=True, kw_only=True):
     thinking: bool = False
     documents: bool | None = None
     searches: Searches | None = None
+    released: str = ""
+    retires: str = ""
+    successor: str = ""
+    like: str = ""
 
     @property
     def ref(self) -> str:

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import http_library, named_certificates, system_certificates
 from treadle.providers.connections import HTTP_ERRORS, Connections, Response, Sent, nothing, open_connections
-from treadle.providers.endpoint import Endpoint
+from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
 
 if TYPE_CHECKING:
     from treadle.providers.http_replies import HttpReplies
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class HttpProvider:

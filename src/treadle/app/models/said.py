@@ -66,10 +66,11 @@ def limits_for(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
 
 
 def as_found(spec: ModelSpec, found: "LocalModel") -> ModelSpec:
-    """Put what a local server says of a model over what the catalogue knows of it."""
+    """Put what a server says of its model over what the catalogue knows of it."""
     return msgspec.structs.replace(
         spec,
         context_window=found.window or spec.context_window,
+        max_output=found.max_output or spec.max_output,
         native_tools=spec.native_tools if found.native_tools is None else found.native_tools,
         images=spec.images if found.images is None else found.images,
         thinking=spec.thinking if found.thinking is None else found.thinking,

@@ -1,6 +1,7 @@
 """Context windows that were learned from a provider's own refusals, for models of which nothing else is known."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from treadle.protocol.models import ModelRequest, StreamEvent, StreamFailure
 
 Learn = Callable[[str, int], None]
 """Takes a model's own name at its provider, and its window in tokens."""
+
+Ask = Callable[[str], Awaitable[None]]
+"""Asks the provider what it says of a model with that name, where nothing else does."""
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +49,22 @@ def learn_window(ref: str, window: int) -> None:
 
 
 class LearningProvider:
-    """The `Provider` port before another one: passes on the window that a refusal names."""
+    """The `Provider` port before another one: passes on what its provider says of a model that nobody else knows."""
 
-    def __init__(self, inner: Provider, learn: Learn) -> None:
+    def __init__(self, inner: Provider, learn: Learn, ask: Ask) -> None:
+        """`ask` is called before the second call of a model: by then it is one to work with, and it is not waited for
+        before the first word.
+        """
         self._inner = inner
         self._learn = learn
+        self._ask = ask
+        self._calls: Counter[str] = Counter()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
+        self._calls[request.model] += 1
+        if self._calls[request.model] == 2:
+            await self._ask(request.model)
         async with aclosing(self._inner.stream(request)) as events:
             async for event in events:
                 if isinstance(event, StreamFailure) and event.error.window is not None:

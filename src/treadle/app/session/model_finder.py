@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.config.settings import SandboxUse, Settings
+from treadle.app.models.asking import ask_server
 from treadle.app.models.choosing import Models
 from treadle.protocol.events import SetModel
 from treadle.protocol.models import ModelChoice, ModelSpec
@@ -49,7 +50,7 @@ async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoi
     require_sandbox(mode, settings)
     if not models.differ_by_mode:
         return None
-    await models.ask_local(mode=mode)
+    await ask_server(models, mode=mode)
     return models.choose(mode=mode).use
 
 
