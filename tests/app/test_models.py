@@ -9,13 +9,11 @@ import pytest
 
 from tests.app.local_servers import http_server, ollama
 from treadle.app.config.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
-from treadle.app.models.asking import ask_server
 from treadle.app.models.choosing import Models
 from treadle.app.models.keys import ApiKey, key_file, store_key
-from treadle.app.models.known import ASSUMED_WINDOW
+from treadle.app.models.known import ASSUMED_WINDOW, LearningProvider, windows_file
 from treadle.app.models.listing import catalogue_models
 from treadle.app.models.said import limits_for
-from treadle.app.models.windows import LearningProvider, windows_file
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
@@ -137,7 +135,7 @@ async def test_a_local_model_is_known_after_its_server_was_asked() -> None:
         models = Models(settings, {})
         assert models.choose().spec.like == "gemini/gemma-3-27b-it"
         for ref in ("", "ollama/qwen3:8b"):
-            await ask_server(models, ref)
+            await models.ask_server(ref)
     small, large = models.choose(mode=Mode.ASK), models.choose(mode=Mode.PLAN)
     assert (small.spec.context_window, small.spec.images, small.tool_protocol) == (4096, True, ToolProtocol.XML)
     (notice,) = small.notices
@@ -153,7 +151,7 @@ async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -
         Settings(model="vllm/m", providers={"vllm": ProviderSettings(base_url="http://127.0.0.1:1/v1")}),
     ):
         models = Models(settings, KEYS)
-        await ask_server(models)
+        await models.ask_server()
         notices = models.choose().notices
         assert all("128,000 tokens are assumed" in notice for notice in notices)
         assert bool(notices) == settings.model.startswith("vllm")

@@ -120,11 +120,11 @@ async def test_each_configured_provider_is_called_once(
         said = await asyncio.to_thread(treadle, "doctor", "--json")
     checks = _checks(said.out)
     assert said.code == 1
-    assert sorted(calls) == ["grok-4", "openai/gpt-oss-120b"]
+    assert sorted(calls) == ["grok-4.7", "qwen/qwen3.8-27b"]
     assert checks["key groq"] == ("ok", "from GROQ_API_KEY")
-    status, found = checks["call xai/grok-4"]
+    status, found = checks["call xai/grok-4.7"]
     assert (status, "The key comes from XAI_API_KEY and ends in …5678." in found) == ("fail", True)
-    assert checks["call groq/openai/gpt-oss-120b"][0] == "warn", "its variable may be there for other reasons"
+    assert checks["call groq/qwen/qwen3.8-27b"][0] == "warn", "its variable may be there for other reasons"
 
 
 async def test_a_small_window_of_a_local_server_is_a_warning(treadle: Command, home: Path) -> None:

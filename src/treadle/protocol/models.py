@@ -152,7 +152,8 @@ class ModelError(Record, frozen=True, kw_only=True):
     """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds).
 
     `window` is the model's context window in tokens, where an overflow names it. `fix` says what helps where more is
-    known of that than the kind says.
+    known of that than the kind says. `retries` bounds how often trying again is of use, None where only the session's
+    limit does.
     """
 
     kind: ErrorKind
@@ -162,6 +163,7 @@ class ModelError(Record, frozen=True, kw_only=True):
     retry_after: float | None = None
     window: int | None = None
     fix: str = ""
+    retries: int | None = None
 
     @property
     def retryable(self) -> bool:

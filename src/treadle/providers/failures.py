@@ -37,14 +37,22 @@ WHAT = {
 }
 
 
-def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None, fix: str = "") -> ModelError:
+def failure(
+    endpoint: Endpoint,
+    kind: ErrorKind,
+    why: str,
+    *,
+    status: int | None = None,
+    fix: str = "",
+    retries: int | None = None,
+) -> ModelError:
     """Word an error in sentences: who, what, why; with a refused key also whose it is, and what to do about it."""
     what = f"{endpoint.name or endpoint.host} {WHAT[kind]}"
     message = sentence(clean(f"{what}: {why.strip()}" if why.strip() else what, endpoint.secrets))
     if kind in (ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION) and endpoint.key_origin:
         message = f"{message} {_whose_key(endpoint)}"
         fix = fix or _other_key(endpoint, kind)
-    return ModelError(kind=kind, message=message, status=status, fix=fix)
+    return ModelError(kind=kind, message=message, status=status, fix=fix, retries=retries)
 
 
 def sentence(text: str) -> str:

@@ -47,6 +47,7 @@ class HttpReplies:
         self._begin = begin
         self._secrets = secrets
         self._used_ids = UsedIds()
+        self._reached = False
 
     async def read(
         self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None
@@ -71,7 +72,7 @@ class HttpReplies:
         except CallFailedError as failed:
             error = failed.error
         except HTTP_ERRORS as broken:
-            error = from_exception(self._endpoint, broken)
+            error = from_exception(self._endpoint, broken, reached=self._reached)
         yield StreamFailure(
             error=msgspec.structs.replace(error, message=clean(error.message, self._secrets())), usage=reader.usage
         )
@@ -116,6 +117,7 @@ class HttpReplies:
         limits = self._endpoint.limits
         if isinstance(response, Exception):
             raise response
+        self._reached = True
         try:
             if response.status != 200 or not self._may_be_events(response):
                 raise CallFailedError(await self._refusal(response, pace))

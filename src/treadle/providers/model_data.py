@@ -98,7 +98,7 @@ class ModelCatalogue:
         return tuple(get_close_matches(name, self.names(row), n=3))
 
 
-def decode_data(raw: bytes) -> ModelCatalogue:
+def decode_models(raw: bytes) -> ModelCatalogue:
     """Read a file of data, its sections when they are asked for; raises `msgspec.MsgspecError`."""
     return ModelCatalogue(msgspec.json.decode(raw, type=ModelData))
 
@@ -106,7 +106,7 @@ def decode_data(raw: bytes) -> ModelCatalogue:
 @cache
 def built_in_models() -> ModelCatalogue:
     """Read the data of this version, once."""
-    return decode_data(DATA.read_bytes())
+    return decode_models(DATA.read_bytes())
 
 
 def _spec_of(row: ProviderRow, name: str, figures: ModelFigures | None) -> ModelSpec:

@@ -110,7 +110,7 @@ def read_list(value: object) -> Sections:
     return sections
 
 
-def merged(base: Sections, newer: Sections) -> Sections:
+def merged_lists(base: Sections, newer: Sections) -> Sections:
     """Put a newer list over what is known: its figures count, where it has any.
 
     What a maker ends is ended wherever it is sold. Models that the newer list does not have, though it knows others of

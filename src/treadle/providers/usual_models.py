@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from treadle.providers.model_data import LISTED, TOOLS, ModelCatalogue, ModelFigures
 from treadle.providers.provider_rows import ProviderRow
 
-FAMILIES = {
+GENERAL_NAMES = {
     "anthropic": r"^claude-",
     "openai": r"^gpt-\d",
     "openai-chat": r"^gpt-\d",
@@ -60,8 +60,8 @@ _MAKER = re.compile(r"^(?:(?:databricks|openai|anthropic|google|xai|global)-)+")
 def usual_model(catalogue: ModelCatalogue, row: ProviderRow, today: str) -> str:
     """Name the newest general model of a provider that is not retired on a day (ISO); empty where none is known.
 
-    `FAMILIES` says which names are the provider's general ones. What is not finished, small, costly or for a special
-    use is taken only where there is nothing else.
+    `GENERAL_NAMES` says which names are the provider's general ones. What is not finished, small, costly or for a
+    special use is taken only where there is nothing else.
     """
     return usual_of(catalogue.section(row.section).values(), row.name, today)
 
@@ -69,7 +69,7 @@ def usual_model(catalogue: ModelCatalogue, row: ProviderRow, today: str) -> str:
 def usual_of(models: Iterable[ModelFigures], provider: str, today: str) -> str:
     """Name the one of some models that `usual_model` would name."""
     live = [one for one in models if not is_retired(one, today)]
-    family = [one for one in live if re.search(FAMILIES.get(provider, ""), one.name)]
+    family = [one for one in live if re.search(GENERAL_NAMES.get(provider, ""), one.name)]
     with_tools = [one for one in family or live if one.can & TOOLS]
     soon = (date.fromisoformat(today) + timedelta(days=_LASTING_DAYS)).isoformat()
     return max(with_tools or family or live, key=lambda one: _rank(one, soon)).name if live else ""
@@ -94,9 +94,10 @@ def successor_of(catalogue: ModelCatalogue, row: ProviderRow, name: str, today: 
 
 def nearest_relative(models: Iterable[str], name: str) -> str:
     """Name the known model of the same family as an unknown one, the one next to it in version; empty for none."""
-    family, version = family_of_model(name), version_of(name)
+    family, version = family_of_model(name), model_version(name)
     same = [one for one in models if family and family_of_model(one) == family]
-    return min(same, key=lambda one: (abs(version_of(one) - version), -version_of(one), len(one), one), default="")
+    versions = {one: model_version(one) for one in same}
+    return min(same, key=lambda one: (abs(versions[one] - version), -versions[one], len(one), one), default="")
 
 
 def family_of_model(name: str) -> str:
@@ -105,7 +106,7 @@ def family_of_model(name: str) -> str:
     return " ".join(word for word in words if len(word) > 1 and word not in ("latest", "preview", "default", "it"))
 
 
-def version_of(name: str) -> float:
+def model_version(name: str) -> float:
     """Read the version in a model's name as the decimal that makers mean: 4.20 is older than 4.3; 0 where none is."""
     found = _VERSION.search(_undated(name))
     return float(f"{found[1]}.{found[2] or 0}") if found else 0.0
@@ -125,7 +126,7 @@ def _rank(model: ModelFigures, soon: str) -> tuple[bool, bool, bool, bool, float
         bool(model.can & LISTED),
         not words & set(_SPECIAL.split()) and not model.name.startswith("ft:"),
         _CLASS[0] <= price <= _CLASS[1],
-        version_of(model.name),
+        model_version(model.name),
         -abs(math.log(price / USUAL_PRICE)) if price else -math.inf,
         -len(model.name),
         model.released,

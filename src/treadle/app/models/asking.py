@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.known import day, known_models
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.permissions import Mode
 from treadle.providers.model_data import TOOLS, ModelFigures
 from treadle.providers.provider_rows import ProviderRow
 from treadle.providers.usual_models import usual_of
@@ -16,26 +15,13 @@ if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
 
 
-async def ask_server(models: Models, ref: str = "", *, mode: Mode | None = None) -> None:
-    """If a model (by default that of a mode) is on a local server, ask that what the model holds and can do.
-
-    Where no model is named and none of the first provider with a key is known, its server is asked which it has.
-    """
-    ref = ref or models.named(mode)
-    if not ref:
-        await _ask_for_any(models)
-        return
-    row, name = models.parse(ref)
-    if row is not None and row.name in LOCAL:
-        await _ask_local(models, ref, row, name)
-
-
-async def _ask_local(models: Models, ref: str, row: ProviderRow, name: str) -> None:
+async def ask_local(models: Models, ref: str, row: ProviderRow) -> None:
+    """Ask a server of this machine what its model holds and can do."""
     from treadle.providers.local import find_model
     from treadle.providers.local_advice import window_fix, window_problem
 
     key = models.key(row)
-    found = await find_model(row.name, models.base_url(row), key.value if key else "", name)
+    found = await find_model(row.name, models.base_url(row), key.value if key else "", ref.partition("/")[2])
     if found is None:
         return
     problem = "" if models.window_is_set(ref) else window_problem(row.name, found)
@@ -53,7 +39,8 @@ async def ask_list(models: Models, row: ProviderRow, name: str) -> None:
         models.learn_found(ref, found, "")
 
 
-async def _ask_for_any(models: Models) -> None:
+async def ask_any(models: Models) -> None:
+    """Where no model of the first provider with a key is known, ask its server which it has."""
     row = models.first_with_key()
     if row is None or models.usual_model(row):
         return

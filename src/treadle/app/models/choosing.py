@@ -15,20 +15,30 @@ from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.keys import ApiKey, find_key
 from treadle.app.models.known import (
+    LearningProvider,
     data_notice,
     is_mistyped,
     known_models,
     known_spec,
+    learn_window,
+    learned_windows,
+    not_found_fix,
     retirement_notice,
     unknown_notice,
     usual_ref,
     with_bounds,
 )
-from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
-from treadle.app.models.unhosted import UNHOSTED, open_unhosted, unhosted_spec
-from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
+from treadle.app.models.said import (
+    SelectedModel,
+    as_found,
+    as_spoken_elsewhere,
+    checked_url,
+    clip_thinking,
+    limits_for,
+    own_row,
+    with_settings,
+)
 from treadle.engine.ports import Provider
-from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Searches, ToolProtocol
 from treadle.protocol.permissions import Mode
@@ -45,22 +55,11 @@ if TYPE_CHECKING:
 USUAL_PROVIDERS = ("anthropic", "openai", "gemini", "openrouter", "deepseek", "xai", "mistral", "groq")
 """The providers that are asked first for a key where no model is named; then all others in their order."""
 
+UNHOSTED = ("scripted", "local")
+"""What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
+
 LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
 """The providers on the user's own machine that can be asked what they have."""
-
-
-class SelectedModel(Record, frozen=True, kw_only=True):
-    """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
-
-    spec: ModelSpec
-    tool_protocol: ToolProtocol
-    thinking_budget: int | None = None
-    notices: tuple[str, ...] = ()
-
-    @property
-    def use(self) -> ModelChoice:
-        """What a session keeps of it."""
-        return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
 
 
 class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +119,8 @@ class Models:
         protocol = self._settings.tool_protocol or override.tool_protocol
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
-        budget, notice = self._clip(spec, said.thinking_budget if thinking is None else thinking)
+        wanted = said.thinking_budget if thinking is None else thinking
+        budget, notice = clip_thinking(spec, wanted, known=self._knows_thinking(spec.ref))
         notices = (*filter(None, [notice]), *self.notices(spec.ref))
         return SelectedModel(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
 
@@ -130,25 +130,27 @@ class Models:
         if row is None:
             return ()
         told = self._notices.get(ref, "")
-        local, said = self._local.get(ref), self.window_is_set(ref) or ref in self._learned
-        known = said or (local is not None and local.window is not None)
+        known = self.window_is_set(ref) or ref in self._learned or bool((one := self._local.get(ref)) and one.window)
         unknown = "" if told else unknown_notice(self._known(ref, row, name), known)
         return tuple(filter(None, [data_notice(), retirement_notice(row, self.spec(ref)), told, unknown]))
 
     def fallback(self) -> ModelChoice | None:
         """Find the model that takes over when the chosen one keeps failing; None without one. Raises `ConfigError`."""
-        if not self._settings.fallback:
-            return None
-        return self.choose(self._settings.fallback).use
+        return self.choose(self._settings.fallback).use if self._settings.fallback else None
 
     @property
     def differ_by_mode(self) -> bool:
         """Whether the settings give any mode a model or a thinking budget of its own."""
         return bool(self._settings.modes)
 
-    def named(self, mode: Mode | None = None) -> str:
-        """Give the model that the settings name for a mode (by default their own); empty for none."""
-        return self._settings.in_mode(self._settings.mode if mode is None else mode).model
+    async def ask_server(self, ref: str = "", *, mode: Mode | None = None) -> None:
+        """Ask the server of a model (by default that of a mode) what is there, if it is local, or none is named."""
+        ref = ref or self._settings.in_mode(self._settings.mode if mode is None else mode).model
+        row = self.parse(ref)[0] if ref else None
+        if not ref or (row is not None and row.name in LOCAL):
+            from treadle.app.models.asking import ask_any, ask_local
+
+            await (ask_any(self) if row is None else ask_local(self, ref, row))
 
     def learn_found(self, ref: str, found: "LocalModel", notice: str, *, usual: bool = False) -> None:
         """Take what a model's own server says of it, what to tell the user of that, and whether it is the usual one."""
@@ -175,15 +177,16 @@ class Models:
             return with_settings(self._own[ref].spec, self._override(ref))
         row, name = self.parse(ref)
         if row is None:
+            from treadle.app.models.unhosted import unhosted_spec
+
             return with_settings(unhosted_spec(ref), self._override(ref))
         return with_bounds(self._known(ref, row, name))
 
     def _known(self, ref: str, row: ProviderRow, name: str) -> ModelSpec:
         """Tell what is known of a model of a provider; its window is None where nothing says one."""
-        own_place = bool(self._said(row).base_url) or row.name in LOCAL
-        spec = known_spec(row, name, free=own_place and split_url(self.base_url(row)).hostname in LOOPBACK)
-        local = self._local.get(ref)
-        if not own_place and local is None and ref not in self._settings.models and is_mistyped(row, spec):
+        own, local = bool(self._said(row).base_url) or row.name in LOCAL, self._local.get(ref)
+        spec = known_spec(row, name, here=own and split_url(self.base_url(row)).hostname in LOOPBACK)
+        if not own and local is None and ref not in self._settings.models and is_mistyped(row, spec):
             from treadle.app.models.refusals import unknown_model
 
             raise unknown_model(ref, row, name)
@@ -207,7 +210,7 @@ class Models:
         row, _ = self.parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
-            self._open[key] = open_unhosted(ref) if row is None else self._open_row(row)
+            self._open[key] = _open_unhosted(ref) if row is None else self._open_row(row)
         return self._open[key]
 
     async def close(self) -> None:
@@ -237,8 +240,7 @@ class Models:
 
     def first_with_key(self) -> ProviderRow | None:
         """Find the provider that is taken where no model is named: the first with a key and an address."""
-        first = [self.row(name) for name in USUAL_PROVIDERS]
-        return next((row for row in (*first, *self.rows()) if self._has_key(row)), None)
+        return next((row for row in (*map(self.row, USUAL_PROVIDERS), *self.rows()) if self._has_key(row)), None)
 
     def _has_key(self, row: ProviderRow) -> bool:
         if row.key_optional or not row.keys or self.key(row) is None:
@@ -315,6 +317,7 @@ class Models:
             guarded,
             lambda name, window: self._learn(f"{row.name}/{name}", window),
             lambda name: self._ask_provider(row, name),
+            advise=lambda name: not_found_fix(row, known_spec(row, name), endpoint.base_url),
         )
 
     async def _ask_provider(self, row: ProviderRow, name: str) -> None:
@@ -378,17 +381,6 @@ class Models:
             raise no_model(row)
         return ref
 
-    def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
-        """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
-        if not wanted:
-            return None, ""
-        if not spec.thinking and self._knows_thinking(spec.ref):
-            return None, f"{spec.ref} cannot think. Its thinking budget of {wanted:,} tokens is not used."
-        limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
-        if wanted <= limit:
-            return wanted, ""
-        return limit, f"{spec.ref} can think {limit:,} tokens at most. Its budget of {wanted:,} is cut to that."
-
     def _knows_thinking(self, ref: str) -> bool:
         """Whether it is known that a model thinks, or that it does not."""
         row, name = self.parse(ref)
@@ -399,3 +391,9 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
+
+
+def _open_unhosted(ref: str) -> Provider:
+    from treadle.app.models.unhosted import open_unhosted
+
+    return open_unhosted(ref)

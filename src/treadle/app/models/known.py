@@ -1,6 +1,9 @@
-"""What is known of models: the list that a person fetched if it is newer, else the one of this version."""
+"""What is known of models: by the fetched list or the built-in one, by their relatives, by what was refused."""
 
 import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
@@ -8,10 +11,10 @@ from stat import S_ISREG
 import msgspec
 
 from treadle.app.places import data_directory
-from treadle.protocol.models import ModelSpec
-from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_data
+from treadle.engine.ports import Provider
+from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
+from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models
 from treadle.providers.provider_rows import ROWS, ProviderRow
-from treadle.providers.usual_models import nearest_relative, plain_name, successor_of, usual_model, version_of
 
 LARGEST_DATA = 16 * 1024 * 1024
 """Bytes of a list that are read."""
@@ -24,6 +27,16 @@ OLD_DAYS = 60
 """So long before its end a model's retirement is told, and so old a list is when `doctor` warns."""
 
 _DAY_SECONDS = 86_400
+
+Learn = Callable[[str, int], None]
+"""Takes a model's own name at its provider, and its window in tokens."""
+
+AskForModel = Callable[[str], Awaitable[None]]
+"""Asks the provider what it says of a model with that name, where nothing else does."""
+
+Advise = Callable[[str], str]
+"""Says what to do where the provider does not know a model with that name."""
+
 _DAMAGED = "The fetched list of models, {file}, cannot be read. The built-in list of {date} is used. {way}"
 _AGAIN = "Fetch it again: treadle models --update."
 
@@ -54,19 +67,21 @@ def day(ahead: int = 0) -> str:
 
 def usual_ref(row: ProviderRow, today: str = "") -> str:
     """Name a provider's usual model, `provider/model`; empty where none is known that is not retired."""
+    from treadle.providers.usual_models import usual_model
+
     name = usual_model(known_models(), row, today or day())
     return f"{row.name}/{name}" if name else ""
 
 
-def known_spec(row: ProviderRow, name: str, *, free: bool = False) -> ModelSpec:
+def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
     """Tell what is known of a model; of an unknown one what its nearest relative is known for, which it names.
 
-    At a place of the user's own (`free`) what others take for the relative says nothing of what it costs.
+    On a server of this machine (`here`) a model holds what that was started with, which no relative knows, and is free.
     """
     catalogue = known_models()
     if name in catalogue.section(row.section):
         return catalogue.spec(row, name)
-    relative = _relative(catalogue, row, name)
+    relative = None if here else _relative(catalogue, row, name)
     if relative is None:
         return ModelSpec(provider=row.name, name=name)
     spec = catalogue.spec(*relative)
@@ -74,7 +89,6 @@ def known_spec(row: ProviderRow, name: str, *, free: bool = False) -> ModelSpec:
         spec,
         provider=row.name,
         name=name,
-        prices=None if free else spec.prices,
         released="",
         retires="",
         successor="",
@@ -87,12 +101,18 @@ def is_mistyped(row: ProviderRow, spec: ModelSpec) -> bool:
     names = known_models().section(row.section)
     if spec.name in names or not names:
         return False
+    from treadle.providers.usual_models import model_version, plain_name
+
     other, _, like = spec.like.partition("/")
-    return other != row.name or version_of(spec.name) < version_of(like) or plain_name(spec.name) == plain_name(like)
+    older = model_version(spec.name) < model_version(like)
+    return other != row.name or older or plain_name(spec.name) == plain_name(like)
 
 
+@lru_cache(maxsize=64)
 def _relative(catalogue: ModelCatalogue, row: ProviderRow, name: str) -> tuple[ProviderRow, str] | None:
     """Find the model that an unknown one is most like: of the same family at its provider, else at another one."""
+    from treadle.providers.usual_models import nearest_relative
+
     for other in (row, *ROWS):
         like = nearest_relative(catalogue.section(other.section), name)
         if like:
@@ -134,8 +154,22 @@ def retirement_notice(row: ProviderRow, spec: ModelSpec) -> str:
     return f"{spec.ref} will be retired on {spec.retires}.{way}"
 
 
+def not_found_fix(row: ProviderRow, spec: ModelSpec, base_url: str) -> str:
+    """Say what to do where a provider does not know a model: it may be retired, misspelt, or elsewhere."""
+    if is_over(spec):
+        return retirement_notice(row, spec)
+    from treadle.providers.failures import without_query
+
+    return (
+        f"Check the model's name: `treadle models {row.name}/` lists those that are known. If it is right, check the "
+        f"address, {without_query(base_url)}: base_url under [providers.{row.name}] in your settings, or --base-url."
+    )
+
+
 def successor_ref(row: ProviderRow, spec: ModelSpec) -> str:
     """Name the model, `provider/model`, to use in place of one that is retired; empty where none is known."""
+    from treadle.providers.usual_models import successor_of
+
     name = successor_of(known_models(), row, spec.name, day())
     return f"{row.name}/{name}" if name and name != spec.name else ""
 
@@ -160,9 +194,74 @@ def _fetched() -> ModelCatalogue | str | None:
 @lru_cache(maxsize=1)
 def _read(file: Path, changed: int, size: int) -> ModelCatalogue | str:  # noqa: ARG001 - what tells another file
     try:
-        catalogue = decode_data(file.read_bytes())
+        catalogue = decode_models(file.read_bytes())
         for raw in catalogue.data.providers.values():
             msgspec.json.decode(raw, type=tuple[ModelFigures, ...])
     except (OSError, msgspec.MsgspecError) as error:
         return type(error).__name__
     return catalogue
+
+
+class _LearnedWindows(msgspec.Struct, frozen=True, kw_only=True):
+    """The file: windows by the name a user types."""
+
+    version: int = 1
+    windows: dict[str, int] = {}
+
+
+def windows_file() -> Path:
+    """Where they are kept."""
+    return data_directory() / "windows.json"
+
+
+def learned_windows() -> dict[str, int]:
+    """Give every window that was learned, by `provider/model`; a file that cannot be read counts as none."""
+    try:
+        return msgspec.json.decode(windows_file().read_bytes(), type=_LearnedWindows).windows
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def learn_window(ref: str, window: int) -> None:
+    """Keep a window; where it cannot be kept, the next refusal names it again."""
+    from treadle.workspace.private_file import write_private
+
+    known = learned_windows()
+    if known.get(ref) != window:
+        with suppress(OSError):
+            write_private(windows_file(), msgspec.json.encode(_LearnedWindows(windows={**known, ref: window})))
+
+
+class LearningProvider:
+    """The `Provider` port before another one: passes on what its provider says of a model that nobody else knows."""
+
+    def __init__(self, inner: Provider, learn: Learn, ask: AskForModel, *, advise: Advise) -> None:
+        """`ask` is called before the second call of a model: by then it is one to work with, and it is not waited for
+        before the first word. `advise` is called where the provider does not know the model.
+        """
+        self._inner = inner
+        self._learn = learn
+        self._ask = ask
+        self._advise = advise
+        self._calls: Counter[str] = Counter()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Call the model; see the port."""
+        self._calls[request.model] += 1
+        if self._calls[request.model] == 2:
+            await self._ask(request.model)
+        async with aclosing(self._inner.stream(request)) as events:
+            async for event in events:
+                yield self._told(request.model, event) if isinstance(event, StreamFailure) else event
+
+    def _told(self, name: str, failed: StreamFailure) -> StreamFailure:
+        error = failed.error
+        if error.window is not None:
+            self._learn(name, error.window)
+        if error.kind is not ErrorKind.NOT_FOUND or error.fix:
+            return failed
+        return msgspec.structs.replace(failed, error=msgspec.structs.replace(error, fix=self._advise(name)))
+
+    async def close(self) -> None:
+        """Give back connections."""
+        await self._inner.close()

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.app.models.choosing import LOCAL, USUAL_PROVIDERS, Models
-from treadle.app.models.known import is_over, known_models, successor_ref, usual_ref
+from treadle.app.models.known import is_over, known_models, learned_windows, successor_ref, usual_ref
 from treadle.app.models.offered import OfferedModel
-from treadle.app.models.windows import learned_windows
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec

@@ -11,8 +11,6 @@ SCRIPTED = "scripted"
 EMBEDDED = "local"
 """The provider of models that Treadle runs by itself: `local/smollm2`, or `local/` and the path of a GGUF file."""
 
-UNHOSTED = (SCRIPTED, EMBEDDED)
-
 
 def unhosted_spec(ref: str) -> ModelSpec:
     """Tell what is known of such a model; raises `ConfigError`."""

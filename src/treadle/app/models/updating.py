@@ -9,9 +9,9 @@ import msgspec
 from treadle.app.models.known import LARGEST_DATA, day, fetched_file, known_models
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.providers.model_data import DataSource, ModelCatalogue, ModelFigures, decode_data
+from treadle.providers.model_data import DataSource, ModelCatalogue, ModelFigures, decode_models
 from treadle.providers.model_fetch import LARGEST_LIST, ListNotFetchedError, fetch_list
-from treadle.providers.model_sources import Sections, encode_data, merged, read_list
+from treadle.providers.model_sources import Sections, encode_data, merged_lists, read_list
 from treadle.providers.provider_rows import ROWS
 from treadle.workspace.private_file import write_private
 
@@ -56,14 +56,14 @@ async def update_models(url: str = "") -> tuple[ListChange, ...]:
     old = {name: before.section(name) for name in before.data.providers}
     newer = {name: models for name, models in found.items() if name in wanted}
     _check_size(url, old, newer)
-    sections = merged(old, newer)
+    sections = merged_lists(old, newer)
     today = day()
     fetched = DataSource(name=url, version=f"of {today}", licence="see its address", date=today)
     data = encode_data(sections, (*before.data.sources[-_MOST_SOURCES:], fetched))
     if len(data) > LARGEST_DATA:
         raise _failed(url, "it is too large to be kept")
     write_private(fetched_file(), data)
-    return tuple(_changes(before, decode_data(data)))
+    return tuple(_changes(before, decode_models(data)))
 
 
 def _check_size(url: str, old: Sections, newer: Sections) -> None:

@@ -235,6 +235,8 @@ class LiveSession:
         if isinstance(op, Prompt):
             self._name_cheaper(op)
         await self._engine.post(op, source)
+        for said in self._models.notices(op.choice.model) if isinstance(op, SetModel) else ():
+            self.tell(said)
 
     def _name_cheaper(self, prompt: Prompt) -> None:
         """Say once for each model that the next request is costly, and which configured model takes less for it."""
