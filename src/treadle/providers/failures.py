@@ -17,6 +17,9 @@ SHOWN_END = 4
 SHORTEST_SHOWN = 12
 """Characters of a key that are shown, and how long a key must be for that."""
 
+_NO_API = (404, 405, 410, 501)
+"""With these a web page says that the address is not that of the API, and trying again does not help."""
+
 REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
 WHAT = {
     ErrorKind.AUTHENTICATION: "did not accept the API key",
@@ -144,7 +147,7 @@ def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: 
         return from_problem(endpoint, problem, status=status)
     content_type = headers.get("content-type", "")
     if is_html(content_type, body):
-        kind = kind_of_status(status) if status >= 400 and status != 404 else ErrorKind.BAD_REQUEST
+        kind = kind_of_status(status) if status >= 400 and status not in _NO_API else ErrorKind.BAD_REQUEST
         why = f"the server answered HTML, not the API; check the base URL ({without_query(endpoint.base_url)})"
         return failure(endpoint, kind, why, status=status)
     text = body[:500].decode("utf-8", "replace").strip()

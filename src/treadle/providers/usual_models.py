@@ -95,7 +95,11 @@ def successor_of(catalogue: ModelCatalogue, row: ProviderRow, name: str, today: 
 def nearest_relative(models: Iterable[str], name: str) -> str:
     """Name the known model of the same family as an unknown one, the one next to it in version; empty for none."""
     family, version = family_of_model(name), model_version(name)
-    same = [one for one in models if family and family_of_model(one) == family]
+    if not family:
+        return ""
+    words = family.split()
+    like = (one for one in models if all(word in one.lower() for word in words))
+    same = [one for one in like if family_of_model(one) == family]
     versions = {one: model_version(one) for one in same}
     return min(same, key=lambda one: (abs(versions[one] - version), -versions[one], len(one), one), default="")
 

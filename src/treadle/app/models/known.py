@@ -113,7 +113,8 @@ def _relative(catalogue: ModelCatalogue, row: ProviderRow, name: str) -> tuple[P
     """Find the model that an unknown one is most like: of the same family at its provider, else at another one."""
     from treadle.providers.usual_models import nearest_relative
 
-    for other in (row, *ROWS):
+    rows = {one.section: one for one in (*reversed(ROWS), row)}
+    for other in (row, *reversed(rows.values())):
         like = nearest_relative(catalogue.section(other.section), name)
         if like:
             return other, like

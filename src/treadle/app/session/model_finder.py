@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
-    `choose` takes the tokens that it may think, None as set. `notices` are what to tell the user of a model. `for_mode` gives the model that a mode has of its own,
-    None where the modes share one. `offered` lists what there is to choose from, and takes its time. `cheaper` names a
-    model that takes a costly request for less.
+    `choose` takes the tokens that it may think, None as set. `notices` are what to tell the user of a model. `for_mode`
+    gives the model that a mode has of its own, None where the modes share one. `offered` lists what there is to choose
+    from, and takes its time. `cheaper` names a model that takes a costly request for less.
     """
 
     spec: Callable[[str], ModelSpec]
