@@ -9,6 +9,7 @@ import pytest
 
 from tests.app.local_servers import Asked, http_server
 from tests.providers.support import collect, request
+from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models import known
 from treadle.app.models.choosing import Models
@@ -16,7 +17,10 @@ from treadle.app.models.known import ASSUMED_WINDOW, data_notice, day, fetched_f
 from treadle.app.models.listing import catalogue_models, offered_models
 from treadle.app.models.updating import update_models
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.events import Prompt, Source
+from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelRequest, StreamFailure
+from treadle.protocol.notifications import Notice
 from treadle.providers.model_data import LISTED, TOOLS, DataSource, ModelFigures, built_in_models
 from treadle.providers.model_sources import encode_data
 from treadle.providers.provider_rows import ROWS, Proof
@@ -142,10 +146,12 @@ def test_a_newer_model_of_a_known_family_has_the_figures_of_its_nearest_relative
 
 @pytest.mark.parametrize("name", ["grok-7", "grock-9", "grok-9-2025-01-01", "other"])
 def test_a_name_that_is_probably_mistyped_is_refused_with_near_ones(name: str) -> None:
-    fetch(figures("grok-8"), figures("grok-9"))
+    fetch(figures("grok-8"), figures("grok-9"), figures("grok-7x", retires=PAST))
     with pytest.raises(ConfigError) as caught:
         Models(Settings(model=f"xai/{name}"), {"XAI_API_KEY": "xai-test-12345678"}).choose()
     assert caught.value.code == "model-unknown"
+    assert ("xai/grok-9" in caught.value.why) == (name in ("grok-7", "grock-9"))
+    assert "grok-7x" not in caught.value.why, "it is retired"
 
 
 @pytest.mark.parametrize("said", [{}, {"context_window": 9_000}])
@@ -313,3 +319,36 @@ def test_days_are_those_of_the_clock() -> None:
     assert day() == time.strftime("%Y-%m-%d", time.gmtime())
     assert day(-1) < day() < day(1)
     assert json.loads(json.dumps(day(30))) > day(29)
+
+
+async def test_a_model_that_is_switched_to_says_that_it_is_retired_once(tmp_path: Path) -> None:
+    fetch(figures("grok-1", retires=PAST, successor="grok-2"), figures("grok-2"))
+    (tmp_path / "ws").mkdir()
+    settings = Settings(
+        model="xai/grok-2", providers={"xai": ProviderSettings(base_url="http://127.0.0.1:1/v1", api_key_env="NONE")}
+    )
+    opening = Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)
+    async with await open_session(opening) as live:
+        feed = live.follow()
+        for ref, budget in (("xai/grok-1", None), ("xai/grok-1", 1_000), ("xai/grok-2", None)):
+            await live.post(live.choose(ref, budget), Source(kind="test"))
+    told = [one.text async for one in feed if isinstance(one, Notice)]
+    assert [text for text in told if "xai/grok-1 is retired" in text] == told[:1]
+
+
+async def test_a_session_whose_model_was_retired_meanwhile_says_what_takes_its_place(tmp_path: Path) -> None:
+    fetch(figures("grok-1"), figures("grok-2"))
+    (tmp_path / "ws").mkdir()
+    settings = Settings(model="xai/grok-1", providers={"xai": ProviderSettings(base_url="http://127.0.0.1:1/v1")})
+    async with await open_session(Opening(workspace=tmp_path / "ws", settings=settings, user_present=True)) as live:
+        session, first = live.id, live.notices
+        await live.post(Prompt(id="p", content=(Text(text="Hi."),)), Source(kind="test"))
+    fetch(figures("grok-1", retires=PAST, successor="grok-2"), figures("grok-2"))
+    opening = Opening(
+        workspace=tmp_path / "ws", settings=Settings(providers=settings.providers), resume=session, user_present=True
+    )
+    async with await open_session(opening) as live:
+        assert live.status.model == "xai/grok-1"
+        (told,) = [text for text in live.notices if "retired" in text]
+    assert "Use xai/grok-2 in its place" in told
+    assert not any("retired" in text for text in first)

@@ -107,7 +107,7 @@ _SETTINGS = {
     ),
     "config-key": Explanation(
         "`treadle config` was given something that is not a setting.",
-        'Write it with dots, and quotes around names with slashes: models."openai/gpt-5".max_output.',
+        'Write it with dots, and quotes around names with slashes: models."PROVIDER/NAME".max_output.',
     ),
     "base-url-invalid": Explanation(
         "A base URL has no http:// or https://.", "Write it like http://localhost:8000/v1."
@@ -137,7 +137,7 @@ _SETTINGS = {
         'that no list has, set what you know about it under [models."…"].',
     ),
     "no-model": Explanation(
-        "A provider has a key, but the list of models has none of it that can be used, and the provider told of none.",
+        "A provider has a key, but the list of models has none of it that can be used, and the provider says of none.",
         "Name a model with --model PROVIDER/NAME, or fetch the newest list with `treadle models --update`.",
     ),
     "models-update": Explanation(

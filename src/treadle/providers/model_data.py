@@ -91,12 +91,6 @@ class ModelCatalogue:
         """Tell what is known of a model at a provider; of an unknown one, nothing: windows and prices are None."""
         return _spec_of(row, name, self.section(row.section).get(name))
 
-    def nearest(self, row: ProviderRow, name: str) -> tuple[str, ...]:
-        """Give known names at a provider that are like this one, the nearest first."""
-        from difflib import get_close_matches
-
-        return tuple(get_close_matches(name, self.names(row), n=3))
-
 
 def decode_models(raw: bytes) -> ModelCatalogue:
     """Read a file of data, its sections when they are asked for; raises `msgspec.MsgspecError`."""

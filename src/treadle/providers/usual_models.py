@@ -94,14 +94,23 @@ def successor_of(catalogue: ModelCatalogue, row: ProviderRow, name: str, today: 
 
 def nearest_relative(models: Iterable[str], name: str) -> str:
     """Name the known model of the same family as an unknown one, the one next to it in version; empty for none."""
-    family, version = family_of_model(name), model_version(name)
-    if not family:
-        return ""
-    words = family.split()
-    like = (one for one in models if all(word in one.lower() for word in words))
-    same = [one for one in like if family_of_model(one) == family]
+    version, same = model_version(name), _of_family(models, name)
     versions = {one: model_version(one) for one in same}
     return min(same, key=lambda one: (abs(versions[one] - version), -versions[one], len(one), one), default="")
+
+
+def is_newest(models: Iterable[str], name: str) -> bool:
+    """Whether an unknown model is of a known family and not older than any of it, nor one of them in other letters."""
+    same = _of_family(models, name)
+    version, plain = model_version(name), plain_name(name)
+    return bool(same) and all(model_version(one) <= version and plain_name(one) != plain for one in same)
+
+
+def _of_family(models: Iterable[str], name: str) -> list[str]:
+    family = family_of_model(name)
+    words = family.split()
+    like = (one for one in models if words and all(word in one.lower() for word in words))
+    return [one for one in like if family_of_model(one) == family]
 
 
 def family_of_model(name: str) -> str:

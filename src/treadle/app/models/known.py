@@ -73,6 +73,13 @@ def usual_ref(row: ProviderRow, today: str = "") -> str:
     return f"{row.name}/{name}" if name else ""
 
 
+def living_names(row: ProviderRow) -> tuple[str, ...]:
+    """Name the known models of a provider that are not retired."""
+    today = day()
+    models = known_models().section(row.section)
+    return tuple(name for name, one in models.items() if not one.retires or one.retires > today)
+
+
 def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
     """Tell what is known of a model; of an unknown one what its nearest relative is known for, which it names.
 
@@ -101,11 +108,9 @@ def is_mistyped(row: ProviderRow, spec: ModelSpec) -> bool:
     names = known_models().section(row.section)
     if spec.name in names or not names:
         return False
-    from treadle.providers.usual_models import model_version, plain_name
+    from treadle.providers.usual_models import is_newest
 
-    other, _, like = spec.like.partition("/")
-    older = model_version(spec.name) < model_version(like)
-    return other != row.name or older or plain_name(spec.name) == plain_name(like)
+    return not is_newest(names, spec.name)
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from treadle.app.config.lines import ConfigEntry, dotted, entries
 from treadle.app.config.mistakes import command
 from treadle.app.config.settings import VARIABLES, Settings
 from treadle.app.models.choosing import USUAL_PROVIDERS, Models
-from treadle.app.models.known import known_models, usual_ref
+from treadle.app.models.known import living_names, usual_ref
 from treadle.app.models.said import checked_url
 from treadle.app.places import config_file
 from treadle.protocol.errors import ConfigError
@@ -25,7 +25,7 @@ def nearest_refs(text: str) -> Sequence[str]:
     text = text.strip().lower()
     rows = [find_provider(name) for name in USUAL_PROVIDERS]
     usual = [ref for row in rows if (ref := usual_ref(row))]
-    known = [f"{row.name}/{name}" for row in rows for name in known_models().names(row)]
+    known = [f"{row.name}/{name}" for row in rows for name in living_names(row)]
     same = [ref for ref in known if ref.partition("/")[2].lower() == text]
     holding = sorted((ref for ref in known if text in ref.partition("/")[2].lower()), key=len)
     close = get_close_matches(text, [ref.partition("/")[2] for ref in known], n=_NEAREST)

@@ -1,6 +1,8 @@
 """Why no model can be called with what is set, and what to do about it."""
 
-from treadle.app.models.known import known_models
+from difflib import get_close_matches
+
+from treadle.app.models.known import known_models, living_names
 from treadle.app.models.names import nearest_refs, with_place
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import Proof, ProviderRow
@@ -50,7 +52,7 @@ def no_model(row: ProviderRow) -> ConfigError:
 
 def unknown_model(ref: str, row: ProviderRow, name: str) -> ConfigError:
     """Say that a provider has no such model as far as is known, which are like it, and what to do if it is right."""
-    near = ", ".join(f"{row.name}/{one}" for one in known_models().nearest(row, name))
+    near = ", ".join(f"{row.name}/{one}" for one in get_close_matches(name, living_names(row), n=3))
     error = ConfigError(
         "model-unknown",
         f"The model {ref} is not known.",
