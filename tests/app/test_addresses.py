@@ -226,7 +226,7 @@ async def test_a_model_that_is_switched_to_in_the_session_is_called_at_its_own_a
         await models.close()
     reached = {name: (all_of_them.keys_at(name), len(asked)) for name, asked in all_of_them.asked.items()}
     assert reached == {
-        "given": ({"openai"}, 2),
+        "given": ({"openai"}, 3),  # before the second call, the provider is asked for its list
         "groq": ({"groq"}, 1),
         "anthropic": ({"anthropic"}, 1),
         "openai": (set(), 0),

@@ -11,9 +11,9 @@ from tests.app.local_servers import http_server, ollama
 from treadle.app.config.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.keys import ApiKey, key_file, store_key
+from treadle.app.models.known import ASSUMED_WINDOW, LearningProvider, windows_file
 from treadle.app.models.listing import catalogue_models
 from treadle.app.models.said import limits_for
-from treadle.app.models.windows import LearningProvider, windows_file
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
@@ -35,12 +35,12 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_mode_has_its_model_and_budget() -> None:
-    plan = ModeSettings(model="openai/gpt-5", thinking_budget=4000)
-    models = Models(Settings(model="anthropic/claude-sonnet-4-5", modes={Mode.PLAN: plan}), KEYS)
+    plan = ModeSettings(model="openai/gpt-6-sol", thinking_budget=4000)
+    models = Models(Settings(model="anthropic/claude-sonnet-5-5", modes={Mode.PLAN: plan}), KEYS)
     choices = [models.choose(mode=mode) for mode in (Mode.PLAN, Mode.ASK)]
     assert [(one.spec.ref, one.thinking_budget, one.notices) for one in choices] == [
-        ("openai/gpt-5", 4000, ()),
-        ("anthropic/claude-sonnet-4-5", None, ()),
+        ("openai/gpt-6-sol", 4000, ()),
+        ("anthropic/claude-sonnet-5-5", None, ()),
     ]
 
 
@@ -56,7 +56,7 @@ def test_each_mode_has_its_model_and_budget() -> None:
 def test_a_budget_is_clipped_to_the_model_with_a_notice(
     facts: ModelSettings, wanted: int, budget: int | None, notice: str
 ) -> None:
-    ref = "anthropic/claude-sonnet-4-5"
+    ref = "anthropic/claude-sonnet-5-5"
     choice = Models(Settings(model=ref, thinking_budget=wanted, models={ref: facts}), KEYS).choose()
     assert choice.thinking_budget == budget
     assert notice in "".join(choice.notices)
@@ -94,8 +94,8 @@ async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> 
         progress_timeout=4.0,
         reply_timeout=5.0,
     )
-    models = Models(Settings(model="anthropic/claude-sonnet-4-5", providers={"claude": said}), KEYS)
-    provider = models.provider("anthropic/claude-sonnet-4-5")
+    models = Models(Settings(model="anthropic/claude-sonnet-5-5", providers={"claude": said}), KEYS)
+    provider = models.provider("anthropic/claude-sonnet-5-5")
     await models.close()
     assert isinstance(provider, LearningProvider)
     guarded = provider._inner
@@ -133,9 +133,9 @@ async def test_a_local_model_is_known_after_its_server_was_asked() -> None:
             modes={Mode.PLAN: ModeSettings(model="ollama/qwen3:8b")},
         )
         models = Models(settings, {})
-        assert models.choose().spec.context_window is None
+        assert models.choose().spec.like == "gemini/gemma-3-27b-it"
         for ref in ("", "ollama/qwen3:8b"):
-            await models.ask_local(ref)
+            await models.ask_server(ref)
     small, large = models.choose(mode=Mode.ASK), models.choose(mode=Mode.PLAN)
     assert (small.spec.context_window, small.spec.images, small.tool_protocol) == (4096, True, ToolProtocol.XML)
     (notice,) = small.notices
@@ -146,14 +146,14 @@ async def test_a_local_model_is_known_after_its_server_was_asked() -> None:
 
 async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -> None:
     for settings in (
-        Settings(model="anthropic/claude-sonnet-4-5"),
+        Settings(model="anthropic/claude-sonnet-5-5"),
         Settings(),
         Settings(model="vllm/m", providers={"vllm": ProviderSettings(base_url="http://127.0.0.1:1/v1")}),
     ):
         models = Models(settings, KEYS)
-        await models.ask_local()
+        await models.ask_server()
         notices = models.choose().notices
-        assert all("vllm/m is not known" in notice for notice in notices)
+        assert all("128,000 tokens are assumed" in notice for notice in notices)
         assert bool(notices) == settings.model.startswith("vllm")
 
 
@@ -161,7 +161,7 @@ def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
     code = (
         "import sys; from treadle.app.models.choosing import Models;"
         "from treadle.app.config.settings import load_settings;"
-        "Models(load_settings({'model': 'openai/gpt-5'}), {}).spec('openai/gpt-5');"
+        "Models(load_settings({'model': 'openai/gpt-6-sol'}), {}).spec('openai/gpt-6-sol');"
         "sys.exit(', '.join({'tomllib', 'tomlkit', 'httpx2', 'keyring', 'rapidfuzz'} & sys.modules.keys()) or 0)"
     )
     environment = {**os.environ, "TREADLE_HOME": str(tmp_path)}
@@ -172,10 +172,10 @@ def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
 async def test_openai_at_another_address_is_spoken_to_by_chat_completions() -> None:
     script = Script(turns=(Turn(items=(SayText(text="Hello."),)),))
     async with ScriptedServer(script) as server:
-        models = Models(Settings(model="openai/gpt-5", base_url=f"{server.base_url}/v1"), KEYS)
-        provider = models.provider("openai/gpt-5")
+        models = Models(Settings(model="openai/gpt-6-sol", base_url=f"{server.base_url}/v1"), KEYS)
+        provider = models.provider("openai/gpt-6-sol")
         request = ModelRequest(
-            id="r", model="gpt-5", system="s", messages=(Message(role=Role.USER, content=(Text(text="Hi"),)),)
+            id="r", model="gpt-6-sol", system="s", messages=(Message(role=Role.USER, content=(Text(text="Hi"),)),)
         )
         async with aclosing(provider.stream(request)) as stream:
             async for _ in stream:
@@ -191,7 +191,7 @@ async def test_a_window_that_a_refusal_names_is_kept_said_and_listed() -> None:
         settings = Settings(model=ref, base_url=f"{server.base_url}/v1")
         models = Models(settings, {})
         choice = models.choose()
-        assert choice.spec.context_window is None
+        assert choice.spec.context_window == ASSUMED_WINDOW
         assert [ref in notice and "is not known" in notice for notice in choice.notices] == [True]
         asked = ModelRequest(
             id="r", model="new", system="", messages=(Message(role=Role.USER, content=(Text(text="Hi"),)),)
@@ -206,10 +206,10 @@ async def test_a_window_that_a_refusal_names_is_kept_said_and_listed() -> None:
     told = Settings(models={ref: ModelSettings(context_window=1000)})
     assert Models(told, {}).spec(ref).context_window == 1000
     windows_file().write_text("{")
-    assert Models(settings, {}).spec(ref).context_window is None
+    assert Models(settings, {}).spec(ref).context_window == ASSUMED_WINDOW
 
 
 def test_a_model_at_an_address_of_your_own_searches_nothing_by_itself() -> None:
-    own = Models(Settings(model="openai/gpt-5", base_url="http://localhost:1/v1"), {})
-    assert own.searches("openai/gpt-5") is None
-    assert Models(Settings(model="openai/gpt-5"), {}).searches("openai/gpt-5") is not None
+    own = Models(Settings(model="openai/gpt-6-sol", base_url="http://localhost:1/v1"), {})
+    assert own.searches("openai/gpt-6-sol") is None
+    assert Models(Settings(model="openai/gpt-6-sol"), {}).searches("openai/gpt-6-sol") is not None

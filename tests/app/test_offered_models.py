@@ -22,7 +22,7 @@ def test_what_can_be_used_comes_first_the_usual_model_before_the_others() -> Non
     offered = offered_models(Models(Settings(), environment={"GROQ_API_KEY": "gsk-test-12345678"}))
     usable = [model.usable for model in offered]
     assert usable == sorted(usable, reverse=True)
-    assert offered[0].ref == "groq/openai/gpt-oss-120b"
+    assert offered[0].ref == "groq/qwen/qwen3.8-27b"
     assert (offered[0].key, offered[0].title) == ("GROQ_API_KEY", "Groq")
     other = next(model for model in offered if model.ref == "anthropic/claude-sonnet-4-5")
     assert (other.usable, other.key, other.window, other.thinks) == (False, "", 200_000, True)

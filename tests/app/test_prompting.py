@@ -18,7 +18,7 @@ from treadle.app.session.prompting import FAMILIES, OwnTexts, family_of, prompt_
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import system_text
-from treadle.providers.model_data import model_data, models_of
+from treadle.providers.model_data import built_in_models
 
 SNAPSHOTS = Path(__file__).with_name("prompts")
 CASES = [(family, protocol) for family in FAMILIES for protocol in ToolProtocol]
@@ -90,7 +90,11 @@ def test_the_family_follows_from_the_name(ref: str, family: str) -> None:
 
 
 def test_every_known_model_has_a_family_and_all_three_are_common() -> None:
-    found = [family_of(f"{section}/{name}") for section in model_data().providers for name in models_of(section)]
+    found = [
+        family_of(f"{section}/{name}")
+        for section in built_in_models().data.providers
+        for name in built_in_models().section(section)
+    ]
     assert min(found.count(family) for family in FAMILIES) > 100
 
 

@@ -44,7 +44,6 @@ IMPORTS_LATE = {
     "providers/event_json.py": "an event that is no strict JSON is rare",
     "providers/framing.py": "what reads replies is loaded when the request has left",
     "providers/http_provider.py": "what reads replies is loaded when the request has left",
-    "providers/model_data.py": "a name that there is not is rare",
     "providers/waits.py": "a date that says when to try again is rare",
     "store/opening.py": "a log that has to be recovered is rare",
     "store/sqlite.py": "a new session reads no log",

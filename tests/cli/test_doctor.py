@@ -1,11 +1,13 @@
 import asyncio
 import json
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.app.local_servers import Asked, http_server, ollama
 from tests.cli.conftest import Command
+from treadle.providers.model_data import built_in_models
 
 
 def _checks(text: str) -> dict[str, tuple[str, str]]:
@@ -33,7 +35,11 @@ def test_what_is_optional_is_information_on_one_line(
     lines = [line for line in said.out.splitlines() if "extra" in line]
     assert len(lines) == 1
     assert lines[0].startswith("ok    extras: installed: none; not installed (optional): acp, bedrock, ")
-    others = [one for one in said.out.splitlines() if not one.startswith(("ok ", "      fix", "warn  sandbox"))]
+    others = [
+        one
+        for one in said.out.splitlines()
+        if not one.startswith(("ok ", "      fix", "warn  sandbox", "warn  list of models"))
+    ]
     assert others[:-1] == []
     assert others[-1] in ("Everything is OK.", "1 warning.")
 
@@ -120,11 +126,11 @@ async def test_each_configured_provider_is_called_once(
         said = await asyncio.to_thread(treadle, "doctor", "--json")
     checks = _checks(said.out)
     assert said.code == 1
-    assert sorted(calls) == ["grok-4", "openai/gpt-oss-120b"]
+    assert sorted(calls) == ["grok-4.7", "qwen/qwen3.8-27b"]
     assert checks["key groq"] == ("ok", "from GROQ_API_KEY")
-    status, found = checks["call xai/grok-4"]
+    status, found = checks["call xai/grok-4.7"]
     assert (status, "The key comes from XAI_API_KEY and ends in …5678." in found) == ("fail", True)
-    assert checks["call groq/openai/gpt-oss-120b"][0] == "warn", "its variable may be there for other reasons"
+    assert checks["call groq/qwen/qwen3.8-27b"][0] == "warn", "its variable may be there for other reasons"
 
 
 async def test_a_small_window_of_a_local_server_is_a_warning(treadle: Command, home: Path) -> None:
@@ -144,3 +150,19 @@ def test_the_doctor_finds_the_browser_that_the_tool_would_take(
     program.chmod(0o755)
     monkeypatch.setenv("TREADLE_CHROMIUM", str(program))
     assert f"ok    chromium: {program}" in treadle("doctor").out
+
+
+@pytest.mark.parametrize(("age", "status"), [(0, "ok"), (59, "ok"), (61, "warn"), (400, "warn")])
+def test_an_old_list_of_models_is_a_warning(
+    treadle: Command, monkeypatch: pytest.MonkeyPatch, age: int, status: str
+) -> None:
+    made = date.fromisoformat(built_in_models().data.date)
+    monkeypatch.setattr("treadle.app.reports.doctor.day", lambda ahead: (made + timedelta(age + ahead)).isoformat())
+    found, text = _checks(treadle("doctor", "--offline", "--json").out)["list of models"]
+    assert (found, f"Data of {made}" in text) == (status, True)
+
+
+def test_a_damaged_list_of_models_is_a_warning(treadle: Command, home: Path) -> None:
+    (home / "models.json").write_text("{")
+    found, text = _checks(treadle("doctor", "--offline", "--json").out)["list of models"]
+    assert (found, "cannot be read" in text) == ("warn", True)

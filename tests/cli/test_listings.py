@@ -54,12 +54,14 @@ def test_what_can_be_used_comes_first_in_columns_and_the_rest_is_a_hint(
     assert lines
     assert all(line.startswith("*  groq/") for line in lines)
     assert len({line.index(line.split()[2]) + len(line.split()[2]) for line in lines}) == 1
-    assert "of other providers: treadle models --all." in said.err
+    assert "of other providers, or retired: treadle models --all." in said.err
     everything = treadle("models", "--all").out.splitlines()[1:]
     assert len(everything) > 1000
-    assert [line.startswith("*") for line in everything] == [True] * len(lines) + [False] * (
-        len(everything) - len(lines)
-    )
+    usable = [line for line in everything if line.startswith("*")]
+    assert [line.split()[1] for line in usable] == [line.split()[1] for line in lines]
+    first = next(number for number, line in enumerate(everything) if "groq/" not in line.split("  can")[0])
+    assert all("retired 20" in line for line in everything[:first] if line not in usable)
+    assert not any(line.startswith("*") for line in everything[first:])
     words = treadle("models", "gpt-oss-120b").out.splitlines()[1:]
     assert words[0].startswith("*  groq/openai/gpt-oss-120b ")
     assert len(words) > 1
@@ -94,3 +96,35 @@ async def test_local_models_are_listed_with_the_fix_for_a_small_window(treadle: 
 
 def test_without_local_servers_it_is_said(treadle: Command) -> None:
     assert treadle("models", "--local").code == 1
+
+
+def test_retired_models_are_marked_with_what_takes_their_place_and_hidden_unless_asked_for(
+    treadle: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-12345678")
+    shown = [line.split()[1] for line in treadle("models").out.splitlines()[1:]]
+    assert "openai/gpt-6.1-sol" in shown
+    assert "openai/gpt-5-codex" not in shown
+    (line,) = (one for one in treadle("models", "--all").out.splitlines() if one.split()[0] == "openai/gpt-5-codex")
+    assert line.startswith(" "), "it cannot be used"
+    assert "retired 2026-07-23, use openai/gpt-5.6-sol" in line
+
+
+async def test_the_public_list_is_fetched_when_asked_for_and_what_changed_is_told(treadle: Command) -> None:
+    def models(price: float) -> dict[str, object]:
+        names = json.loads(treadle("models", "xai/grok-4.7", "--json").out.splitlines()[0])
+        entry = {"litellm_provider": "xai", "mode": "chat", "max_input_tokens": names["context_window"]}
+        entry |= {"max_output_tokens": 500_000, "input_cost_per_token": price, "output_cost_per_token": 6e-6}
+        return {f"xai/grok-4.{number}": entry for number in range(50)}
+
+    async with http_server(lambda _: (200, models(5e-6))) as url:
+        said = await asyncio.to_thread(treadle, "models", "--update", f"{url}/list.json")
+    assert said.code == 0
+    assert "xai/grok-4.49 new" in said.out.splitlines()
+    assert "xai/grok-4.7 costs $5 in, $6 out, was $2 in, $6 out" in said.out.splitlines()
+    assert said.err.count("Data of 20") == 1
+    shown = json.loads(treadle("models", "xai/grok-4.49", "--json").out.splitlines()[0])
+    assert shown["prices"]["input"] == 5.0
+    failed = await asyncio.to_thread(treadle, "models", "--update", "http://127.0.0.1:1/list.json")
+    assert (failed.code, failed.out) == (78, "")
+    assert "http://127.0.0.1:1/list.json was not taken" in failed.err

@@ -299,6 +299,23 @@ def test_a_provider_that_cannot_serve_for_long_is_replaced_at_once(error: ModelE
     assert (failing.state.choice.model == "q/spare") is stands_in
 
 
+@pytest.mark.parametrize(("most", "retries", "tried"), [(6, None, 6), (6, 2, 2), (1, 2, 1), (6, 0, 0), (0, None, 0)])
+def test_a_call_is_tried_again_as_often_as_the_session_lets_and_as_is_of_use(
+    most: int, retries: int | None, tried: int
+) -> None:
+    failing = world(Limits(max_retries=most))
+    failing.take(failing.ready(""))
+    error = ModelError(kind=ErrorKind.NETWORK, message="nothing listens there", retries=retries)
+    again = 0
+    while failing.state.turn is not None:
+        failing.take(replace(failing.failure(1, again + 1, ErrorKind.NETWORK), error=error))
+        if failing.state.turn is not None:
+            again += 1
+            failing.take(TimerFired(timer=f"retry-1-{again}"))
+    assert again == tried
+    assert outcome_of(failing).error == error
+
+
 def test_the_fallback_fails_like_any_model() -> None:
     failing = world(Limits(max_retries=0))
     failing.take(SetFallback(choice=SPARE))

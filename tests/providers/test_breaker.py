@@ -124,15 +124,14 @@ async def test_a_server_that_keeps_failing_is_not_called_again() -> None:
     clock = Clock()
     circuits = Circuits(clock)
     async with ScriptedServer(refused) as server:
-        kinds = [
-            (await failure_of(guarded(server.base_url, circuits), request())).error.status for _ in range(FAILURES + 2)
-        ]
-        assert kinds == [503] * FAILURES + [None] * 2
+        errors = [(await failure_of(guarded(server.base_url, circuits), request())).error for _ in range(FAILURES + 2)]
+        assert [error.status for error in errors] == [503] * FAILURES + [None] * 2
+        last = errors[FAILURES - 1].message
         assert len(server.requests) == FAILURES
         failed = await failure_of(guarded(server.base_url, circuits), request())
         assert failed.error == ModelError(
             kind=ErrorKind.OVERLOADED,
-            message="acme failed 5 times in a row, so it is not called for 30 s. Wait, or choose another model.",
+            message=f"acme failed 5 times in a row, so it is not called for 30 s. The last time: {last}",
             retry_after=PAUSE,
         )
         clock.now += PAUSE
@@ -145,8 +144,12 @@ async def test_what_is_not_listening_counts_and_a_refusal_of_the_request_does_no
     async with fixed_server("400 No", {"Content-Type": "application/json"}, b'{"message":"no"}') as url:
         for _ in range(2 * FAILURES):
             assert (await failure_of(guarded(url, circuits), request())).error.kind is ErrorKind.BAD_REQUEST
-    kinds = [(await failure_of(guarded(url, circuits), request())).error.kind for _ in range(FAILURES + 1)]
-    assert kinds == [ErrorKind.NETWORK] * FAILURES + [ErrorKind.OVERLOADED]
+    errors = [(await failure_of(guarded(url, circuits), request())).error for _ in range(FAILURES + 1)]
+    assert [(error.kind, error.retries) for error in errors] == [(ErrorKind.NETWORK, 2)] * FAILURES + [
+        (ErrorKind.NETWORK, 0)
+    ]
+    assert all(f"nothing listens at {url}" in error.message for error in errors)
+    assert {error.fix for error in errors} == {errors[0].fix}
 
 
 async def test_an_interrupted_call_is_no_failure_and_is_passed_on() -> None:

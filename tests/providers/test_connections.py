@@ -136,7 +136,7 @@ async def test_both_kinds_of_connections_say_that_nobody_answers(kind: type) -> 
     url = "http://127.0.0.1:9/v1"
     with pytest.raises(ConnectionFailedError) as raised:
         await body_of(connections_of(kind, url), url)
-    assert raised.value.trouble is Trouble.NETWORK
+    assert raised.value.trouble is Trouble.UNREACHED
 
 
 @pytest.mark.parametrize("kind", [PlainConnections, LibraryConnections])

@@ -1,9 +1,12 @@
 """What goes wrong below the wire API: time limits, redirects, web pages, sizes, certificates, headers."""
 
 import asyncio
+import os
 import shutil
 import ssl
 import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, Stream
 from treadle.protocol.usage import Usage
 from treadle.providers.certificates import system_certificates
 from treadle.providers.endpoint import StreamLimits
+from treadle.providers.http_failures import FEW_RETRIES
 
 EVENTS = {"Content-Type": "text/event-stream"}
 HELLO = b'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n'
@@ -65,16 +69,81 @@ async def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
     assert "https://evil.example/v1," in failed.error.message
 
 
-async def test_nothing_listening_is_a_network_error() -> None:
+PROXIES = ({}, {"HTTP_PROXY": "", "NO_PROXY": "*"})
+"""Without proxies in the environment plain connections serve, with any those of the HTTP library."""
+
+
+@pytest.mark.parametrize("environment", PROXIES, ids=["plain", "library"])
+async def test_where_nothing_listens_the_address_is_named_and_few_retries_are_of_use(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set(monkeypatch, environment)
     async with fixed_server("200 OK", EVENTS, b"") as url:
         pass
-    failed = await failure_of(provider_at("chat", url), request())
-    assert failed.error.kind is ErrorKind.NETWORK
+    error = (await failure_of(provider_at("anthropic", f"{url}/v1?key={KEY}"), request())).error
+    assert (error.kind, error.retries) == (ErrorKind.NETWORK, FEW_RETRIES)
+    assert f"nothing listens at {url}/v1." in error.message
+    assert error.fix.startswith("Start the server. If the address is wrong, correct it with --base-url URL")
+    assert KEY not in error.message + error.fix
 
 
-async def test_an_unknown_host_is_a_network_error() -> None:
-    failed = await failure_of(provider_at("chat", "http://nowhere.invalid"), request())
-    assert failed.error.kind is ErrorKind.NETWORK
+@pytest.mark.parametrize("environment", PROXIES, ids=["plain", "library"])
+async def test_a_host_that_there_is_not_is_named(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    _set(monkeypatch, environment)
+    error = (await failure_of(provider_at("anthropic", "http://nowhere.invalid/v1"), request())).error
+    assert (error.kind, error.retries) == (ErrorKind.NETWORK, FEW_RETRIES)
+    assert "the host of http://nowhere.invalid/v1 (port 80) was not found" in error.message
+    assert "Check whether this machine is online" in error.fix
+
+
+@pytest.mark.parametrize("environment", PROXIES, ids=["plain", "library"])
+async def test_a_server_without_tls_is_said_at_once(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set(monkeypatch, environment)
+    async with plain_server() as url:
+        secure = url.replace("http://", "https://")
+        error = (await failure_of(provider_at("anthropic", secure), request())).error
+    assert error.kind is ErrorKind.BAD_REQUEST
+    assert f"{secure} does not answer in TLS" in error.message
+    assert "write its address with http://" in error.fix
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "405 No", "410 Gone", "501 No"])
+async def test_a_page_in_place_of_the_api_names_the_address_and_is_not_asked_again(status: str) -> None:
+    async with fixed_server(status, {"Content-Type": "text/html"}, b"<html>nginx</html>") as url:
+        error = (await failure_of(provider_at("chat", url), request())).error
+    assert (error.kind, error.retryable) == (ErrorKind.BAD_REQUEST, False)
+    assert f"check the base URL ({url}/v1)" in error.message
+
+
+async def test_what_has_answered_before_is_away_for_a_while_and_tried_as_often_as_usual() -> None:
+    async with fixed_server("500 No", {"Content-Type": "application/json"}, b"{}") as url:
+        provider = provider_at("chat", url)
+        assert (await failure_of(provider, request())).error.kind is ErrorKind.SERVER
+    error = (await failure_of(provider, request())).error
+    assert (error.kind, error.retries) == (ErrorKind.NETWORK, None)
+    assert f"nothing listens at {url}/v1." in error.message
+
+
+@asynccontextmanager
+async def plain_server() -> AsyncGenerator[str, None]:
+    """A server that answers whatever comes first in plain text."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize("url", ["", "ftp://example.org", "http://", "no url at all", "http://[::1"])

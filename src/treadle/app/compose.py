@@ -124,7 +124,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     mode, trust = _begin(opening, workspace, opening.settings.mode)
     roots = further_roots(workspace, opening.settings.add_dirs)
     models = Models(opening.settings, own=opening.models, circuits=process_circuits())
-    await models.ask_local(mode=mode)
+    await models.ask_server(mode=mode)
     choice = models.choose(mode=mode)
     now = opening.clock()
     session_id = opening.session_id or new_session_id(now)
@@ -180,7 +180,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     state = recalled.past.state
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
     models = Models(settings, own=opening.models, circuits=process_circuits())
-    await models.ask_local("" if "model" in opening.given else state.choice.model)
+    await models.ask_server("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
     # Whoever made an imported log may name any folder in it.
     began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)
@@ -205,7 +205,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         brought=opening,
         roots=roots,
         recalled=recalled,
-        notices=(*lost, *_of_another_provider(opening, state.choice.model)),
+        notices=(*lost, *_of_another_provider(opening, state.choice.model), *_of_its_model(opening, models, state)),
     )
     return assemble(parts, first)
 
@@ -233,6 +233,11 @@ async def _leave_out(store: Store, row: SessionRow, damage: "Damage") -> str:
     from treadle.app.report import damaged_events
 
     return damaged_events(damage, row.events)
+
+
+def _of_its_model(opening: Opening, models: Models, state: State) -> tuple[str, ...]:
+    """Say of the model that a session goes on with that it is retired meanwhile, and which one takes its place."""
+    return models.notices(opening.settings.model if "model" in opening.given else state.choice.model)
 
 
 def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ _SETTINGS = {
     ),
     "config-key": Explanation(
         "`treadle config` was given something that is not a setting.",
-        'Write it with dots, and quotes around names with slashes: models."openai/gpt-5".max_output.',
+        'Write it with dots, and quotes around names with slashes: models."PROVIDER/NAME".max_output.',
     ),
     "base-url-invalid": Explanation(
         "A base URL has no http:// or https://.", "Write it like http://localhost:8000/v1."
@@ -133,11 +133,20 @@ _SETTINGS = {
     ),
     "model-name": Explanation(
         "A model is named by its provider, a slash and its own name.",
-        "For example anthropic/claude-sonnet-4-5; `treadle models WORDS` finds names.",
+        "Write it as PROVIDER/NAME; `treadle models WORDS` finds names.",
     ),
     "model-unknown": Explanation(
         "The provider is known, but the model is not. The name is probably mistyped.",
-        'Use a name that the message suggests. For a new model set what you know about it under [models."…"].',
+        "Use a name that the message suggests, or fetch the newest list with `treadle models --update`. For a model "
+        'that no list has, set what you know about it under [models."…"].',
+    ),
+    "no-model": Explanation(
+        "A provider has a key, but the list of models has none of it that can be used, and the provider says of none.",
+        "Name a model with --model PROVIDER/NAME, or fetch the newest list with `treadle models --update`.",
+    ),
+    "models-update": Explanation(
+        "The public list of models could not be fetched, or what came is not such a list. The list in use stays.",
+        "Check the network and the address that the message names, or name another with `treadle models --update URL`.",
     ),
     "rules-unwritable": Explanation(
         "What you allowed for every session could not be saved to your rules. It applies to this session only.",

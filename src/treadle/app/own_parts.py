@@ -48,7 +48,7 @@ def as_model(given: object) -> OwnModel:
             "own-model",
             f"A {type(given).__name__} cannot answer the calls of a model.",
             why="It has no `stream` and `close`.",
-            fix="Give a name such as 'anthropic/claude-sonnet-4-5', or a provider: docs/library.md shows one.",
+            fix="Give a name, 'PROVIDER/NAME', or a provider: docs/library.md shows one.",
         )
     return OwnModel(spec=ModelSpec(provider=_provider_name(provider), name="model"), provider=provider)
 

@@ -9,7 +9,7 @@ from treadle.app.config.edit import set_value
 from treadle.app.config.settings import Settings, load_settings
 from treadle.app.exits import Exit
 from treadle.app.models.choosing import Models
-from treadle.app.models.listing import local_servers
+from treadle.app.models.listing import local_servers, models_of_provider
 from treadle.app.models.names import check_setting
 from treadle.app.presentation.words import tokens
 from treadle.cli.add_key import add_key
@@ -17,7 +17,6 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
 from treadle.providers.local import LocalServer
 from treadle.providers.local_advice import window_problem
-from treadle.providers.model_data import model_names, model_spec
 from treadle.providers.provider_rows import ProviderRow
 from treadle.tui.choose import choose
 from treadle.tui.chooser import Choosing, ListRow
@@ -101,7 +100,7 @@ class _Beginning:
     async def _of_provider(self, row: ProviderRow) -> str | Left:
         """Ask which of a provider's models; Esc takes the first, which is the usual one."""
         usual = self._models.usual_model(row)
-        specs = [model_spec(row, name) for name in model_names(row)]
+        specs = list(models_of_provider(row))
         specs.sort(key=lambda spec: spec.ref != usual)
         rows = tuple(ListRow(spec.name, _facts(spec)) for spec in specs)
         title = f"Which model of {row.title}?"

@@ -23,6 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="words of the name, such as: anthropic sonnet")
     parser.add_argument("--all", action="store_true", help="include the models of providers without a key")
     parser.add_argument("--local", action="store_true", help="list the servers on this machine instead")
+    parser.add_argument(
+        "--update",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="fetch the newest public list of models, or that at an address, and say what changed",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line; all models, usable ones first")
 
 
@@ -31,6 +38,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.config.settings import load_settings
     from treadle.app.models.choosing import Models
 
+    if arguments.update is not None:
+        return _update(arguments.update, as_json=arguments.json)
     models = Models(load_settings({}))
     if arguments.local:
         return _show_local(models, as_json=arguments.json)
@@ -38,16 +47,20 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: bool) -> int:
-    from treadle.app.models.listing import catalogue_models, usable_providers
+    from treadle.app.models.known import is_over
+    from treadle.app.models.listing import catalogue_models, replacement, usable_providers
 
     found = catalogue_models(models, query)
     if as_json:
         sys.stdout.writelines(f"{encode(spec).decode()}\n" for spec in found)
         return 0 if found else 1
     usable = usable_providers(models)
-    listed = found if everything or query else [spec for spec in found if spec.provider in usable]
+    listed = found if everything or query else [spec for spec in found if spec.provider in usable and not is_over(spec)]
     most = _ON_TERMINAL if sys.stdout.isatty() and not everything else len(listed)
-    rows = [("*" if spec.provider in usable else "", *_facts(spec)) for spec in listed[:most]]
+    rows = [
+        (_sign(spec, usable), *_facts(spec, replacement(models, spec) if spec.retires else ""))
+        for spec in listed[:most]
+    ]
     if rows:
         sys.stdout.writelines(f"{line}\n" for line in _columns([_HEAD, *rows]))
     sys.stderr.writelines(f"{line}\n" for line in _notes(query, len(listed), len(rows), len(found)))
@@ -56,7 +69,7 @@ def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: 
 
 def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
     """Say what the list is, and how to see the rest of it."""
-    from treadle.app.models.listing import data_date
+    from treadle.app.models.listing import data_words
     from treadle.app.presentation.words import counted
 
     if shown < listed:
@@ -66,12 +79,22 @@ def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
     elif not listed:
         yield "No provider has a key yet: `treadle login PROVIDER` stores one."
     if found > listed:
-        yield f"{counted(found - listed, 'model')} of other providers: treadle models --all. On this machine: --local."
+        more = f"{counted(found - listed, 'model')} of other providers, or retired: treadle models --all."
+        yield f"{more} On this machine: --local."
     if listed:
-        yield f"* can be used now. Data of {data_date()}. Prices are US dollars for a million tokens."
+        yield f"* can be used now. {data_words()} Prices are US dollars for a million tokens."
+        yield "Newer lists: treadle models --update."
 
 
-def _facts(spec: ModelSpec) -> Iterator[str]:
+def _sign(spec: ModelSpec, usable: frozenset[str]) -> str:
+    from treadle.app.models.known import is_over
+
+    return "*" if spec.provider in usable and not is_over(spec) else ""
+
+
+def _facts(spec: ModelSpec, successor: str) -> Iterator[str]:
+    from treadle.app.models.known import is_over
+
     yield spec.ref
     yield _number(spec.context_window)
     yield _number(spec.max_output)
@@ -80,7 +103,27 @@ def _facts(spec: ModelSpec) -> Iterator[str]:
     can = {"tools": spec.native_tools, "images": spec.images, "thinking": spec.thinking, "documents": spec.documents}
     steps = () if spec.prices is None else spec.prices.steps
     long = [f"above {step.above:,} tokens: {step.input:g} in, {step.output:g} out" for step in steps]
-    yield "; ".join([" ".join(name for name, there in can.items() if there) or "text only", *long])
+    end = f"{'retired' if is_over(spec) else 'ends'} {spec.retires}" if spec.retires else ""
+    ends = [f"{end}, use {successor}" if successor else end] if end else []
+    yield "; ".join([*ends, " ".join(name for name, there in can.items() if there) or "text only", *long])
+
+
+def _update(url: str, *, as_json: bool) -> int:
+    """Fetch the public list, and say what it changed: whole with JSON, else what a person looks for first."""
+    from treadle.app.models.listing import data_words
+    from treadle.app.models.updating import update_models
+    from treadle.app.presentation.words import counted
+
+    changes = asyncio.run(update_models(url))
+    if as_json:
+        sys.stdout.writelines(f"{encode(change).decode()}\n" for change in changes)
+        return 0
+    shown = changes if not sys.stdout.isatty() else changes[:_ON_TERMINAL]
+    sys.stdout.writelines(f"{change.ref} {change.text}\n" for change in shown)
+    if len(shown) < len(changes):
+        sys.stderr.write(f"{counted(len(changes) - len(shown), 'more change')}: treadle models --update --json\n")
+    sys.stderr.write(f"{counted(len(changes), 'change')}. {data_words()}\n")
+    return 0
 
 
 def _number(value: int | None) -> str:

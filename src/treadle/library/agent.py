@@ -145,7 +145,7 @@ class TaskRun:
 class Treadle:
     """A session in a folder, while it is entered: `async with Treadle("project", mode="edits") as t`.
 
-    `model` is a name such as `anthropic/claude-sonnet-4-5`, or a provider or `OwnModel` of the program's own; without
+    `model` is a name such as `anthropic/claude-sonnet-5-5`, or a provider or `OwnModel` of the program's own; without
     it the user's settings say. `approve` is asked what a person would be; without it that is denied. `tools` are
     functions with type hints and a docstring, offered besides the built-in ones. `trust` uses the folder's rules and
     settings without asking. `resume` goes on with a session (an id, or its beginning); `attach` joins one that is open

@@ -92,7 +92,9 @@ class Searches(Record, frozen=True, kw_only=True):
 class ModelSpec(Record, frozen=True, kw_only=True):
     """What is known of a model; None is unknown, never a guess. Windows and limits are in tokens.
 
-    `searches` is given where the provider may search the web while the model answers.
+    `searches` is given where the provider may search the web while the model answers. `released` and `retires` are days
+    (ISO), `successor` is the name that the provider gives for the time after; empty where unknown. Where the model is
+    not known, `like` is the one, `provider/model`, whose figures stand here in its place.
     """
 
     provider: str
@@ -105,6 +107,10 @@ class ModelSpec(Record, frozen=True, kw_only=True):
     thinking: bool = False
     documents: bool | None = None
     searches: Searches | None = None
+    released: str = ""
+    retires: str = ""
+    successor: str = ""
+    like: str = ""
 
     @property
     def ref(self) -> str:
@@ -173,7 +179,8 @@ class ModelError(Record, frozen=True, kw_only=True):
     """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds).
 
     `window` is the model's context window in tokens, where an overflow names it. `fix` says what helps where more is
-    known of that than the kind says.
+    known of that than the kind says. `retries` bounds how often trying again is of use, None where only the session's
+    limit does.
     """
 
     kind: ErrorKind
@@ -183,6 +190,7 @@ class ModelError(Record, frozen=True, kw_only=True):
     retry_after: float | None = None
     window: int | None = None
     fix: str = ""
+    retries: int | None = None
 
     @property
     def retryable(self) -> bool:

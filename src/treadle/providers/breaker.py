@@ -78,6 +78,11 @@ class Circuits:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._known: dict[str, Circuit] = {}
+        self._last: dict[str, ModelError] = {}
+
+    def last_failure(self, place: str) -> ModelError | None:
+        """Give what went wrong at a place when it was called last; None where nothing did."""
+        return self._last.get(place)
 
     def ask(self, place: str) -> float | None:
         """Whether a call to a place may go through: None, or else how many seconds to wait."""
@@ -100,8 +105,10 @@ class Circuits:
                 self._known[place] = given_up(circuit)
             case StreamFailure(error=error) if error.kind in DOWN:
                 self._known[place] = _failed(circuit, self._clock())
+                self._last[place] = error
             case _:
                 self._known[place] = succeeded(circuit)
+                self._last.pop(place, None)
 
 
 class GuardedProvider:
@@ -134,8 +141,13 @@ class GuardedProvider:
         await self._inner.close()
 
     def _left_alone(self, wait: float) -> ModelError:
-        text = (
-            f"{self._name} failed {FAILURES} times in a row, so it is not called for {wait:.0f} s. "
-            "Wait, or choose another model."
+        """Refuse in the words of the last failure: what is not there is not overloaded, and waiting does not help."""
+        last = self._circuits.last_failure(self._place)
+        why = "" if last is None else f" The last time: {last.message}"
+        return ModelError(
+            kind=ErrorKind.OVERLOADED if last is None else last.kind,
+            message=f"{self._name} failed {FAILURES} times in a row, so it is not called for {wait:.0f} s.{why}",
+            retry_after=wait,
+            fix="" if last is None else last.fix,
+            retries=None if last is None or last.retries is None else 0,
         )
-        return ModelError(kind=ErrorKind.OVERLOADED, message=text, retry_after=wait)

@@ -26,9 +26,8 @@ def parse_ref(ref: str) -> tuple[ProviderRow, str]:
     provider, slash, model = ref.strip().partition("/")
     if not slash or not model:
         why = "A model is named by its provider, a slash and its own name."
-        raise ConfigError(
-            "model-name", f"{ref!r} is not a model name.", why=why, fix="For example anthropic/claude-sonnet-4-5."
-        )
+        fix = "Write it as PROVIDER/NAME; `treadle models` lists the names."
+        raise ConfigError("model-name", f"{ref!r} is not a model name.", why=why, fix=fix)
     return find_provider(provider), model
 
 
@@ -49,7 +48,12 @@ def fill_base_url(row: ProviderRow, environ: Mapping[str, str]) -> str:
         raise ConfigError(
             "base-url-incomplete", what, fix=f"Set {' and '.join(missing)} in the environment, or base_url."
         )
-    return row.base_url.format_map(environ)
+    return row.base_url.format_map({name: _without_scheme(environ[name]) for name in names})
+
+
+def _without_scheme(value: str) -> str:
+    """Give what stands in an address for a host, however it was copied: `https://HOST/` is HOST."""
+    return value.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
 
 
 def _listed(names: list[str]) -> str:

@@ -27,6 +27,7 @@ class Trouble(Enum):
     """What went wrong between here and the server."""
 
     CONNECT_TIMEOUT = auto()
+    UNREACHED = auto()
     STALLED = auto()
     ADDRESS = auto()
     HEADER = auto()

@@ -10,6 +10,9 @@ from msgspec import Struct, field
 MEBIBYTE = 1 << 20
 
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
 class StreamLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
 

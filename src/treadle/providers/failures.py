@@ -17,6 +17,9 @@ SHOWN_END = 4
 SHORTEST_SHOWN = 12
 """Characters of a key that are shown, and how long a key must be for that."""
 
+_NO_API = (404, 405, 410, 501)
+"""With these a web page says that the address is not that of the API, and trying again does not help."""
+
 REQUEST_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
 WHAT = {
     ErrorKind.AUTHENTICATION: "did not accept the API key",
@@ -37,14 +40,22 @@ WHAT = {
 }
 
 
-def failure(endpoint: Endpoint, kind: ErrorKind, why: str, *, status: int | None = None, fix: str = "") -> ModelError:
+def failure(
+    endpoint: Endpoint,
+    kind: ErrorKind,
+    why: str,
+    *,
+    status: int | None = None,
+    fix: str = "",
+    retries: int | None = None,
+) -> ModelError:
     """Word an error in sentences: who, what, why; with a refused key also whose it is, and what to do about it."""
     what = f"{endpoint.name or endpoint.host} {WHAT[kind]}"
     message = sentence(clean(f"{what}: {why.strip()}" if why.strip() else what, endpoint.secrets))
     if kind in (ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION) and endpoint.key_origin:
         message = f"{message} {_whose_key(endpoint)}"
         fix = fix or _other_key(endpoint, kind)
-    return ModelError(kind=kind, message=message, status=status, fix=fix)
+    return ModelError(kind=kind, message=message, status=status, fix=fix, retries=retries)
 
 
 def sentence(text: str) -> str:
@@ -136,7 +147,7 @@ def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: 
         return from_problem(endpoint, problem, status=status)
     content_type = headers.get("content-type", "")
     if is_html(content_type, body):
-        kind = kind_of_status(status) if status >= 400 and status != 404 else ErrorKind.BAD_REQUEST
+        kind = kind_of_status(status) if status >= 400 and status not in _NO_API else ErrorKind.BAD_REQUEST
         why = f"the server answered HTML, not the API; check the base URL ({without_query(endpoint.base_url)})"
         return failure(endpoint, kind, why, status=status)
     text = body[:500].decode("utf-8", "replace").strip()

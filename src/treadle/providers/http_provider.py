@@ -17,13 +17,11 @@ from treadle.providers.connections import (
     nothing,
     open_connections,
 )
-from treadle.providers.endpoint import Endpoint
+from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
 
 if TYPE_CHECKING:
     from treadle.providers.http_replies import HttpReplies
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class HttpProvider:

@@ -58,6 +58,7 @@ class HttpReplies:
         self._begin = begin
         self._secrets = secrets
         self._used_ids = UsedIds()
+        self._reached = False
 
     async def read(
         self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None
@@ -82,9 +83,9 @@ class HttpReplies:
         except CallFailedError as failed:
             error = failed.error
         except UnansweredError as unanswered:
-            error = from_exception(self._endpoint, unanswered.cause)
+            error = from_exception(self._endpoint, unanswered.cause, reached=True)
         except HTTP_ERRORS as broken:
-            error = from_exception(self._endpoint, broken)
+            error = from_exception(self._endpoint, broken, reached=self._reached)
         if error.kind in _BROKEN_OFF and _may_be_billed(begun):
             yield StreamUsage(usage=reader.usage)
         yield StreamFailure(
@@ -135,6 +136,7 @@ class HttpReplies:
         limits = self._endpoint.limits
         if isinstance(response, Exception):
             raise response
+        self._reached = True
         try:
             if response.status != 200 or not self._may_be_events(response):
                 raise CallFailedError(await self._refusal(response, pace))

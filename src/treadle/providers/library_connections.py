@@ -11,6 +11,7 @@ from treadle.providers.endpoint import Endpoint
 
 _TROUBLES: Troubles = (
     (httpx2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
+    (httpx2.ConnectError, Trouble.UNREACHED),
     (httpx2.TimeoutException, Trouble.STALLED),
     (httpx2.UnsupportedProtocol, Trouble.ADDRESS),
     (httpx2.InvalidURL, Trouble.ADDRESS),

@@ -4,22 +4,18 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any
 
-import httpx2
 import msgspec
 
 from treadle.protocol.base import Record
 from treadle.providers.certificates import system_certificates
-
-_T = TypeVar("_T")
+from treadle.providers.json_server import JsonServer
 
 FIND_SECONDS = 0.3
 """How long a server may take to say that it is there; all are asked at the same time."""
 DETAIL_SECONDS = 3.0
 """How long one that is there may take to tell of its models."""
-LARGEST_ANSWER = 4 * 1024 * 1024
 
 
 class LocalModel(Record, frozen=True, kw_only=True):
@@ -29,6 +25,7 @@ class LocalModel(Record, frozen=True, kw_only=True):
     window: int | None = None
     largest: int | None = None
     loaded: bool = False
+    max_output: int | None = None
     native_tools: bool | None = None
     images: bool | None = None
     thinking: bool | None = None
@@ -98,48 +95,6 @@ class _OpenModels(msgspec.Struct):
     data: list[_OpenModel]
 
 
-class _Server:
-    """One server while it is asked."""
-
-    def __init__(self, base_url: str, key: str, *, verify: ssl.SSLContext | bool) -> None:
-        self._origin = base_url.rstrip("/").removesuffix("/v1")
-        self._client = httpx2.AsyncClient(
-            trust_env=False,
-            verify=verify,
-            headers={"authorization": f"Bearer {key}"} if key else {},
-            follow_redirects=False,
-        )
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._client.aclose()
-
-    async def get(self, path: str, answer: type[_T]) -> _T | None:
-        """Ask for JSON of a certain shape; None where the answer is another one, or there is none."""
-        return await self._ask("GET", path, answer, None)
-
-    async def post(self, path: str, body: Mapping[str, str], answer: type[_T]) -> _T | None:
-        """Ask with a body."""
-        return await self._ask("POST", path, answer, body)
-
-    async def _ask(self, method: str, path: str, answer: type[_T], body: Mapping[str, str] | None) -> _T | None:
-        data = bytearray()
-        with suppress(httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, msgspec.MsgspecError):
-            async with self._client.stream(method, self._origin + path, json=body) as response:
-                if response.status_code != 200:
-                    return None
-                async for chunk in response.aiter_bytes():
-                    data += chunk
-                    if len(data) > LARGEST_ANSWER:
-                        return None
-            return msgspec.json.decode(data, type=answer)
-        return None
-
-
 async def find_servers(
     places: Mapping[str, str], keys: Mapping[str, str], *, limit: float = FIND_SECONDS
 ) -> tuple[LocalServer, ...]:
@@ -162,7 +117,7 @@ async def _find(provider: str, base_url: str, key: str, limit: float, *, only: s
             verify = await asyncio.shield(asyncio.wrap_future(system_certificates()))
         except OSError:  # the call of the model says what is wrong with the certificates
             return None
-    async with _Server(base_url, key, verify=verify) as server:
+    async with JsonServer(_origin(base_url), _bearer(key), verify=verify) as server:
         with suppress(TimeoutError):
             async with asyncio.timeout(limit) as patience:
                 models = await _models(provider, server, patience, only)
@@ -170,8 +125,16 @@ async def _find(provider: str, base_url: str, key: str, limit: float, *, only: s
     return None
 
 
+def _origin(base_url: str) -> str:
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
+def _bearer(key: str) -> Mapping[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
 async def _models(
-    provider: str, server: _Server, patience: asyncio.Timeout, only: str
+    provider: str, server: JsonServer, patience: asyncio.Timeout, only: str
 ) -> tuple[LocalModel, ...] | None:
     match provider:
         case "ollama":
@@ -184,7 +147,7 @@ async def _models(
             return await _open(server)
 
 
-async def _ollama(server: _Server, patience: asyncio.Timeout, only: str) -> tuple[LocalModel, ...] | None:
+async def _ollama(server: JsonServer, patience: asyncio.Timeout, only: str) -> tuple[LocalModel, ...] | None:
     known, running = await asyncio.gather(server.get("/api/tags", _OllamaModels), server.get("/api/ps", _OllamaModels))
     if known is None:
         return None
@@ -217,7 +180,7 @@ def _ollama_model(name: str, details: _OllamaDetails, loaded: Mapping[str, int |
     )
 
 
-async def _studio(server: _Server) -> tuple[LocalModel, ...] | None:
+async def _studio(server: JsonServer) -> tuple[LocalModel, ...] | None:
     answer = await server.get("/api/v0/models", _StudioModels)
     if answer is None:
         return None
@@ -235,7 +198,7 @@ async def _studio(server: _Server) -> tuple[LocalModel, ...] | None:
     )
 
 
-async def _llama(server: _Server) -> tuple[LocalModel, ...] | None:
+async def _llama(server: JsonServer) -> tuple[LocalModel, ...] | None:
     props, answer = await asyncio.gather(server.get("/props", _LlamaProps), server.get("/v1/models", _OpenModels))
     if props is None or answer is None:
         return None
@@ -246,7 +209,7 @@ async def _llama(server: _Server) -> tuple[LocalModel, ...] | None:
     )
 
 
-async def _open(server: _Server) -> tuple[LocalModel, ...] | None:
+async def _open(server: JsonServer) -> tuple[LocalModel, ...] | None:
     """VLLM, told from any other server on its port by what it adds to the list."""
     answer = await server.get("/v1/models", _OpenModels)
     if answer is None or not any(model.max_model_len for model in answer.data):

@@ -1,5 +1,6 @@
-"""What is known of models offline: figures only, from the packages that `models.json` names."""
+"""What is known of models offline: figures only, from the sources that the data name."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from treadle.protocol.models import ModelSpec, Prices, PriceStep
 from treadle.providers.provider_rows import ProviderRow
 
 DATA = Path(__file__).with_name("models.json")
-TOOLS, IMAGES, THINKING, DOCUMENTS = 1, 2, 4, 8
-"""The bits of `ModelFigures.can`."""
+TOOLS, IMAGES, THINKING, DOCUMENTS, LISTED = 1, 2, 4, 8, 16
+"""The bits of `ModelFigures.can`; LISTED says that the newest source which knows the section has the model."""
 
 
 class StepFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -24,7 +25,11 @@ class StepFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tr
 
 
 class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """One model, as short as JSON allows. Prices are dollars for a million tokens; None is unknown."""
+    """One model, as short as JSON allows. Prices are dollars for a million tokens; None is unknown.
+
+    `released` and `retires` are days (ISO), empty if unknown; `successor` is the name of the model that the provider
+    names in its place.
+    """
 
     name: str
     can: int
@@ -35,41 +40,70 @@ class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     cache_read: float | None = None
     cache_write: float | None = None
     steps: tuple[StepFigures, ...] = ()
+    released: str = ""
+    retires: str = ""
+    successor: str = ""
 
 
-class _Source(msgspec.Struct, frozen=True):
-    """Where figures come from."""
+class DataSource(msgspec.Struct, frozen=True):
+    """Where figures come from; `date` is the day (ISO) on which that version was published."""
 
     name: str
     version: str
     licence: str
+    date: str
 
 
 class ModelData(msgspec.Struct, frozen=True):
-    """The whole file: day of its making (ISO), sources, and the models of each provider sorted by name, as JSON."""
+    """The whole file: its sources, and the models of each provider sorted by name, as JSON.
+
+    `date` is the day (ISO) of its newest source; `newest` is the model, `section/name`, with the latest day of release
+    that is known, and `newest_date` that day.
+    """
 
     date: str
-    sources: tuple[_Source, ...]
+    newest: str
+    newest_date: str
+    sources: tuple[DataSource, ...]
     providers: dict[str, msgspec.Raw]
 
 
-@cache
-def model_data() -> ModelData:
-    """Read the file, once; what it holds of a provider is read when that is asked for, which is most often one."""
-    return msgspec.json.decode(DATA.read_bytes(), type=ModelData)
+class ModelCatalogue:
+    """The models of one file of data; what it holds of a provider is read when that is asked for."""
+
+    def __init__(self, data: ModelData) -> None:
+        self.data = data
+        self._sections: dict[str, Mapping[str, ModelFigures]] = {}
+
+    def section(self, name: str) -> Mapping[str, ModelFigures]:
+        """Give the models of a section, by name."""
+        if name not in self._sections:
+            raw = self.data.providers.get(name)
+            found = () if raw is None else msgspec.json.decode(raw, type=tuple[ModelFigures, ...])
+            self._sections[name] = {figures.name: figures for figures in found}
+        return self._sections[name]
+
+    def names(self, row: ProviderRow) -> tuple[str, ...]:
+        """Give the known models of a provider."""
+        return tuple(self.section(row.section))
+
+    def spec(self, row: ProviderRow, name: str) -> ModelSpec:
+        """Tell what is known of a model at a provider; of an unknown one, nothing: windows and prices are None."""
+        return _spec_of(row, name, self.section(row.section).get(name))
+
+
+def decode_models(raw: bytes) -> ModelCatalogue:
+    """Read a file of data, its sections when they are asked for; raises `msgspec.MsgspecError`."""
+    return ModelCatalogue(msgspec.json.decode(raw, type=ModelData))
 
 
 @cache
-def models_of(section: str) -> dict[str, ModelFigures]:
-    """Give the models of a section of the file, by name."""
-    raw = model_data().providers.get(section)
-    found = () if raw is None else msgspec.json.decode(raw, type=tuple[ModelFigures, ...])
-    return {figures.name: figures for figures in found}
+def built_in_models() -> ModelCatalogue:
+    """Read the data of this version, once."""
+    return decode_models(DATA.read_bytes())
 
 
-def model_spec(row: ProviderRow, name: str) -> ModelSpec:
-    """What is known of a model at a provider; of an unknown one, nothing: windows, limits and prices are None."""
-    figures = models_of(row.section).get(name)
+def _spec_of(row: ProviderRow, name: str, figures: ModelFigures | None) -> ModelSpec:
     if figures is None:
         return ModelSpec(provider=row.name, name=name)
     prices = None
@@ -91,16 +125,7 @@ def model_spec(row: ProviderRow, name: str) -> ModelSpec:
         images=bool(figures.can & IMAGES),
         thinking=bool(figures.can & THINKING),
         documents=bool(figures.can & DOCUMENTS),
+        released=figures.released,
+        retires=figures.retires,
+        successor=figures.successor,
     )
-
-
-def model_names(row: ProviderRow) -> tuple[str, ...]:
-    """The known models of a provider."""
-    return tuple(models_of(row.section))
-
-
-def nearest_models(row: ProviderRow, name: str) -> tuple[str, ...]:
-    """Known names at a provider that are like this one, the nearest first."""
-    from difflib import get_close_matches
-
-    return tuple(get_close_matches(name, model_names(row), n=3))

@@ -13,6 +13,7 @@ from treadle.providers.sockets import LoopBackend
 
 _TROUBLES: Troubles = (
     (httpcore2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
+    (httpcore2.ConnectError, Trouble.UNREACHED),
     (httpcore2.TimeoutException, Trouble.STALLED),
     (httpcore2.UnsupportedProtocol, Trouble.ADDRESS),
     (httpcore2.LocalProtocolError, Trouble.HEADER),

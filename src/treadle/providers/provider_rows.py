@@ -308,7 +308,6 @@ ROWS: tuple[ProviderRow, ...] = (
         quirks=SWITCH,
     ),
     _row("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
-    _row("github", "GitHub Models", "https://models.github.ai/inference", "GITHUB_TOKEN", models="github-models"),
     _row(
         "vercel-ai-gateway",
         "Vercel AI Gateway",
@@ -344,7 +343,6 @@ ROWS: tuple[ProviderRow, ...] = (
     _row("wandb", "Weights & Biases", "https://api.inference.wandb.ai/v1", "WANDB_API_KEY"),
     _row("venice", "Venice", "https://api.venice.ai/api/v1", "VENICE_API_KEY"),
     _row("poe", "Poe", "https://api.poe.com/v1", "POE_API_KEY"),
-    _row("llama", "Meta Llama API", "https://api.llama.com/compat/v1", "LLAMA_API_KEY"),
     _row("synthetic", "Synthetic", "https://api.synthetic.new/openai/v1", "SYNTHETIC_API_KEY"),
     _row("opencode", "OpenCode Zen", "https://opencode.ai/zen/v1", "OPENCODE_API_KEY"),
     _row("helicone", "Helicone", "https://ai-gateway.helicone.ai/v1", "HELICONE_API_KEY"),

@@ -14,58 +14,52 @@ from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.keys import ApiKey, find_key
-from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
-from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
+from treadle.app.models.known import (
+    LearningProvider,
+    data_notice,
+    is_mistyped,
+    known_models,
+    known_spec,
+    learn_window,
+    learned_windows,
+    not_found_fix,
+    retirement_notice,
+    unknown_notice,
+    usual_ref,
+    with_bounds,
+)
+from treadle.app.models.said import (
+    SelectedModel,
+    as_found,
+    as_spoken_elsewhere,
+    checked_url,
+    clip_thinking,
+    limits_for,
+    own_row,
+    with_settings,
+)
 from treadle.engine.ports import Provider
-from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ModelChoice, ModelSpec, Prices, Searches, ToolProtocol
+from treadle.protocol.models import ModelChoice, ModelSpec, Searches, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.breaker import Circuits, GuardedProvider
 from treadle.providers.catalogue import fill_base_url, find_provider
 from treadle.providers.connect import provider_for
-from treadle.providers.endpoint import Endpoint
-from treadle.providers.model_data import model_names, model_spec
+from treadle.providers.endpoint import LOOPBACK, Endpoint, split_url
 from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
 from treadle.providers.web_search import searches_of
 
 if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
 
-SCRIPTED = "scripted"
-"""The provider whose models are scripts: `scripted/path/to/script.toml` plays that file in process."""
+USUAL_PROVIDERS = ("anthropic", "openai", "gemini", "openrouter", "deepseek", "xai", "mistral", "groq")
+"""The providers that are asked first for a key where no model is named; then all others in their order."""
 
-EMBEDDED = "local"
-"""The provider of models that Treadle runs by itself: `local/smollm2`, or `local/` and the path of a GGUF file."""
-
-DEFAULTS = {
-    "anthropic": "claude-sonnet-4-5",
-    "openai": "gpt-5",
-    "gemini": "gemini-2.5-pro",
-    "openrouter": "anthropic/claude-sonnet-4.5",
-    "deepseek": "deepseek-chat",
-    "xai": "grok-4",
-    "mistral": "mistral-large-latest",
-    "groq": "openai/gpt-oss-120b",
-}
-"""The model that is taken when only a provider's key is there, in the order of asking."""
+UNHOSTED = ("scripted", "local")
+"""What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
 
 LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
 """The providers on the user's own machine that can be asked what they have."""
-
-
-class SelectedModel(Record, frozen=True, kw_only=True):
-    """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
-
-    spec: ModelSpec
-    tool_protocol: ToolProtocol
-    thinking_budget: int | None = None
-    notices: tuple[str, ...] = ()
-
-    @property
-    def use(self) -> ModelChoice:
-        """What a session keeps of it."""
-        return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
 
 
 class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +69,6 @@ class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
     provider: Provider
 
 
-_UNKNOWN_WINDOW = (
-    "The context window of {ref} is not known. If the provider refuses the conversation as too long and names the "
-    "window, Treadle remembers it. If you know it, set context_window under "
-    '[models."{ref}"] in the settings.'
-)
 _NO_KEYS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -113,6 +102,7 @@ class Models:
         self._open: dict[str, Provider] = {}
         self._local: dict[str, LocalModel] = {}
         self._notices: dict[str, str] = {}
+        self._usual: dict[str, str] = {}
         self._learned = learned_windows()
 
     def choose(self, ref: str = "", *, mode: Mode | None = None, thinking: int | None = None) -> SelectedModel:
@@ -122,45 +112,56 @@ class Models:
         """
         require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
-        ref = ref or said.model or self._first_with_key()
+        ref = ref or said.model or self._first_model()
         spec = self.spec(ref)
         self.provider(ref)
         override = self._override(ref)
         protocol = self._settings.tool_protocol or override.tool_protocol
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
-        budget, notice = self._clip(spec, said.thinking_budget if thinking is None else thinking)
-        unknown = _UNKNOWN_WINDOW.format(ref=ref) if spec.context_window is None and not _is_scripted(ref) else ""
-        notices = tuple(text for text in (notice, self._notices.get(ref, ""), unknown) if text)
+        wanted = said.thinking_budget if thinking is None else thinking
+        budget, notice = clip_thinking(spec, wanted, known=self._knows_thinking(spec.ref))
+        notices = (*filter(None, [notice]), *self.notices(spec.ref))
         return SelectedModel(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
+
+    def notices(self, ref: str) -> tuple[str, ...]:
+        """Give what to tell the user of a model: that it is retired or unknown, that its window is too small."""
+        row, name = self.parse(ref)
+        if row is None:
+            return ()
+        told = self._notices.get(ref, "")
+        known = self.window_is_set(ref) or ref in self._learned or bool((one := self._local.get(ref)) and one.window)
+        unknown = "" if told else unknown_notice(self._known(ref, row, name), known)
+        return tuple(filter(None, [data_notice(), retirement_notice(row, self.spec(ref)), told, unknown]))
 
     def fallback(self) -> ModelChoice | None:
         """Find the model that takes over when the chosen one keeps failing; None without one. Raises `ConfigError`."""
-        if not self._settings.fallback:
-            return None
-        return self.choose(self._settings.fallback).use
+        return self.choose(self._settings.fallback).use if self._settings.fallback else None
 
     @property
     def differ_by_mode(self) -> bool:
         """Whether the settings give any mode a model or a thinking budget of its own."""
         return bool(self._settings.modes)
 
-    async def ask_local(self, ref: str = "", *, mode: Mode | None = None) -> None:
-        """If a model (by default that of a mode) is on a local server, ask that what the model holds and can do."""
+    async def ask_server(self, ref: str = "", *, mode: Mode | None = None) -> None:
+        """Ask the server of a model (by default that of a mode) what is there, if it is local, or none is named."""
         ref = ref or self._settings.in_mode(self._settings.mode if mode is None else mode).model
-        row, name = self._parse(ref) if ref else (None, "")
-        if row is None or row.name not in LOCAL:
-            return
-        from treadle.providers.local import find_model
-        from treadle.providers.local_advice import window_fix, window_problem
+        row = self.parse(ref)[0] if ref else None
+        if not ref or (row is not None and row.name in LOCAL):
+            from treadle.app.models.asking import ask_any, ask_local
 
-        key = self.key(row)
-        found = await find_model(row.name, self.base_url(row), key.value if key else "", name)
-        if found is None:
-            return
+            await (ask_any(self) if row is None else ask_local(self, ref, row))
+
+    def learn_found(self, ref: str, found: "LocalModel", notice: str, *, usual: bool = False) -> None:
+        """Take what a model's own server says of it, what to tell the user of that, and whether it is the usual one."""
         self._local[ref] = found
-        problem = "" if self._override(ref).context_window else window_problem(row.name, found)
-        self._notices[ref] = f"{problem} {window_fix(row.name, found)}" if problem else ""
+        self._notices[ref] = notice
+        if usual:
+            self._usual[ref.partition("/")[0]] = ref
+
+    def window_is_set(self, ref: str) -> bool:
+        """Whether the settings say a model's window."""
+        return self._override(ref).context_window is not None
 
     def configured(self) -> bool:
         """Whether a model can be called with what is set."""
@@ -174,22 +175,30 @@ class Models:
         """Tell what is known of a model: the catalogue, under what the user says. Raises `ConfigError`."""
         if ref in self._own:
             return with_settings(self._own[ref].spec, self._override(ref))
-        provider, name = self._parse(ref)
-        if provider is None:
-            own = ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
-            return with_settings(_embedded_spec(name), self._override(ref)) if _is_embedded(ref) else own
-        if name not in model_names(provider):
-            self._refuse_unknown(ref, provider, name)
-        spec = model_spec(provider, name)
-        if spec.context_window is None:
-            spec = msgspec.structs.replace(spec, context_window=self._learned.get(spec.ref))
-        local = self._local.get(ref)
+        row, name = self.parse(ref)
+        if row is None:
+            from treadle.app.models.unhosted import unhosted_spec
+
+            return with_settings(unhosted_spec(ref), self._override(ref))
+        return with_bounds(self._known(ref, row, name))
+
+    def _known(self, ref: str, row: ProviderRow, name: str) -> ModelSpec:
+        """Tell what is known of a model of a provider; its window is None where nothing says one."""
+        own, local = bool(self._said(row).base_url) or row.name in LOCAL, self._local.get(ref)
+        spec = known_spec(row, name, here=own and split_url(self.base_url(row)).hostname in LOOPBACK)
+        if not own and local is None and ref not in self._settings.models and is_mistyped(row, spec):
+            from treadle.app.models.refusals import unknown_model
+
+            raise unknown_model(ref, row, name)
+        learned = self._learned.get(spec.ref)
+        if learned and (spec.like or spec.context_window is None):
+            spec = msgspec.structs.replace(spec, context_window=learned)
         return with_settings(as_found(spec, local) if local else spec, self._override(ref))
 
     def searches(self, ref: str) -> Searches | None:
         """Tell what is known of the searches that a model's provider makes by itself; None where it makes none."""
-        row, name = self._parse(ref)
-        found = None if row is None else searches_of(self._spoken(row), name)
+        row, name = self.parse(ref)
+        found = None if row is None else searches_of(self.spoken(row), name)
         price = self._override(ref).search_price
         return found if found is None or price is None else msgspec.structs.replace(found, price=price)
 
@@ -198,11 +207,10 @@ class Models:
         require_bound(self._settings)
         if ref in self._own:
             return self._own[ref].provider
-        row, name = self._parse(ref)
+        row, _ = self.parse(ref)
         key = ref if row is None else row.name
         if key not in self._open:
-            open_own = _open_embedded if _is_embedded(ref) else _open_script
-            self._open[key] = open_own(name) if row is None else self._open_row(row)
+            self._open[key] = _open_unhosted(ref) if row is None else self._open_row(row)
         return self._open[key]
 
     async def close(self) -> None:
@@ -225,14 +233,23 @@ class Models:
         return own_row(name, said, known)
 
     def usual_model(self, row: ProviderRow) -> str:
-        """Name a model of a provider: that of the settings, the usual, or the cheapest one; empty for none."""
+        """Name a model of a provider: that of the settings, else the newest general one; empty for none."""
         if self._settings.model.partition("/")[0] in (row.name, *row.aliases):
             return self._settings.model
-        if row.name in DEFAULTS:
-            return f"{row.name}/{DEFAULTS[row.name]}"
-        specs = (model_spec(row, name) for name in model_names(row))
-        priced = [(spec.prices.output, spec.ref) for spec in specs if spec.prices is not None and spec.native_tools]
-        return min(priced)[1] if priced else ""
+        return usual_ref(row) or self._usual.get(row.name, "")
+
+    def first_with_key(self) -> ProviderRow | None:
+        """Find the provider that is taken where no model is named: the first with a key and an address."""
+        return next((row for row in (*map(self.row, USUAL_PROVIDERS), *self.rows()) if self._has_key(row)), None)
+
+    def _has_key(self, row: ProviderRow) -> bool:
+        if row.key_optional or not row.keys or self.key(row) is None:
+            return False
+        try:
+            self.base_url(row)
+        except ConfigError:
+            return False
+        return True
 
     def key(self, row: ProviderRow) -> ApiKey | None:
         """Find the key of a provider: in its variables, or the one that the settings name; else the stored one.
@@ -253,14 +270,14 @@ class Models:
             variables = address_variables(row, variables)
         return checked_url(self._said(row).base_url or fill_base_url(row, variables))
 
-    def _parse(self, ref: str) -> tuple[ProviderRow | None, str]:
+    def parse(self, ref: str) -> tuple[ProviderRow | None, str]:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
         provider, slash, name = ref.strip().partition("/")
         if not slash or not name:
             from treadle.app.models.refusals import not_a_name
 
             raise not_a_name(ref)
-        if provider in (SCRIPTED, EMBEDDED) or ref in self._own:
+        if provider in UNHOSTED or ref in self._own:
             return None, name
         try:
             return self.row(provider), name
@@ -288,16 +305,39 @@ class Models:
             from treadle.app.models.cloud import find_authorizer
 
             authorizer = find_authorizer(row, self._environment, said.token_command)
-        base_url = self.base_url(row)
         if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
             from treadle.app.models.refusals import key_missing
 
             raise key_missing(row, said.api_key_env or " or ".join(row.keys))
-        endpoint = Endpoint(
+        endpoint = self.endpoint(row, proved=authorizer is not None)
+        proof = None if authorizer is None else authorizer(endpoint)
+        inner = provider_for(self.spoken(row), endpoint, proof, meanwhile=load_ahead)
+        guarded = GuardedProvider(inner, self._circuits, name=row.name, place=endpoint.base_url)
+        return LearningProvider(
+            guarded,
+            lambda name, window: self._learn(f"{row.name}/{name}", window),
+            lambda name: self._ask_provider(row, name),
+            advise=lambda name: not_found_fix(row, known_spec(row, name), endpoint.base_url),
+        )
+
+    async def _ask_provider(self, row: ProviderRow, name: str) -> None:
+        """Ask a provider for its own list where nothing says what a model holds."""
+        from treadle.app.models.asking import ask_list
+
+        if f"{row.name}/{name}" not in self._local:
+            await ask_list(self, row, name)
+
+    def endpoint(self, row: ProviderRow, *, proved: bool = False) -> Endpoint:
+        """Say where and how a provider is called; `proved` says that more than a key shows who asks.
+
+        Raises `ConfigError`.
+        """
+        said, key = self._said(row), self.key(row)
+        return Endpoint(
             name=row.name,
-            base_url=base_url,
+            base_url=self.base_url(row),
             api_key=key.value if key else "",
-            key_origin=self.proof(row) if authorizer or (key and key.origin) else "",
+            key_origin=self.proof(row) if proved or (key and key.origin) else "",
             key_variable=key.origin if key and key.origin in self._environment else "",
             headers=said.headers,
             limits=limits_for(row, said),
@@ -305,23 +345,20 @@ class Models:
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
-        proof = None if authorizer is None else authorizer(endpoint)
-        inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
-        guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
-        return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
 
-    def _spoken(self, row: ProviderRow) -> ProviderRow:
+    def spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""
         said = self._said(row)
         return as_spoken_elsewhere(row) if said.base_url and not said.wire_api else row
 
     def _learn(self, ref: str, window: int) -> None:
-        """Keep a window that a refusal named, if nothing else is known of it."""
+        """Keep a window that a refusal named, if nothing says another of this very model."""
         try:
-            unknown = self.spec(ref).context_window is None
+            row, name = self.parse(ref)
+            spec = None if row is None else self._known(ref, row, name)
         except ConfigError:
             return
-        if unknown:
+        if spec is not None and (spec.like or spec.context_window is None):
             learn_window(ref, window)
             self._learned = learned_windows()
 
@@ -333,65 +370,30 @@ class Models:
         providers = self._settings.providers
         return next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
 
-    def _first_with_key(self) -> str:
-        for name, model in DEFAULTS.items():
-            if self.key(find_provider(name)) is not None:
-                return f"{name}/{model}"
-        from treadle.app.models.refusals import no_provider
+    def _first_model(self) -> str:
+        from treadle.app.models.refusals import no_model, no_provider
 
-        raise no_provider()
-
-    def _refuse_unknown(self, ref: str, row: ProviderRow, name: str) -> None:
-        """Refuse a name that is probably mistyped; where the user names an address or facts, they know."""
-        if not model_names(row) or self._said(row).base_url or ref in self._settings.models:
-            return
-        from treadle.app.models.refusals import unknown_model
-
-        raise unknown_model(ref, row, name)
-
-    def _clip(self, spec: ModelSpec, wanted: int | None) -> tuple[int | None, str]:
-        """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply."""
-        if not wanted:
-            return None, ""
-        if not spec.thinking and self._knows_thinking(spec.ref):
-            return None, f"{spec.ref} cannot think. Its thinking budget of {wanted:,} tokens is not used."
-        limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
-        if wanted <= limit:
-            return wanted, ""
-        return limit, f"{spec.ref} can think {limit:,} tokens at most. Its budget of {wanted:,} is cut to that."
+        row = self.first_with_key()
+        if row is None:
+            raise no_provider()
+        ref = usual_ref(row) or self._usual.get(row.name, "")
+        if not ref:
+            raise no_model(row)
+        return ref
 
     def _knows_thinking(self, ref: str) -> bool:
         """Whether it is known that a model thinks, or that it does not."""
-        row, name = self._parse(ref)
+        row, name = self.parse(ref)
         local = self._local.get(ref)
-        return (local is not None and local.thinking is not None) or (row is not None and name in model_names(row))
+        return (local is not None and local.thinking is not None) or (
+            row is not None and name in known_models().section(row.section)
+        )
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref, ModelSettings())
 
 
-def _is_scripted(ref: str) -> bool:
-    return ref.strip().startswith(f"{SCRIPTED}/")
+def _open_unhosted(ref: str) -> Provider:
+    from treadle.app.models.unhosted import open_unhosted
 
-
-def _is_embedded(ref: str) -> bool:
-    return ref.strip().startswith(f"{EMBEDDED}/")
-
-
-def _embedded_spec(name: str) -> ModelSpec:
-    from treadle.app.models.embedded import embedded_spec
-
-    return embedded_spec(name)
-
-
-def _open_embedded(name: str) -> Provider:
-    from treadle.app.models.embedded import embedded_provider
-
-    return embedded_provider(name)
-
-
-def _open_script(path: str) -> Provider:
-    from treadle.providers.scripted.provider import ScriptedProvider
-    from treadle.providers.scripted.script import load_script
-
-    return ScriptedProvider(load_script(Path(path).expanduser()))
+    return open_unhosted(ref)

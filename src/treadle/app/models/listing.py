@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.models.choosing import DEFAULTS, LOCAL, Models
+from treadle.app.models.choosing import LOCAL, USUAL_PROVIDERS, Models
+from treadle.app.models.known import is_over, known_models, learned_windows, successor_ref, usual_ref
 from treadle.app.models.offered import OfferedModel
-from treadle.app.models.windows import learned_windows
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
 from treadle.providers.local import LocalServer, find_servers
 from treadle.providers.local_advice import window_fix, window_problem
-from treadle.providers.model_data import model_data, model_names, model_spec
 from treadle.providers.provider_rows import ROWS, ProviderRow
 
 _ALIKE = 80.0
@@ -78,8 +77,25 @@ def without_secrets(url: str) -> str:
 
 
 def data_date() -> str:
-    """Give the day (ISO) of the catalogue's figures."""
-    return model_data().date
+    """Give the day (ISO) of the newest source of the catalogue's figures."""
+    return known_models().data.date
+
+
+def data_words() -> str:
+    """Say how new the catalogue is: the day of its newest source, and the newest model whose release has a day."""
+    data = known_models().data
+    newest = f"; the newest model with a known day is {data.newest} ({data.newest_date})" if data.newest else ""
+    return f"Data of {data.date}{newest}."
+
+
+def models_of_provider(row: ProviderRow) -> Iterator[ModelSpec]:
+    """List the known models of a provider that are not retired."""
+    return (spec for spec in _catalogue([row]) if not is_over(spec))
+
+
+def replacement(models: Models, spec: ModelSpec) -> str:
+    """Name the model, `provider/model`, to use in place of a retired one; empty for others."""
+    return successor_ref(models.row(spec.provider), spec) if spec.retires else ""
 
 
 def usable_providers(models: Models) -> frozenset[str]:
@@ -106,13 +122,14 @@ def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
 
 
 def _catalogue(rows: Iterable[ProviderRow]) -> Iterator[ModelSpec]:
+    catalogue = known_models()
     for row in rows:
-        yield from (model_spec(row, name) for name in model_names(row))
+        yield from (catalogue.spec(row, name) for name in catalogue.names(row))
 
 
 def _learned() -> Iterator[ModelSpec]:
     """Models outside the catalogue whose window a refusal named."""
-    known = {row.name: set(model_names(row)) for row in ROWS}
+    known = {row.name: known_models().section(row.section) for row in ROWS}
     for ref, window in learned_windows().items():
         provider, _, name = ref.partition("/")
         if name not in known.get(provider, ()):
@@ -148,9 +165,11 @@ def offered_models(models: Models) -> Sequence[OfferedModel]:
     Reads the stored keys and the catalogue: to be called in a thread.
     """
     providers = {line.name: line for line in provider_lines(models)}
-    usual = {f"{provider}/{name}" for provider, name in DEFAULTS.items() if providers[provider].configured}
+    usual = {usual_ref(models.row(name)) for name in USUAL_PROVIDERS if providers[name].configured}
     offered = [
-        _offered(spec, providers[spec.provider]) for spec in catalogue_models(models, "") if spec.provider in providers
+        _offered(spec, providers[spec.provider])
+        for spec in catalogue_models(models, "")
+        if spec.provider in providers and not is_over(spec)
     ]
     return sorted(offered, key=lambda model: model.ref not in usual)
 

@@ -2,7 +2,7 @@
 
 from treadle.app.config.settings import Settings
 from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
-from treadle.app.models.choosing import DEFAULTS, Models
+from treadle.app.models.choosing import USUAL_PROVIDERS, Models
 from treadle.app.models.keys import forget_key, store_key
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import Proof, ProviderRow
@@ -19,6 +19,8 @@ KEY_PAGES = {
 }
 """Where a person gets a key, of the usual providers."""
 
+_ORDER = {name: place for place, name in enumerate(USUAL_PROVIDERS)}
+
 
 def key_providers(models: Models) -> list[ProviderRow]:
     """Give the providers that need a key and nothing else, and of which models are known; the usual ones first."""
@@ -27,9 +29,8 @@ def key_providers(models: Models) -> list[ProviderRow]:
         for row in models.rows()
         if row.keys and not row.key_optional and row.proof is Proof.KEY and row.base_url and "{" not in row.base_url
     ]
-    order = list(DEFAULTS)
     usable = [row for row in rows if models.usual_model(row)]
-    return sorted(usable, key=lambda row: order.index(row.name) if row.name in order else len(order))
+    return sorted(usable, key=lambda row: _ORDER.get(row.name, len(_ORDER)))
 
 
 def where_to_get(provider: str) -> str:

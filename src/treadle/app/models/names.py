@@ -10,12 +10,12 @@ from treadle.app.config.edit import set_value
 from treadle.app.config.lines import ConfigEntry, dotted, entries
 from treadle.app.config.mistakes import command
 from treadle.app.config.settings import VARIABLES, Settings
-from treadle.app.models.choosing import DEFAULTS, Models
+from treadle.app.models.choosing import USUAL_PROVIDERS, Models
+from treadle.app.models.known import living_names, usual_ref
 from treadle.app.models.said import checked_url
 from treadle.app.places import config_file
 from treadle.protocol.errors import ConfigError
 from treadle.providers.catalogue import find_provider
-from treadle.providers.model_data import model_names
 
 _NEAREST = 3
 
@@ -23,8 +23,9 @@ _NEAREST = 3
 def nearest_refs(text: str) -> Sequence[str]:
     """Give the names, `provider/model`, that were probably meant: of the usual providers, their usual models first."""
     text = text.strip().lower()
-    usual = [f"{provider}/{model}" for provider, model in DEFAULTS.items()]
-    known = [f"{provider}/{name}" for provider in DEFAULTS for name in model_names(find_provider(provider))]
+    rows = [find_provider(name) for name in USUAL_PROVIDERS]
+    usual = [ref for row in rows if (ref := usual_ref(row))]
+    known = [f"{row.name}/{name}" for row in rows for name in living_names(row)]
     same = [ref for ref in known if ref.partition("/")[2].lower() == text]
     holding = sorted((ref for ref in known if text in ref.partition("/")[2].lower()), key=len)
     close = get_close_matches(text, [ref.partition("/")[2] for ref in known], n=_NEAREST)

@@ -1,8 +1,10 @@
 """Why no model can be called with what is set, and what to do about it."""
 
+from difflib import get_close_matches
+
+from treadle.app.models.known import known_models, living_names
 from treadle.app.models.names import nearest_refs, with_place
 from treadle.protocol.errors import ConfigError
-from treadle.providers.model_data import nearest_models
 from treadle.providers.provider_rows import Proof, ProviderRow
 
 _KEY_HELP = (
@@ -38,22 +40,32 @@ def no_provider() -> ConfigError:
     )
 
 
+def no_model(row: ProviderRow) -> ConfigError:
+    """Say that a provider has a key, but that no model of it is known that is not retired."""
+    return ConfigError(
+        "no-model",
+        f"{row.title} has a key, but no model of it is known that can be used.",
+        why=f"The list of models of {known_models().data.date} has none, and {row.name} does not say which it has.",
+        fix=f"Name one with --model {row.name}/NAME, or fetch the newest list: `treadle models --update`.",
+    )
+
+
 def unknown_model(ref: str, row: ProviderRow, name: str) -> ConfigError:
     """Say that a provider has no such model as far as is known, which are like it, and what to do if it is right."""
-    near = ", ".join(f"{row.name}/{one}" for one in nearest_models(row, name))
+    near = ", ".join(f"{row.name}/{one}" for one in get_close_matches(name, living_names(row), n=3))
     error = ConfigError(
         "model-unknown",
         f"The model {ref} is not known.",
         why=f"The nearest names are: {near}." if near else "No known name is similar.",
-        fix="`treadle models` lists the known names. If this one is right, set its window in tokens: "
-        f"`treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
+        fix="`treadle models` lists the known names, `treadle models --update` fetches the newest. If this one is "
+        f"right, set its window in tokens: `treadle config set 'models.\"{ref}\".context_window' TOKENS`.",
     )
     return with_place(error, ref)
 
 
 def not_a_name(ref: str) -> ConfigError:
     """Say that this is not how a model is named."""
-    near = " or ".join(nearest_refs(ref)) or "anthropic/claude-sonnet-4-5, for example"
+    near = " or ".join(nearest_refs(ref)) or "PROVIDER/NAME"
     error = ConfigError(
         "model-name",
         f"{ref!r} is not a model name.",

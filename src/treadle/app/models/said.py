@@ -6,14 +6,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from treadle.app.config.settings import ModelSettings, ProviderSettings
+from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import ModelSpec, Prices
+from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.provider_rows import ProviderRow, Wire
 
 if TYPE_CHECKING:
     from treadle.app.models.choosing import Models
     from treadle.providers.local import LocalModel
+
+
+class SelectedModel(Record, frozen=True, kw_only=True):
+    """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
+
+    spec: ModelSpec
+    tool_protocol: ToolProtocol
+    thinking_budget: int | None = None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def use(self) -> ModelChoice:
+        """What a session keeps of it."""
+        return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
 
 
 def as_spoken_elsewhere(row: ProviderRow) -> ProviderRow:
@@ -66,10 +81,11 @@ def limits_for(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
 
 
 def as_found(spec: ModelSpec, found: "LocalModel") -> ModelSpec:
-    """Put what a local server says of a model over what the catalogue knows of it."""
+    """Put what a server says of its model over what the catalogue knows of it."""
     return msgspec.structs.replace(
         spec,
         context_window=found.window or spec.context_window,
+        max_output=found.max_output or spec.max_output,
         native_tools=spec.native_tools if found.native_tools is None else found.native_tools,
         images=spec.images if found.images is None else found.images,
         thinking=spec.thinking if found.thinking is None else found.thinking,
@@ -87,6 +103,21 @@ def with_settings(spec: ModelSpec, said: ModelSettings) -> ModelSpec:
         max_output=said.max_output or spec.max_output,
         prices=prices,
     )
+
+
+def clip_thinking(spec: ModelSpec, wanted: int | None, *, known: bool) -> tuple[int | None, str]:
+    """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply.
+
+    `known` says that it is known whether the model thinks.
+    """
+    if not wanted:
+        return None, ""
+    if not spec.thinking and known:
+        return None, f"{spec.ref} cannot think. Its thinking budget of {wanted:,} tokens is not used."
+    limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
+    if wanted <= limit:
+        return wanted, ""
+    return limit, f"{spec.ref} can think {limit:,} tokens at most. Its budget of {wanted:,} is cut to that."
 
 
 def with_searches(models: "Models") -> Callable[[str], ModelSpec]:

@@ -12,7 +12,8 @@ from treadle.app.config.settings import Settings, load_settings
 from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
 from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.keys import check_stored, keyring_name
-from treadle.app.models.listing import local_lines, local_servers, provider_lines
+from treadle.app.models.known import OLD_DAYS, data_notice, day, known_models
+from treadle.app.models.listing import data_words, local_lines, local_servers, provider_lines
 from treadle.app.places import servers_file
 from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, failed_check, ok, warn
@@ -37,6 +38,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
         yield failed_check("settings", error)
         return
     yield ok("settings", "no mistakes")
+    yield _model_list()
     for check in _rules():
         yield check
     for check in _servers():
@@ -64,6 +66,17 @@ def _this_folder() -> Check:
     if trust.notice():
         return warn("this folder", trust.notice(), f"Check it and trust it: {trust_command(trust.workspace)}")
     return ok("this folder", "trusted" if trust.trusted else "not trusted; it has no rules, settings, servers or hooks")
+
+
+def _model_list() -> Check:
+    """Say how old the list of models is: new ones are missing in an old one, and retired ones look usable."""
+    if data_notice():
+        return warn("list of models", data_notice(), "Fetch it: treadle models --update")
+    if known_models().data.date < day(-OLD_DAYS):
+        return warn(
+            "list of models", f"{data_words()} It is older than {OLD_DAYS} days.", "Run: treadle models --update"
+        )
+    return ok("list of models", data_words())
 
 
 def _rules() -> Iterator[Check]:

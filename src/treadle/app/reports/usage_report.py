@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
+from treadle.app.models.known import known_models
 from treadle.app.presentation.words import counted, tokens
 from treadle.app.reports.session_list import SessionUsage, sessions_usage
 from treadle.app.reports.usage_sums import SLOT, Amounts, UsageSlot, sum_amounts
@@ -17,7 +18,6 @@ from treadle.app.wrapping import columns, harmless, shortened, wrapped
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import Prices, money
-from treadle.providers.model_data import model_data
 
 UNKNOWN_DAY = "(unknown day)"
 _MOST_ROWS = 20
@@ -119,7 +119,7 @@ def summed_usage(sessions: Sequence[SessionUsage], by: UsageKey, since: date | N
         rows=tuple(rows),
         total=_row("total", parts),
         unread=tuple(session.id for session in sessions if not session.whole),
-        prices_of=model_data().date,
+        prices_of=known_models().data.date,
     )
 
 

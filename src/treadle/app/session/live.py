@@ -235,7 +235,10 @@ class LiveSession:
             op = await heard_op(self._hooks, op, source, status=self.status, tell=self.tell)
         if isinstance(op, Prompt):
             self._name_cheaper(op)
+        other = isinstance(op, SetModel) and op.choice.model != self._engine.state.choice.model
         await self._engine.post(op, source)
+        for said in self._models.notices(op.choice.model) if isinstance(op, SetModel) and other else ():
+            self.tell(said)
 
     def _name_cheaper(self, prompt: Prompt) -> None:
         """Say once for each model that the next request is costly, and which configured model takes less for it."""

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
-    `choose` takes the tokens that it may think, None as set. `for_mode` gives the model that a mode has of its own,
-    None where the modes share one. `offered` lists what there is to choose from, and takes its time. `cheaper` names a
-    model that takes a costly request for less.
+    `choose` takes the tokens that it may think, None as set. `notices` are what to tell the user of a model. `for_mode`
+    gives the model that a mode has of its own, None where the modes share one. `offered` lists what there is to choose
+    from, and takes its time. `cheaper` names a model that takes a costly request for less.
     """
 
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
     for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
+    notices: Callable[[str], Sequence[str]] = lambda ref: ()  # noqa: ARG005
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
     cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
 
@@ -49,7 +50,7 @@ async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoi
     require_sandbox(mode, settings)
     if not models.differ_by_mode:
         return None
-    await models.ask_local(mode=mode)
+    await models.ask_server(mode=mode)
     return models.choose(mode=mode).use
 
 
@@ -59,6 +60,7 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
         spec=models.spec,
         choose=partial(set_model, models),
         for_mode=partial(model_for, models, settings),
+        notices=models.notices,
         offered=partial(_offered, models),
         cheaper=partial(_cheaper, models, settings),
     )

@@ -111,7 +111,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
     if error.kind is ErrorKind.EMPTY_REPLY and failures > _EMPTY_RETRIES:
         state, more = mistaken(state, texts.EMPTY_REPLY)
         return state, effects + more
-    if error.retryable and failures <= state.limits.max_retries:
+    if error.retryable and failures <= _most_retries(state, error):
         return _retry(state, data, failures, effects)
     if error.kind is ErrorKind.CONTEXT_TOO_LONG:
         error = replace(error, message=room.with_largest(state, f"{error.message} Making room did not help."))
@@ -126,6 +126,12 @@ def _left(state: State, waiting: AwaitingReply, data: ReplyFailed) -> Transition
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=waiting.failures, timer=timer)
     dropped = ReplyDropped(usage=data.usage, cost=data.cost)
     return replace(state, activity=activity), [*effects, Notify(notification=dropped)]
+
+
+def _most_retries(state: State, error: ModelError) -> int:
+    """Say how often in a row a failed call is tried again: as often as the session lets, and as is of use."""
+    most = state.limits.max_retries
+    return most if error.retries is None else min(most, error.retries)
 
 
 def _should_fall_back(state: State, error: ModelError, failures: int) -> bool:
@@ -150,7 +156,7 @@ def _retry(state: State, data: ReplyFailed, failures: int, effects: list[Effect]
     seconds = _delay(failures, data.error.retry_after, data.jitter)
     timer = f"retry-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=failures, timer=timer)
-    notice = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=state.limits.max_retries)
+    notice = RetryScheduled(attempt=failures, seconds=seconds, error=data.error, most=_most_retries(state, data.error))
     return replace(state, activity=activity), [
         *effects,
         Notify(notification=notice),

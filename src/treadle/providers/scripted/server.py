@@ -51,8 +51,8 @@ class ScriptedServer:
     What plays in the place of a script may answer each request by what is in it.
     `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
     With `tokens`, which counts those of a text, each reply has the usage of its request and its words, and `billing`
-    what a provider would bill, also for a reply that was cut. `requests` is what came, `violations` what was wrong with
-    it, `connections` and `hang_ups` how many clients came, and left before the end.
+    what a provider would bill, also for a reply that was cut. `requests` is what came, `lists` the questions for its
+    models, `violations` what was wrong, `connections` and `hang_ups` how many clients came, and left before the end.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class ScriptedServer:
         tokens: TokenCount | None = None,
     ) -> None:
         self.requests: list[Received] = []
+        self.lists: list[Received] = []
         self.violations: list[str] = []
         self.hang_ups = 0
         self.connections = 0
@@ -114,11 +115,13 @@ class ScriptedServer:
     async def _answer(self, connection: Connection, request: Request) -> None:
         body = _json_object(request.body)
         path = request.target.partition("?")[0]
-        self.requests.append(Received(method=request.method, path=path, headers=request.headers, body=body))
+        received = Received(method=request.method, path=path, headers=request.headers, body=body)
         if request.method == "GET" and path == "/v1/models":
+            self.lists.append(received)
             models = [{"id": self._player.model, "object": "model", "owned_by": "treadle", "type": "model"}]
             await connection.respond(200, JSON, dump({"object": "list", "data": models}))
             return
+        self.requests.append(received)
         found = next(((match, wire) for pattern, wire in WIRE_FORMATS if (match := pattern.fullmatch(path))), None)
         if found is None or request.method != "POST":
             await connection.respond(404, JSON, dump({"error": {"message": f"there is no {path} here"}}))

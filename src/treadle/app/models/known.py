@@ -1,0 +1,273 @@
+"""What is known of models: by the fetched list or the built-in one, by their relatives, by what was refused."""
+
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+
+import msgspec
+
+from treadle.app.places import data_directory
+from treadle.engine.ports import Provider
+from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
+from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models
+from treadle.providers.provider_rows import ROWS, ProviderRow
+
+LARGEST_DATA = 16 * 1024 * 1024
+"""Bytes of a list that are read."""
+
+ASSUMED_WINDOW = 128_000
+"""Tokens that a model is taken to hold of which nothing at all is known: what most hold (November 2026)."""
+
+SOON_DAYS = 30
+OLD_DAYS = 60
+"""So long before its end a model's retirement is told, and so old a list is when `doctor` warns."""
+
+_DAY_SECONDS = 86_400
+
+Learn = Callable[[str, int], None]
+"""Takes a model's own name at its provider, and its window in tokens."""
+
+AskForModel = Callable[[str], Awaitable[None]]
+"""Asks the provider what it says of a model with that name, where nothing else does."""
+
+Advise = Callable[[str], str]
+"""Says what to do where the provider does not know a model with that name."""
+
+_DAMAGED = "The fetched list of models, {file}, cannot be read. The built-in list of {date} is used. {way}"
+_AGAIN = "Fetch it again: treadle models --update."
+
+
+def fetched_file() -> Path:
+    """Where the list is kept that `treadle models --update` fetches."""
+    return data_directory() / "models.json"
+
+
+def known_models() -> ModelCatalogue:
+    """Give the list in use; a fetched one that cannot be read, or is older than the built-in one, is not used."""
+    built = built_in_models()
+    fetched = _fetched()
+    return fetched if isinstance(fetched, ModelCatalogue) and fetched.data.date > built.data.date else built
+
+
+def data_notice() -> str:
+    """Say that a fetched list cannot be read; empty where it can, and where there is none."""
+    if not isinstance(_fetched(), str):
+        return ""
+    return _DAMAGED.format(file=fetched_file(), date=built_in_models().data.date, way=_AGAIN)
+
+
+def day(ahead: int = 0) -> str:
+    """Give the day (ISO, UTC) so many days from now."""
+    return time.strftime("%Y-%m-%d", time.gmtime(time.time() + ahead * _DAY_SECONDS))
+
+
+def usual_ref(row: ProviderRow, today: str = "") -> str:
+    """Name a provider's usual model, `provider/model`; empty where none is known that is not retired."""
+    from treadle.providers.usual_models import usual_model
+
+    name = usual_model(known_models(), row, today or day())
+    return f"{row.name}/{name}" if name else ""
+
+
+def living_names(row: ProviderRow) -> tuple[str, ...]:
+    """Name the known models of a provider that are not retired."""
+    today = day()
+    models = known_models().section(row.section)
+    return tuple(name for name, one in models.items() if not one.retires or one.retires > today)
+
+
+def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
+    """Tell what is known of a model; of an unknown one what its nearest relative is known for, which it names.
+
+    On a server of this machine (`here`) a model holds what that was started with, which no relative knows, and is free.
+    """
+    catalogue = known_models()
+    if name in catalogue.section(row.section):
+        return catalogue.spec(row, name)
+    relative = None if here else _relative(catalogue, row, name)
+    if relative is None:
+        return ModelSpec(provider=row.name, name=name)
+    spec = catalogue.spec(*relative)
+    return msgspec.structs.replace(
+        spec,
+        provider=row.name,
+        name=name,
+        released="",
+        retires="",
+        successor="",
+        like=spec.ref,
+    )
+
+
+def is_mistyped(row: ProviderRow, spec: ModelSpec) -> bool:
+    """Whether an unknown model is probably a wrong name of a known one, and not newer than its family there."""
+    names = known_models().section(row.section)
+    if spec.name in names or not names:
+        return False
+    from treadle.providers.usual_models import is_newest
+
+    return not is_newest(names, spec.name)
+
+
+@lru_cache(maxsize=64)
+def _relative(catalogue: ModelCatalogue, row: ProviderRow, name: str) -> tuple[ProviderRow, str] | None:
+    """Find the model that an unknown one is most like: of the same family at its provider, else at another one."""
+    from treadle.providers.usual_models import nearest_relative
+
+    rows = {one.section: one for one in (*reversed(ROWS), row)}
+    for other in (row, *reversed(rows.values())):
+        like = nearest_relative(catalogue.section(other.section), name)
+        if like:
+            return other, like
+    return None
+
+
+def with_bounds(spec: ModelSpec) -> ModelSpec:
+    """Give a model of which no window is known the assumed one."""
+    return spec if spec.context_window else msgspec.structs.replace(spec, context_window=ASSUMED_WINDOW)
+
+
+def unknown_notice(spec: ModelSpec, known: bool) -> str:  # noqa: FBT001 - whether its own window is
+    """Say by what a model is bounded and priced of which the list says nothing; empty where its window is known."""
+    set_it = f"`treadle config set 'models.\"{spec.ref}\".context_window' TOKENS`"
+    if known:
+        return ""
+    if spec.like:
+        prices = " and about what it costs" if spec.prices is not None else ""
+        text = f"{spec.ref} is not in the list of models. Its limits{prices} are taken from {spec.like}."
+        return f"{text} Fetch the newest list with `treadle models --update`, or set its window: {set_it}."
+    if spec.context_window is None:
+        return (
+            f"The context window of {spec.ref} is not known. {ASSUMED_WINDOW:,} tokens are assumed. If the provider "
+            "refuses the conversation as too long and names the window, Treadle remembers it. If you know it, set it: "
+            f"{set_it}."
+        )
+    return ""
+
+
+def retirement_notice(row: ProviderRow, spec: ModelSpec) -> str:
+    """Say that a model is retired, or will be within days, and which one to use in its place; empty for others."""
+    if not spec.retires or spec.retires > day(SOON_DAYS):
+        return ""
+    other = successor_ref(row, spec)
+    way = f" Use {other} in its place: --model {other}, or /model {other} in a session." if other else ""
+    if spec.retires <= day():
+        return f"{spec.ref} is retired since {spec.retires}. The provider may refuse it.{way}"
+    return f"{spec.ref} will be retired on {spec.retires}.{way}"
+
+
+def not_found_fix(row: ProviderRow, spec: ModelSpec, base_url: str) -> str:
+    """Say what to do where a provider does not know a model: it may be retired, misspelt, or elsewhere."""
+    if is_over(spec):
+        return retirement_notice(row, spec)
+    from treadle.providers.failures import without_query
+
+    return (
+        f"Check the model's name: `treadle models {row.name}/` lists those that are known. If it is right, check the "
+        f"address, {without_query(base_url)}: base_url under [providers.{row.name}] in your settings, or --base-url."
+    )
+
+
+def successor_ref(row: ProviderRow, spec: ModelSpec) -> str:
+    """Name the model, `provider/model`, to use in place of one that is retired; empty where none is known."""
+    from treadle.providers.usual_models import successor_of
+
+    name = successor_of(known_models(), row, spec.name, day())
+    return f"{row.name}/{name}" if name and name != spec.name else ""
+
+
+def is_over(spec: ModelSpec) -> bool:
+    """Whether a model is retired today."""
+    return bool(spec.retires) and spec.retires <= day()
+
+
+def _fetched() -> ModelCatalogue | str | None:
+    """Give the fetched list, what is wrong with it, or None where there is none."""
+    file = fetched_file()
+    try:
+        state = file.stat()
+    except OSError:
+        return None
+    if not S_ISREG(state.st_mode) or state.st_size > LARGEST_DATA:
+        return "it is not a file of a usual size"
+    return _read(file, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _read(file: Path, changed: int, size: int) -> ModelCatalogue | str:  # noqa: ARG001 - what tells another file
+    try:
+        catalogue = decode_models(file.read_bytes())
+        for raw in catalogue.data.providers.values():
+            msgspec.json.decode(raw, type=tuple[ModelFigures, ...])
+    except (OSError, msgspec.MsgspecError) as error:
+        return type(error).__name__
+    return catalogue
+
+
+class _LearnedWindows(msgspec.Struct, frozen=True, kw_only=True):
+    """The file: windows by the name a user types."""
+
+    version: int = 1
+    windows: dict[str, int] = {}
+
+
+def windows_file() -> Path:
+    """Where they are kept."""
+    return data_directory() / "windows.json"
+
+
+def learned_windows() -> dict[str, int]:
+    """Give every window that was learned, by `provider/model`; a file that cannot be read counts as none."""
+    try:
+        return msgspec.json.decode(windows_file().read_bytes(), type=_LearnedWindows).windows
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def learn_window(ref: str, window: int) -> None:
+    """Keep a window; where it cannot be kept, the next refusal names it again."""
+    from treadle.workspace.private_file import write_private
+
+    known = learned_windows()
+    if known.get(ref) != window:
+        with suppress(OSError):
+            write_private(windows_file(), msgspec.json.encode(_LearnedWindows(windows={**known, ref: window})))
+
+
+class LearningProvider:
+    """The `Provider` port before another one: passes on what its provider says of a model that nobody else knows."""
+
+    def __init__(self, inner: Provider, learn: Learn, ask: AskForModel, *, advise: Advise) -> None:
+        """`ask` is called before the second call of a model: by then it is one to work with, and it is not waited for
+        before the first word. `advise` is called where the provider does not know the model.
+        """
+        self._inner = inner
+        self._learn = learn
+        self._ask = ask
+        self._advise = advise
+        self._calls: Counter[str] = Counter()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Call the model; see the port."""
+        self._calls[request.model] += 1
+        if self._calls[request.model] == 2:
+            await self._ask(request.model)
+        async with aclosing(self._inner.stream(request)) as events:
+            async for event in events:
+                yield self._told(request.model, event) if isinstance(event, StreamFailure) else event
+
+    def _told(self, name: str, failed: StreamFailure) -> StreamFailure:
+        error = failed.error
+        if error.window is not None:
+            self._learn(name, error.window)
+        if error.kind is not ErrorKind.NOT_FOUND or error.fix:
+            return failed
+        return msgspec.structs.replace(failed, error=msgspec.structs.replace(error, fix=self._advise(name)))
+
+    async def close(self) -> None:
+        """Give back connections."""
+        await self._inner.close()
