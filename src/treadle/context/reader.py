@@ -20,6 +20,8 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    SetMode,
+    SetModel,
     Shortened,
 )
 from treadle.protocol.messages import (
@@ -33,7 +35,16 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.sealed import Passage, PassageKind, PromptContent, ResultMade, SealedResult, system_text
+from treadle.protocol.models import RefusedPart
+from treadle.protocol.sealed import (
+    ModelReplaced,
+    Passage,
+    PassageKind,
+    PromptContent,
+    ResultMade,
+    SealedResult,
+    system_text,
+)
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolKind
 
 _PROMPT, _REPLY, _THINKING, _RESULT = map(Provenance, ("prompt", "reply", "thinking", "result"))
@@ -43,13 +54,15 @@ _PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
 class TranscriptReader:
     """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it.
 
-    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none.
+    `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none. `takes_images` is
+    False once the provider said that the model takes none.
     """
 
     def __init__(self) -> None:
         self.transcript = Transcript()
         self.offer = OfferChanged(step=0, system=())
         self.replied_at = 0
+        self.takes_images = True
         self._beside = 0
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._calls: dict[str, CallProposed] = {}
@@ -78,16 +91,26 @@ class TranscriptReader:
                 self._prompts[prompt_id] = prompt
             case OfferChanged() as offer:
                 self.offer, self._beside = offer, offer_size(offer)
-            case ReplyFailed(partial=partial):
+            case ReplyFailed(partial=partial, error=error):
                 self._forget_calls()
+                self._leave_out(error.refused)
                 if partial is not None:
                     sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
+            case SetModel() | SetMode() | ModelReplaced():
+                self.takes_images = True
             case Compacted() as data:
                 self.transcript.drop(data.through, data.summary)
                 self._shorten(data.shortened)
             case _:
                 pass
+
+    def _leave_out(self, part: RefusedPart | None) -> None:
+        """Leave out what the provider refused: what is there of it now, or each image for as long as the model stays."""
+        if part is RefusedPart.EVERY_IMAGE:
+            self.takes_images = False
+        elif part is not None:
+            self.transcript.leave_out(part)
 
     def pending(self, call_ids: Iterable[str]) -> Mapping[str, tuple[ResultContent, ...]]:
         """Give the contents of results that no message holds yet."""

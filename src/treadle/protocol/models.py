@@ -142,11 +142,21 @@ RETRYABLE = frozenset(
 )
 
 
+class RefusedPart(StrEnum):
+    """A part of a conversation that a provider refuses; without it the request can be sent once more."""
+
+    IMAGE = "image"
+    EVERY_IMAGE = "every_image"
+    DOCUMENT = "document"
+    THINKING = "thinking"
+    TOOLS = "tools"
+
+
 class ModelError(Record, frozen=True, kw_only=True):
     """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds).
 
     `window` is the model's context window in tokens, where an overflow names it. `fix` says what helps where more is
-    known of that than the kind says.
+    known of that than the kind says. `refused` is the part of the conversation that the provider does not take.
     """
 
     kind: ErrorKind
@@ -156,6 +166,7 @@ class ModelError(Record, frozen=True, kw_only=True):
     retry_after: float | None = None
     window: int | None = None
     fix: str = ""
+    refused: RefusedPart | None = None
 
     @property
     def retryable(self) -> bool:

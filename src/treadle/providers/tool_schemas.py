@@ -223,7 +223,7 @@ _MOST_BRANCHES = 40
 
 def _split(written: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
     """Write several types as a choice between them; each takes along what is said of it."""
-    about = {key: written[key] for key in ("title", "description", "default") if key in written}
+    about: dict[str, Any] = {key: written[key] for key in ("title", "description", "default") if key in written}
     if "anyOf" in written or "enum" in written:
         return {key: value for key, value in written.items() if key != "type"}
     own = {
