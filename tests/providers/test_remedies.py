@@ -1,11 +1,11 @@
 """A refusal that has a remedy: the request is sent once more, otherwise, and the model's next ones are so at once."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import pytest
 from tests.providers.support import provider_at, request, user
 
@@ -40,35 +40,22 @@ class Refusing:
         self.answers = list(answers)
         self.bodies: list[dict[str, Any]] = []
 
-    async def serve(self, stream: anyio.abc.ByteStream) -> None:
-        raw = b""
-        async with stream:
-            while b"\r\n\r\n" not in raw:
-                raw += await stream.receive()
-            head, _, body = raw.partition(b"\r\n\r\n")
-            length = next(
-                int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length:" in line
-            )
-            while len(body) < length:
-                body += await stream.receive()
-            self.bodies.append(json.loads(body))
-            status, answer = self.answers[min(len(self.bodies), len(self.answers)) - 1]
-            data = json.dumps(answer).encode()
-            lines = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n"
-            await stream.send(lines.encode() + b"connection: close\r\n\r\n" + data)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length:" in line)
+        self.bodies.append(json.loads(await reader.readexactly(length)))
+        status, answer = self.answers[min(len(self.bodies), len(self.answers)) - 1]
+        data = json.dumps(answer).encode()
+        lines = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n"
+        writer.write(lines.encode() + b"connection: close\r\n\r\n" + data)
+        await writer.drain()
+        writer.close()
 
 
 @asynccontextmanager
 async def serving(server: Refusing) -> AsyncIterator[str]:
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(anyio.abc.SocketAttribute.local_port)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, server.serve)
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            tasks.cancel_scope.cancel()
-            await listener.aclose()
+    async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
 
 
 def refusal(text: str, status: int = 400) -> tuple[int, object]:

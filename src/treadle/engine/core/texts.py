@@ -281,13 +281,16 @@ def in_a_loop(name: str) -> str:
 
 
 LEFT_OUT: Mapping[RefusedPart, str] = {
-    RefusedPart.IMAGE: "The provider refused an image. The images are left out of the conversation from here on, and the "
-    "request is sent again.",
+    RefusedPart.IMAGE: (
+        "The provider refused an image. The images up to here are left out, and the request is sent again."
+    ),
     RefusedPart.EVERY_IMAGE: "This model takes no images. They are left out, and the request is sent again.",
-    RefusedPart.DOCUMENT: "The provider refused a document. The documents are left out of the conversation from here on, "
-    "and the request is sent again.",
-    RefusedPart.THINKING: "The provider refused reasoning that it had signed before. It is left out, and the request is "
-    "sent again.",
+    RefusedPart.DOCUMENT: (
+        "The provider refused a document. The documents up to here are left out, and the request is sent again."
+    ),
+    RefusedPart.THINKING: (
+        "The provider refused reasoning that it had signed before. It is left out, and the request is sent again."
+    ),
 }
 """What a person reads when a part of the conversation is left out because its provider refused it."""
 
