@@ -106,7 +106,7 @@ class TranscriptReader:
                 pass
 
     def _leave_out(self, part: RefusedPart | None) -> None:
-        """Leave out what the provider refused: what is there of it now, or each image for as long as the model stays."""
+        """Leave out what the provider refused: what is there of it, or every image as long as the model stays."""
         if part is RefusedPart.EVERY_IMAGE:
             self.takes_images = False
         elif part is not None:

@@ -51,6 +51,14 @@ _LEAST_SINCE = 400
 _MOST_BYTES_PER_TOKEN = 6.0
 
 
+_LEAST_CHECKED = 4_000
+"""Bytes; a smaller conversation says nothing about a count."""
+_FEWEST_PER_BYTE = 1 / 12
+_MOST_PER_BYTE = 2.0
+_HIDDEN = 30_000
+"""Tokens that a provider may count besides what it was sent: of images, searches and prompts of its own."""
+
+
 class Transcript:
     """Messages in order, roles in turn, each call followed by its result. Each message is built once and kept.
 
@@ -147,11 +155,12 @@ class Transcript:
     ) -> None:
         """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown.
 
-        That count covers prompt and tools too, which have `beside` bytes: it says how long this model's tokens are.
+        That count covers prompt and tools too, which have `beside` bytes: it says how long this model's tokens are. One
+        that cannot be right, such as that of a server which leaves out what its cache had, is like none.
         """
         said = message if message.content else Message(role=Role.ASSISTANT, content=(Text(text="(no answer)"),))
         self._add(Entry(said, seq, (), sources))
-        if context_tokens:
+        if context_tokens and is_believable(context_tokens, self._bytes + beside):
             self._learn(context_tokens, self._bytes + beside)
             self._reported_tokens, self._new_bytes = context_tokens, 0
 
@@ -383,3 +392,10 @@ def _name(role: Role, block: ContentBlock, source: Provenance) -> str:
             return "the text of a request" if role is Role.USER else "an answer of the model"
         case _:
             assert_never(block)
+
+
+def is_believable(tokens: int, size: int) -> bool:
+    """Whether a provider's count of tokens can be that of so many bytes."""
+    if size < _LEAST_CHECKED:
+        return True
+    return size * _FEWEST_PER_BYTE <= tokens <= size * _MOST_PER_BYTE + _HIDDEN

@@ -170,18 +170,21 @@ class HttpReplies:
             for event in decoder.end():
                 empty = False
                 yield event
-            if empty:
-                for event in events_of_whole(bytes(start)):
-                    empty = False
-                    yield event
-            if empty:
-                self._raise_if_reported(response, bytes(start[:MAX_REFUSAL]))
+            for event in self._whole(response, bytes(start)) if empty else ():
+                yield event
         except EventTooLargeError as error:
             raise CallFailedError(self._too_large("an event", limits.event)) from error
         except DamagedFrameError as error:
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, str(error))) from error
         finally:
             await response.close()
+
+    def _whole(self, response: Response, body: bytes) -> list[SseEvent]:
+        """Give the events of a body without any: of a reply that came whole. Raises `CallFailedError` as below."""
+        events = events_of_whole(body)
+        if not events:
+            self._raise_if_reported(response, body[:MAX_REFUSAL])
+        return events
 
     async def _chunks(self, response: Response, pace: ReplyProgress) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""

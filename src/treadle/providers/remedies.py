@@ -141,8 +141,8 @@ REMEDIES: tuple[Remedy, ...] = (
     ),
     Remedy(
         says=_says(
-            r"(?:unsupported|unrecognized|unknown|unexpected|unrecognised)(?: request)? "
-            r"(?:parameter|argument|field|name|key|keyword argument|property)s?(?: supplied)?:? ?[`'\"\[]*(?P<name>[\w.]+)"
+            r"(?:unsupported|unrecogni[sz]ed|unknown|unexpected)(?: request)? (?:keyword )?"
+            r"(?:parameter|argument|field|name|key|property)s?(?: supplied)?:? ?[`'\"\[]*(?P<name>[\w.]+)"
         ),
         source="OpenAI 'Unrecognized request argument supplied', Gemini 'Unknown name', 2025-11",
         amend=_named,
@@ -154,7 +154,8 @@ REMEDIES: tuple[Remedy, ...] = (
     ),
     Remedy(
         says=_says(
-            r"(?:thinking|reasoning)(?: mode| effort)? is not (?:supported|available)|not support (?:thinking|reasoning)"
+            r"(?:thinking|reasoning)(?: mode| effort)? is not (?:supported|available)"
+            r"|not support (?:thinking|reasoning)"
         ),
         source="Anthropic, OpenRouter, Ollama 'does not support thinking', 2025-11",
         amend=_thinking,

@@ -1,0 +1,50 @@
+"""A provider's count of tokens is believed where it can be right; else our own estimate stands."""
+
+import pytest
+
+from treadle.context.transcript import Transcript, is_believable
+from treadle.protocol.messages import Message, Role, Text
+
+TURNS = 20
+SIZE = 6_000
+
+
+def after(count_of: object) -> Transcript:
+    """A conversation of 20 turns with 6,000 bytes each; `count_of` gives what the server says after so many bytes."""
+    transcript = Transcript()
+    for turn in range(TURNS):
+        transcript.add_user((Text(text="x" * (SIZE - 100)),))
+        said = Message(role=Role.ASSISTANT, content=(Text(text="y" * 100),))
+        transcript.add_assistant(said, count_of((turn + 1) * SIZE))  # type: ignore[operator]
+    return transcript
+
+
+@pytest.mark.parametrize(
+    "count_of",
+    [
+        lambda _: 0,
+        lambda _: 25,  # the answer alone
+        lambda _: 300,  # what its cache had not
+        lambda size: size // 40,
+        lambda size: 10 * size + 100_000,  # all requests so far
+    ],
+)
+def test_a_count_that_cannot_be_right_neither_hides_nor_inflates_the_conversation(count_of: object) -> None:
+    tokens = after(count_of).tokens
+
+    assert TURNS * SIZE / 6 <= tokens <= TURNS * SIZE / 2.2
+
+
+@pytest.mark.parametrize("per_token", [2.0, 3.0, 4.0, 6.0])
+def test_a_count_that_can_be_right_is_taken_as_it_is(per_token: float) -> None:
+    assert after(lambda size: int(size / per_token)).tokens == int(TURNS * SIZE / per_token)
+
+
+def test_small_conversations_are_not_judged() -> None:
+    assert is_believable(1, 3_999)
+    assert is_believable(100_000, 3_999)
+
+
+@pytest.mark.parametrize(("tokens", "believed"), [(999, False), (1_000, True), (54_000, True), (54_001, False)])
+def test_the_bounds_of_what_is_believed(tokens: int, *, believed: bool) -> None:
+    assert is_believable(tokens, 12_000) is believed
