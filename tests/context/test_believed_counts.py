@@ -2,7 +2,8 @@
 
 import pytest
 
-from treadle.context.transcript import Transcript, is_believable
+from treadle.context.sizes import is_believable
+from treadle.context.transcript import Transcript
 from treadle.protocol.messages import Message, Role, Text
 
 TURNS = 20

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from treadle.context.left_out import Facts, known_of
 from treadle.context.media import images_of, without_first_image, without_media, without_part
 from treadle.context.provenance import Entry, Provenance, sources_of
-from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, size, size_of_block
+from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, is_believable, size, size_of_block
 from treadle.context.xml import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
@@ -49,14 +49,6 @@ _LEAST_REPORTED = 1_000
 
 _LEAST_SINCE = 400
 _MOST_BYTES_PER_TOKEN = 6.0
-
-
-_LEAST_CHECKED = 4_000
-"""Bytes; a smaller conversation says nothing about a count."""
-_FEWEST_PER_BYTE = 1 / 12
-_MOST_PER_BYTE = 2.0
-_HIDDEN = 30_000
-"""Tokens that a provider may count besides what it was sent: of images, searches and prompts of its own."""
 
 
 class Transcript:
@@ -392,10 +384,3 @@ def _name(role: Role, block: ContentBlock, source: Provenance) -> str:
             return "the text of a request" if role is Role.USER else "an answer of the model"
         case _:
             assert_never(block)
-
-
-def is_believable(tokens: int, size: int) -> bool:
-    """Whether a provider's count of tokens can be that of so many bytes."""
-    if size < _LEAST_CHECKED:
-        return True
-    return size * _FEWEST_PER_BYTE <= tokens <= size * _MOST_PER_BYTE + _HIDDEN

@@ -22,7 +22,7 @@ _FOLD = str.maketrans(TYPOGRAPHIC)
 
 Form = tuple[int, int, str]
 """Characters `start` to `end` of a text, and how the file writes them."""
-Shared = tuple[int, int, int]
+SharedRun = tuple[int, int, int]
 """Characters `start` to `end` of SEARCH, which stand in REPLACE from the third on."""
 
 
@@ -142,12 +142,12 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text.translate(_FOLD))
 
 
-def shared(old: str, new: str) -> list[Shared]:
+def shared(old: str, new: str) -> list[SharedRun]:
     """The runs that two texts share, in order: their beginnings, their ends, and words and characters between."""
     head, tail = _ends_alike(old, new)
     runs = [(0, head, 0), *_between(old[head : len(old) - tail], new[head : len(new) - tail], head)]
     runs.append((len(old) - tail, len(old), len(new) - tail))
-    joined: list[Shared] = []
+    joined: list[SharedRun] = []
     for start, end, at in runs:
         if joined and joined[-1][1] == start and joined[-1][2] + start - joined[-1][0] == at:
             joined[-1] = (joined[-1][0], end, joined[-1][2])
@@ -156,7 +156,7 @@ def shared(old: str, new: str) -> list[Shared]:
     return joined
 
 
-def _between(old: str, new: str, offset: int) -> Iterator[Shared]:
+def _between(old: str, new: str, offset: int) -> Iterator[SharedRun]:
     """The runs shared within two texts: words that each has once hold the rest in place."""
     ours, theirs = _WORD.findall(old), _WORD.findall(new)
     at, to, word, beside = offset, offset, 0, 0
@@ -190,7 +190,7 @@ def _anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]
     return chain[::-1]
 
 
-def _in_gap(ours: Sequence[str], theirs: Sequence[str], at: int, to: int) -> Iterator[Shared]:
+def _in_gap(ours: Sequence[str], theirs: Sequence[str], at: int, to: int) -> Iterator[SharedRun]:
     """The runs between two words that hold their place: what begins and ends alike, and words between."""
     old, new = "".join(ours), "".join(theirs)
     head, tail = _ends_alike(old, new)
@@ -199,7 +199,7 @@ def _in_gap(ours: Sequence[str], theirs: Sequence[str], at: int, to: int) -> Ite
     yield at + len(old) - tail, at + len(old), to + len(new) - tail
 
 
-def _in_middle(old: str, new: str, at: int, to: int) -> Iterator[Shared]:
+def _in_middle(old: str, new: str, at: int, to: int) -> Iterator[SharedRun]:
     """The longest row of words that both have, and what changed words begin and end with."""
     ours, theirs = _WORD.findall(old), _WORD.findall(new)
     if not ours or not theirs or len(ours) * len(theirs) > _MOST_CELLS:

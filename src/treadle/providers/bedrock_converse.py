@@ -27,7 +27,7 @@ from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_messages import LONG, LONG_BETA, MARKED_MESSAGES, MIN_THINKING, thinks_adaptively
 from treadle.providers.bedrock_reader import API, EVENT_STREAM, BedrockReader
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.tool_schemas import BEDROCK, described, schema_for
+from treadle.providers.tool_schemas import BEDROCK, description_for, schema_for
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 CACHE_POINT = b'{"cachePoint":{"type":"default"}}'
@@ -167,7 +167,7 @@ def _tools(tools: Sequence[ToolSpec], _: Mapping[str, Any] | None) -> dict[str, 
         {
             "toolSpec": {
                 "name": tool.name,
-                "description": described(tool, BEDROCK),
+                "description": description_for(tool, BEDROCK),
                 "inputSchema": {"json": schema_for(BEDROCK, tool.parameters)},
             }
         }

@@ -25,7 +25,6 @@ from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, ChatDelta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
-from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import ProviderProblem, problem_in, problem_of
@@ -35,6 +34,7 @@ from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
     CallFailedError,
     HttpCall,
+    JsonEvents,
     MessageCache,
     ReplyId,
     ToolCache,

@@ -35,7 +35,6 @@ from treadle.protocol.models import (
 from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
@@ -45,6 +44,7 @@ from treadle.providers.web_search import MOST_SEARCHES, RESPONSES_TOOL, is_bille
 from treadle.providers.wire import (
     CallFailedError,
     HttpCall,
+    JsonEvents,
     MessageCache,
     ToolCache,
     dump,

@@ -232,7 +232,7 @@ class Amendments:
 
     def changed(self, model: str, call: HttpCall) -> HttpCall:
         """Give a call for a model as its provider is known to want it."""
-        return amended(call, self.of(model))
+        return with_amendments(call, self.of(model))
 
     def learn(self, model: str, said: str, call: HttpCall) -> bool:
         """Find what helps against a refusal of a call; tells whether there is something that was not tried."""
@@ -248,7 +248,7 @@ class Amendments:
         return False
 
 
-def amended(call: HttpCall, amendments: tuple[Amendment, ...]) -> HttpCall:
+def with_amendments(call: HttpCall, amendments: tuple[Amendment, ...]) -> HttpCall:
     """Give a call with these changes."""
     body = _body(call) if amendments else None
     if body is None:

@@ -67,7 +67,7 @@ BEDROCK = SchemaForm(
 )
 
 
-def described(tool: ToolSpec, form: SchemaForm) -> str:
+def description_for(tool: ToolSpec, form: SchemaForm) -> str:
     """Give the description of a tool; some APIs take none that is empty."""
     return tool.description if tool.description.strip() else form.empty_description or tool.description
 

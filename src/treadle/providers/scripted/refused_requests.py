@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle.providers.endpoint import MEBIBYTE
 from treadle.providers.wire import dump
 
-MEBIBYTE = 1024 * 1024
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 _MARKS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),

@@ -22,7 +22,7 @@ _GEMINI = frozenset(
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _DEEPEST = 32
 
-Check = Callable[[Mapping[str, Any]], Iterator[str]]
+ToolCheck = Callable[[Mapping[str, Any]], Iterator[str]]
 
 
 class ToolRule(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class ToolRule(Struct, frozen=True, kw_only=True):
 
     what: str
     source: str
-    check: Check
+    check: ToolCheck
 
 
 class ToolRules(Struct, frozen=True, kw_only=True):
