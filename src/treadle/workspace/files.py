@@ -15,9 +15,13 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.patterns import regex
 from treadle.workspace.encodings import Encoding, binary, detect
 from treadle.workspace.judged import JudgedPath
 from treadle.workspace.names import shown_name
+from treadle.workspace.text import escaped
+
+_HALF = regex("[\udc80-\udcff]")
 
 MAX_WHOLE = 16 * 1024 * 1024
 """Bytes up to which a file is read into memory; larger ones can only be paged."""
@@ -49,6 +53,10 @@ class TextFile(Struct, frozen=True, kw_only=True):
         if crlf and bare:
             return ""
         return "\r\n" if crlf else "\n" if bare else ""
+
+    def shown(self, text: str) -> str:
+        """Give a text of this file as it may be shown: bytes that are no characters as `\\xe9`."""
+        return _HALF.sub(lambda found: escaped(found[0]), text) if self.read_as.broken else text
 
     def encode(self, text: str) -> bytes:
         """Encode another text the way this file is encoded.
