@@ -1,10 +1,15 @@
 """A provider's count of tokens is believed where it can be right; else our own estimate stands."""
 
 import pytest
+from msgspec.structs import replace
 
+from treadle.context.reader import TranscriptReader
 from treadle.context.sizes import is_believable
 from treadle.context.transcript import Transcript
+from treadle.protocol.events import ENGINE, Event, ReplyFinished
 from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.models import ReplyStop
+from treadle.protocol.usage import Usage
 
 TURNS = 20
 SIZE = 6_000
@@ -12,11 +17,15 @@ SIZE = 6_000
 
 def after(count_of: object) -> Transcript:
     """A conversation of 20 turns with 6,000 bytes each; `count_of` gives what the server says after so many bytes."""
-    transcript = Transcript()
+    reader = TranscriptReader()
+    transcript = reader.transcript
     for turn in range(TURNS):
         transcript.add_user((Text(text="x" * (SIZE - 100)),))
         said = Message(role=Role.ASSISTANT, content=(Text(text="y" * 100),))
-        transcript.add_assistant(said, count_of((turn + 1) * SIZE))  # type: ignore[operator]
+        count = count_of((turn + 1) * SIZE)  # type: ignore[operator]
+        usage = Usage(input_tokens=count)
+        reply = ReplyFinished(step=turn, attempt=1, message=said, stop=ReplyStop.END_TURN, usage=usage)
+        reader.take(Event(seq=turn + 1, at=0, source=ENGINE, data=replace(reply, doubted=not reader.believes(count))))
     return transcript
 
 

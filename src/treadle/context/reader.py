@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.context.provenance import Entry, Provenance
+from treadle.context.sizes import is_believable
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
     CallFinished,
@@ -79,11 +80,11 @@ class TranscriptReader:
                 self._results[call_id] = result
             case ContextReady() as data:
                 self._seal(data, event.seq)
-            case ReplyFinished(message=message, usage=usage):
+            case ReplyFinished(message=message, usage=usage, doubted=doubted):
                 sources = tuple(self._source_of(block) for block in message.content)
                 self.replied_at = event.at
                 self.transcript.add_assistant(
-                    message, usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
+                    message, 0 if doubted else usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
                 )
             case Prompt(id=prompt_id) as prompt:
                 self._prompts[prompt_id] = prompt
@@ -111,6 +112,10 @@ class TranscriptReader:
             self.takes_images = False
         elif part is not None:
             self.transcript.leave_out(part)
+
+    def believes(self, tokens: int) -> bool:
+        """Whether a provider's count of a request with its reply can be right; no count is no wrong one."""
+        return not tokens or is_believable(tokens, self.transcript.bytes + self._beside)
 
     def pending(self, call_ids: Iterable[str]) -> Mapping[str, tuple[ResultContent, ...]]:
         """Give the contents of results that no message holds yet."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from treadle.context.left_out import Facts, known_of
 from treadle.context.media import images_of, without_first_image, without_media, without_part
 from treadle.context.provenance import Entry, Provenance, sources_of
-from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, is_believable, size, size_of_block
+from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, size, size_of_block
 from treadle.context.xml import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
@@ -101,6 +101,11 @@ class Transcript:
         return int(count / self._bytes_per_token)
 
     @property
+    def bytes(self) -> int:
+        """The bytes of all messages."""
+        return self._bytes
+
+    @property
     def bytes_per_token(self) -> float:
         """How long this model's tokens are, as far as its provider's counts tell."""
         return self._bytes_per_token
@@ -147,12 +152,11 @@ class Transcript:
     ) -> None:
         """Add the model's message; `context_tokens` is the provider's count of all up to here, 0 if unknown.
 
-        That count covers prompt and tools too, which have `beside` bytes: it says how long this model's tokens are. One
-        that cannot be right, such as that of a server which leaves out what its cache had, is like none.
+        That count covers prompt and tools too, which have `beside` bytes: it says how long this model's tokens are.
         """
         said = message if message.content else Message(role=Role.ASSISTANT, content=(Text(text="(no answer)"),))
         self._add(Entry(said, seq, (), sources))
-        if context_tokens and is_believable(context_tokens, self._bytes + beside):
+        if context_tokens:
             self._learn(context_tokens, self._bytes + beside)
             self._reported_tokens, self._new_bytes = context_tokens, 0
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes."""
+    """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes.
+
+    `believes` tells whether a count of tokens can be that of the request.
+    """
 
     step: int
     attempt: int
@@ -30,6 +33,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     price: Callable[[Usage], float | None]
     jitter: Callable[[], float]
     redact: Callable[[str], str]
+    believes: Callable[[int], bool] = bool
 
 
 async def call_model(
@@ -85,6 +89,7 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
         usage=stop.usage,
         cost=call.price(stop.usage) if stop.usage.context_tokens else None,
         hint=call.reader().hint(),
+        doubted=stop.usage.context_tokens > 0 and not call.believes(stop.usage.context_tokens),
     )
 
 

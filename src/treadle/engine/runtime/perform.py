@@ -40,10 +40,7 @@ from treadle.engine.runtime.requests import (
     offer_now,
     same_offer,
 )
-from treadle.engine.runtime.window import (
-    bounded_content,
-    most_of_one_result,
-)
+from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
@@ -225,6 +222,7 @@ class Performer:
             price=lambda usage: cost(spec, usage),
             jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
+            believes=self._session.reader.believes,
         )
         await call_model(call, self._session.post_soon, self._session.publish)
 
