@@ -751,10 +751,10 @@ async def test_a_count_that_cannot_be_right_is_marked_and_the_estimate_stays(cou
     log, provider = FakeLog(), Replies([StreamText(text="done"), counted])
     made = ports(provider, log=log, system=lambda *_: (PromptPart(name="work", text="s" * 7_200),))
     async with working(made, log) as run:
-        await run.prompt()
+        await run.prompt("x" * 18_000)
         await run.prompt()
     assert [reply.doubted for reply in run.of(ReplyFinished)] == [True, True]
-    assert all(2_000 < ready.tokens < 2_200 for ready in run.of(ContextReady))
+    assert all(6_900 < ready.tokens < 7_200 for ready in run.of(ContextReady))
 
 
 async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:

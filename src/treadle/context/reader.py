@@ -115,7 +115,7 @@ class TranscriptReader:
 
     def believes(self, tokens: int) -> bool:
         """Whether a provider's count of a request with its reply can be right; no count is no wrong one."""
-        return not tokens or is_believable(tokens, self.transcript.bytes + self._beside)
+        return not tokens or is_believable(tokens, self.transcript.bytes, self._beside)
 
     def pending(self, call_ids: Iterable[str]) -> Mapping[str, tuple[ResultContent, ...]]:
         """Give the contents of results that no message holds yet."""

@@ -42,8 +42,10 @@ def bytes_of_text(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
-def is_believable(tokens: int, size: int) -> bool:
-    """Whether a provider's count of tokens can be that of so many bytes."""
-    if size < _LEAST_CHECKED:
-        return True
-    return size * _FEWEST_PER_BYTE <= tokens <= size * _MOST_PER_BYTE + _HIDDEN
+def is_believable(tokens: int, messages: int, beside: int = 0) -> bool:
+    """Whether a provider's count of tokens can be that of so many bytes of messages, and of prompt and tools beside.
+
+    The least goes by the messages alone: they grow, and a wrong count of them hides that.
+    """
+    least = messages * _FEWEST_PER_BYTE if messages >= _LEAST_CHECKED else 0
+    return least <= tokens <= (messages + beside) * _MOST_PER_BYTE + _HIDDEN
