@@ -41,7 +41,7 @@ IMPORTS_LATE = {
     "providers/certificates.py": "the library is loaded by a thread",
     "providers/connect.py": "one wire API is loaded, not all",
     "providers/connections.py": "one of two libraries is loaded",
-    "providers/event_json.py": "an event that is no strict JSON is rare",
+    "providers/wire.py": "an event that is no strict JSON is rare",
     "providers/framing.py": "what reads replies is loaded when the request has left",
     "providers/http_provider.py": "what reads replies is loaded when the request has left",
     "providers/waits.py": "a date that says when to try again is rare",

@@ -64,7 +64,7 @@ from treadle.providers.scripted.server import WIRE_FORMATS
 SMALL = ModelSpec(provider="p", name="m", context_window=8_192, max_output=8_192)
 
 
-PICTURE = Image(media_type="image/png", data="aaaa")
+PICTURE = Image(media_type="image/png", data="iVBORw0KGgo=")
 
 
 def read(world: World, *texts: str, name: str = "look", command: str = "", change: str = "", images: int = 0) -> None:

@@ -39,6 +39,11 @@ def listed() -> list[dict[str, object]]:
         tools.append(tool("poison", "Say \x1b[31mred\U000e0041\u202e", annotations={"destructiveHint": True}))
     if "many" in SAID:
         tools += [tool(f"find_issue_{number}", "Finds an issue. " + "word " * 60) for number in range(300)]
+    if "untyped" in SAID:
+        tools.insert(0, {"name": "untyped", "inputSchema": {"properties": {"n": {}}}})
+        tools.insert(0, {"name": "bare"})
+        tools.insert(0, {"name": "odd", "description": 5, "inputSchema": [], "annotations": "x", "outputSchema": {}})
+        tools.insert(0, {"description": "It has no name."})
     if "structured" in SAID:
         tools.append(tool("structured", outputSchema={"type": "object", "required": ["a"]}))
     if "clash" in SAID:

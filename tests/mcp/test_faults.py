@@ -335,6 +335,13 @@ async def test_hidden_characters_of_a_description_are_shown(tmp_path: Path) -> N
         assert hub.tools()["mcp__fake__poison"].spec.description == "Say \\x1b[31mred\\U000e0041\\u202e"
 
 
+async def test_tools_with_odd_declarations_do_not_take_the_others_with_them(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("untyped")) as hub:
+        names = [name.removeprefix("mcp__fake__") for name in hub.tools()]
+        assert names == ["odd", "bare", "untyped", "echo", "big", "slow", "die", "reads"]
+        assert hub.tools()["mcp__fake__untyped"].spec.parameters == {"type": "object", "properties": {"n": {}}}
+
+
 async def test_a_tool_that_only_runs_as_a_task_is_left_out_with_the_reason(tmp_path: Path) -> None:
     async with hub_of(tmp_path, fake("task")) as hub:
         assert hub.health()[0].tools["task"] == "not used: it only runs as a task, which Treadle does not support"

@@ -35,9 +35,9 @@ from treadle.protocol.models import (
 from treadle.providers.scripted.script import MakeCall, SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
-PICTURE = Image(media_type="image/png", data="UElDVFVSRQ==")
-SHOT = Image(media_type="image/png", data="U0hPVA==")
-PAPER = Document(media_type="application/pdf", data="UEFQRVI=", title="paper.pdf")
+PICTURE = Image(media_type="image/png", data="iVBORw0KGgpQSUNUVVJF")
+SHOT = Image(media_type="image/png", data="iVBORw0KGgpTSE9U")
+PAPER = Document(media_type="application/pdf", data="JVBERi1QQVBFUg==", title="paper.pdf")
 MODEL = "anthropic.claude-sonnet-4-5"
 
 SAID = (

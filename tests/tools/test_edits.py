@@ -343,3 +343,26 @@ async def test_a_patch_never_removes_what_a_link_leads_to(workspace: Workspace, 
 async def test_an_added_file_is_said_to_be_created(workspace: Workspace) -> None:
     said = await text(workspace, "apply_patch", patch="*** Begin Patch\n*** Add File: empty\n*** End Patch")
     assert said == "Created empty (+0 -0 lines)."
+
+
+async def test_one_byte_that_is_no_utf8_stays_and_what_is_added_is_utf8(workspace: Workspace) -> None:
+    path = Path(workspace.root, "a.txt")
+    path.write_bytes("naïve\n".encode() + b"caf\xe9\ntwo\n")
+
+    result = await call(workspace, "replace_in_file", path="a.txt", diff=_block("two\n", "zwei → drei\n"))
+
+    assert path.read_bytes() == "naïve\n".encode() + b"caf\xe9\n" + "zwei → drei\n".encode()
+    assert "caf\\xe9" in text_of(result.content)
+
+
+async def test_a_character_is_not_written_where_the_encoding_is_a_guess(workspace: Workspace) -> None:
+    path = Path(workspace.root, "a.txt")
+    path.write_bytes(b"caf\xe9\ntwo\n")
+
+    with pytest.raises(ToolError, match="It is not certain how") as refused:
+        await call(workspace, "replace_in_file", path="a.txt", diff=_block("two\n", "zwölf\n"))
+
+    assert "iconv" in refused.value.text
+    assert path.read_bytes() == b"caf\xe9\ntwo\n"
+    await call(workspace, "replace_in_file", path="a.txt", diff=_block("two\n", "twelve\n"))
+    assert path.read_bytes() == b"caf\xe9\ntwelve\n"

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.encodings import Encoding
 from treadle.workspace.files import TextFile, decode, missing, read_text, sha256
 
 
@@ -58,7 +59,7 @@ def test_whatever_is_read_as_text_encodes_to_the_same_bytes(raw: bytes) -> None:
 
 
 def test_a_character_that_the_encoding_lacks_is_refused_by_name() -> None:
-    file = TextFile(name="a.txt", text="", digest="", encoding="cp1252")
+    file = TextFile(name="a.txt", text="", digest="", read_as=Encoding(name="cp1252"))
     with pytest.raises(ToolError, match=r"cp1252, which has no '\\u4e2d'"):
         file.encode("中")
 
@@ -105,3 +106,70 @@ def test_a_missing_name_leads_to_the_one_that_looks_alike(tmp_path: Path) -> Non
     assert "Did you mean a\\nb.py" in said["a b.py"]
     assert said["gone"].startswith("gone is a link to no/where, which does not exist.")
     assert "Use list_files" in said["zzzzzz"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "new", "expected"),
+    [
+        ("naïve\n".encode() + b"caf\xe9\n", "naïve → ünder\ncaf\udce9\n", "naïve → ünder\n".encode() + b"caf\xe9\n"),
+        ("# 测试\n".encode() + b"\xff\n", "# 测试 中é\n\udcff\n", "# 测试 中é\n".encode() + b"\xff\n"),
+        ("# coding: latin-1\ncaf\xe9\n".encode("latin-1"), "# coding: latin-1\né\n", b"# coding: latin-1\n\xe9\n"),
+        (b'<?xml version="1.0" encoding="GBK"?>' + "你好".encode("gbk"), "你好吗", "你好吗".encode("gbk")),
+        ("Der Fuchs läuft über die Straße. Schöne Grüße.\n".encode("cp1252") * 10, "é", b"\xe9"),
+        ("# 这是一个测试文件，用于检查编码。中文文本\n".encode("gbk") * 8, "好", "好".encode("gbk")),
+    ],
+)  # fmt: skip
+def test_new_characters_are_written_where_their_bytes_are_certain(raw: bytes, new: str, expected: bytes) -> None:
+    assert decode(raw, "a.txt").encode(new) == expected
+
+
+SHORT = {
+    "cp1252": ("café\n", "ü"),
+    "cp437": ("Größe ü\n", "é"),
+    "gbk": ("# 你好\n", "中"),
+    "euc_kr": ("# 안녕\n", "한"),
+    "shift_jis": ("# 日本\n", "語"),
+    "cp1251": ("// да\n", "ж"),
+    "mac_roman": ("café\n", "ü"),
+}
+
+
+@pytest.mark.parametrize("encoding", SHORT)
+def test_an_uncertain_encoding_never_writes_a_new_character_but_keeps_the_bytes_around_ascii(encoding: str) -> None:
+    text, new = SHORT[encoding]
+    raw = f"a = 1\n{text}".encode(encoding)
+    file = decode(raw, "a.txt")
+
+    assert file.encode(file.text.replace("a = 1", "b = 22")) == f"b = 22\n{text}".encode(encoding)
+    with pytest.raises(ToolError, match=r"not certain how a\.txt is encoded"):
+        file.encode(file.text + new)
+
+
+def test_short_western_text_is_not_read_as_that_of_dos_and_chinese_not_as_korean() -> None:
+    western = [decode(text.encode("cp1252"), "a").encoding for text in ("café\n", 'x = "ü"\n', "naïve über\n", "été\n")]
+    assert western == ["cp1252"] * 4
+    assert [decode(text.encode("gbk"), "a").text for text in ("# 你好\n", "# 测试\n", "中文\n")] == [
+        "# 你好\n",
+        "# 测试\n",
+        "中文\n",
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(["cp1252", "cp437", "gbk", "shift_jis", "euc_kr", "big5", "cp1251", "utf-8"]),
+    st.text(st.sampled_from("aé ü你好ж語한n\n"), max_size=30),
+    st.binary(max_size=3),
+    st.sampled_from("éü中ж\udce9x"),
+)
+def test_every_edit_leaves_all_other_bytes(encoding: str, text: str, odd: bytes, new: str) -> None:
+    raw = b"first\n" + text.encode(encoding, "ignore").replace(b"\0", b"") + odd.replace(b"\0", b"")
+    try:
+        file = decode(raw, "a.txt")
+        written = file.encode(new + file.text)
+    except ToolError:
+        return
+    assert written.endswith(raw)
+    assert len(written) > len(raw)
+    sure = file.read_as
+    assert new.isascii() or not sure.others or not sure.unsure(new)

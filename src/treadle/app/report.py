@@ -28,7 +28,10 @@ _FIXES: dict[ErrorKind, str] = {
         "Continue with a model with a larger window: --continue --model PROVIDER/NAME (`treadle models` lists "
         "windows). Or start a new session, with smaller files or parts of them."
     ),
-    ErrorKind.BAD_REQUEST: "Check the base URL and the model name.",
+    ErrorKind.BAD_REQUEST: (
+        "The provider's words say what it does not take. Leave that out, or choose another model with --model. If no "
+        "request works, check the base URL."
+    ),
     ErrorKind.NOT_FOUND: "Check the base URL and the model name.",
     ErrorKind.CONTENT_FILTER: "Rephrase the request.",
     ErrorKind.NETWORK: "Check the network and the base URL, then continue with --continue.",

@@ -2,7 +2,19 @@
 
 from msgspec.structs import replace
 
-from treadle.protocol.messages import ContentBlock, Document, Image, Message, ResultContent, Text, ToolResult
+from treadle.protocol.messages import (
+    ContentBlock,
+    Document,
+    Image,
+    Message,
+    RedactedThinking,
+    ResultContent,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
+from treadle.protocol.models import RefusedPart
 
 _BASE64 = 4 / 3
 
@@ -13,6 +25,42 @@ def without_media(message: Message, *, images: bool, documents: bool) -> Message
     if all(new is old for new, old in zip(kept, message.content, strict=True)):
         return message
     return replace(message, content=kept)
+
+
+def without_part(message: Message, part: RefusedPart) -> Message:
+    """Leave out what a provider refused, each with a line in its place; reasoning loses what its provider signed."""
+    kept = tuple(_without(block, part) for block in message.content)
+    if all(new is old for new, old in zip(kept, message.content, strict=True)):
+        return message
+    return replace(message, content=kept)
+
+
+def _without(block: ContentBlock, part: RefusedPart) -> ContentBlock:
+    match block:
+        case Thinking() | RedactedThinking() | ToolUse() if part is RefusedPart.THINKING and block.wire is not None:
+            return replace(block, wire=None)
+        case ToolResult(content=content):
+            kept = tuple(_line_for(one, part) for one in content)
+            return (
+                block
+                if all(new is old for new, old in zip(kept, content, strict=True))
+                else replace(block, content=kept)
+            )
+        case Text() | Image() | Document():
+            return _line_for(block, part)
+        case _:
+            return block
+
+
+def _line_for(block: ResultContent, part: RefusedPart) -> ResultContent:
+    match block:
+        case Image(media_type=media_type, data=data) if part is RefusedPart.IMAGE:
+            what = f"An image ({media_type}, {_size(data)})"
+        case Document(media_type=media_type, data=data, title=title) if part is RefusedPart.DOCUMENT:
+            what = f"A document ({', '.join(filter(None, (title, media_type, _size(data))))})"
+        case _:
+            return block
+    return Text(text=f"[{what} was left out: the provider refused it. Do not guess what it shows.]")
 
 
 def images_of(message: Message) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.context.provenance import Entry, Provenance
+from treadle.context.sizes import is_believable
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
     CallFinished,
@@ -20,6 +21,8 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    SetMode,
+    SetModel,
     Shortened,
 )
 from treadle.protocol.messages import (
@@ -33,7 +36,16 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.sealed import Passage, PassageKind, PromptContent, ResultMade, SealedResult, system_text
+from treadle.protocol.models import RefusedPart
+from treadle.protocol.sealed import (
+    ModelReplaced,
+    Passage,
+    PassageKind,
+    PromptContent,
+    ResultMade,
+    SealedResult,
+    system_text,
+)
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolKind
 from treadle.protocol.usage import Usage
 
@@ -48,7 +60,8 @@ class TranscriptReader:
     """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it.
 
     `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none. `cached` is how
-    many tokens of the conversation the provider is likely to have in its cache.
+    many tokens of the conversation the provider is likely to have in its cache. `takes_images` is False once the
+    provider said that the model takes none.
     """
 
     def __init__(self) -> None:
@@ -56,6 +69,7 @@ class TranscriptReader:
         self.offer = OfferChanged(step=0, system=())
         self.replied_at = 0
         self.cached = 0
+        self.takes_images = True
         self._beside = 0
         self._replied = False
         self._prompts: dict[str, Prompt | EditQueued] = {}
@@ -73,12 +87,12 @@ class TranscriptReader:
                 self._results[call_id] = result
             case ContextReady() as data:
                 self._seal(data, event.seq)
-            case ReplyFinished(message=message, usage=usage):
+            case ReplyFinished(message=message, usage=usage, doubted=doubted):
                 sources = tuple(self._source_of(block) for block in message.content)
                 self.replied_at = event.at
                 self.cached = self._cached_after(usage)
                 self.transcript.add_assistant(
-                    message, usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
+                    message, 0 if doubted else usage.context_tokens, seq=event.seq, sources=sources, beside=self._beside
                 )
             case Prompt(id=prompt_id) as prompt:
                 self._prompts[prompt_id] = prompt
@@ -86,11 +100,14 @@ class TranscriptReader:
                 self._prompts[prompt_id] = prompt
             case OfferChanged() as offer:
                 self.offer, self._beside = offer, offer_size(offer)
-            case ReplyFailed(partial=partial):
+            case ReplyFailed(partial=partial, error=error):
                 self._forget_calls()
+                self._leave_out(error.refused)
                 if partial is not None:
                     sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
+            case SetModel() | SetMode() | ModelReplaced():
+                self.takes_images = True
             case Compacted() as data:
                 self.cached = 0
                 self.transcript.drop(data.through, data.summary)
@@ -103,6 +120,17 @@ class TranscriptReader:
         first, self._replied = not self._replied, True
         kept = bool(usage.cache_read_tokens or usage.cache_write_tokens)
         return usage.request_tokens if kept or (first and usage.request_tokens >= _LEAST_CACHED) else 0
+
+    def _leave_out(self, part: RefusedPart | None) -> None:
+        """Leave out what the provider refused: what is there of it, or every image as long as the model stays."""
+        if part is RefusedPart.EVERY_IMAGE:
+            self.takes_images = False
+        elif part is not None:
+            self.transcript.leave_out(part)
+
+    def believes(self, tokens: int) -> bool:
+        """Whether a provider's count of a request with its reply can be right; no count is no wrong one."""
+        return not tokens or is_believable(tokens, self.transcript.bytes, self._beside)
 
     def pending(self, call_ids: Iterable[str]) -> Mapping[str, tuple[ResultContent, ...]]:
         """Give the contents of results that no message holds yet."""

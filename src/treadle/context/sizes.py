@@ -11,6 +11,13 @@ MOST_IMAGE_DATA = 24_000_000
 _MEDIA_BYTES = 6_000
 """What an image or a document counts as."""
 
+_LEAST_CHECKED = 4_000
+"""Bytes; a smaller conversation says nothing about a count."""
+_FEWEST_PER_BYTE = 1 / 12
+_MOST_PER_BYTE = 2.0
+_HIDDEN = 30_000
+"""Tokens that a provider may count besides what it was sent: of images, searches and prompts of its own."""
+
 
 def size(message: Message) -> int:
     """Count the bytes of a message (UTF-8), as far as they cost tokens."""
@@ -33,3 +40,12 @@ def size_of_block(block: ContentBlock) -> int:
 def bytes_of_text(text: str) -> int:
     """Count the bytes of a text (UTF-8)."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def is_believable(tokens: int, messages: int, beside: int = 0) -> bool:
+    """Whether a provider's count of tokens can be that of so many bytes of messages, and of prompt and tools beside.
+
+    The least goes by the messages alone: they grow, and a wrong count of them hides that.
+    """
+    least = messages * _FEWEST_PER_BYTE if messages >= _LEAST_CHECKED else 0
+    return least <= tokens <= (messages + beside) * _MOST_PER_BYTE + _HIDDEN

@@ -8,7 +8,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from treadle.context.left_out import Facts, known_of
-from treadle.context.media import images_of, without_first_image, without_media
+from treadle.context.media import images_of, without_first_image, without_media, without_part
 from treadle.context.provenance import Entry, Provenance, sources_of
 from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, size, size_of_block
 from treadle.context.xml import as_xml_message
@@ -26,7 +26,7 @@ from treadle.protocol.messages import (
     ToolUse,
     UserContent,
 )
-from treadle.protocol.models import ToolProtocol
+from treadle.protocol.models import RefusedPart, ToolProtocol
 
 BYTES_PER_TOKEN = 3.6
 """Of UTF-8; used only for what no usage report covers yet."""
@@ -99,6 +99,11 @@ class Transcript:
     def tokens_of(self, count: int) -> int:
         """Estimate the tokens of so many bytes."""
         return int(count / self._bytes_per_token)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all messages."""
+        return self._bytes
 
     @property
     def bytes_per_token(self) -> float:
@@ -250,6 +255,16 @@ class Transcript:
             if any(isinstance(block, ToolResult) and block.call_id in contents for block in old.content):
                 new = Message(role=old.role, content=tuple(_with_content(block, contents) for block in old.content))
                 self._entries[at], self._messages[at] = replace(entry, message=new), new
+                for projected in self._projected.values():
+                    del projected[at:]
+                self._resize(size(new) - size(old))
+
+    def leave_out(self, part: RefusedPart) -> None:
+        """Put a line in the place of what a provider refused; its later messages are not touched by it."""
+        for at, entry in enumerate(self._entries):
+            new = without_part(entry.message, part)
+            if new is not entry.message:
+                old, self._entries[at], self._messages[at] = entry.message, replace(entry, message=new), new
                 for projected in self._projected.values():
                     del projected[at:]
                 self._resize(size(new) - size(old))

@@ -5,6 +5,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz import distance  # not from the inside of it: two threads would lock each other out
 
+from treadle.editing.file_form import in_form_of_file
 from treadle.editing.indentation import IndentRule, learn_indentation
 from treadle.editing.keys import TYPOGRAPHIC, indent_of, is_blank
 from treadle.editing.regions import Alignment, Conflict, Opcode, Region, find_region
@@ -19,14 +20,15 @@ _CURLY = frozenset("“”‘’")
 
 
 def merge_block(block: EditBlock, found: Alignment, lines: Sequence[str]) -> list[Hunk] | Conflict:
-    """The changes of `block` as hunks on `lines`. Lines equal in SEARCH and REPLACE keep the file's text."""
+    """The changes of `block` as hunks on `lines`. What is equal in SEARCH and REPLACE keeps the file's text."""
+    written_by_model, block = block, block if found.tier is Tier.EXACT else in_form_of_file(block, found, lines)
     opcodes, drifted = _difference(block, found, lines)
     if drifted is None and any(new_low < new_high for *_, new_low, new_high in opcodes):
         return Conflict(ErrorCode.INDENTATION, found.first)
-    conflict = _unproven_deletion(block, found, opcodes, lines) if found.tier is Tier.SIMILAR else None
+    conflict = _unproven_deletion(written_by_model, found, opcodes, lines) if found.tier is Tier.SIMILAR else None
     if conflict is not None:
         return conflict
-    repair = _Repair(block, found, lines) if drifted else None
+    repair = _Repair(block, written_by_model.search, found, lines) if drifted else None
     hunks: list[Hunk] = []
     for opcode in opcodes:
         region = find_region(block, found, opcode, lines)
@@ -140,8 +142,9 @@ def _added_lines_drift(
 class _Repair:
     """Takes the drift that SEARCH shows out of the lines of REPLACE."""
 
-    def __init__(self, block: EditBlock, found: Alignment, lines: Sequence[str]) -> None:
-        paired = [(line, lines[pair]) for line, pair in zip(block.search, found.pairs, strict=True) if pair is not None]
+    def __init__(self, block: EditBlock, search: Sequence[str], found: Alignment, lines: Sequence[str]) -> None:
+        """`search` is SEARCH as the model wrote it; the block may have the file's form of it already."""
+        paired = [(line, lines[pair]) for line, pair in zip(search, found.pairs, strict=True) if pair is not None]
         visible = [(mine, theirs) for mine, theirs in paired if not is_blank(mine)]
         self._block = block
         self._rule: IndentRule | None = learn_indentation(

@@ -17,6 +17,7 @@ from treadle.mcp.changes import ServerChanges
 from treadle.mcp.listing import listed_by
 from treadle.mcp.program import ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError
+from treadle.mcp.sound_listing import with_sound_tools
 from treadle.mcp.states import Declared, ServerPlan, ServerState
 from treadle.mcp.transports import (
     BoundedTransport,
@@ -231,9 +232,9 @@ class ServerConnection:
         server = self.plan.server
         async with AsyncExitStack() as stack:
             if program is not None:
-                yield await stack.enter_async_context(program_transport(program, self.noise, self._broken))
+                streams = await stack.enter_async_context(program_transport(program, self.noise, self._broken))
             elif self.plan.exchange is not None:
-                yield await stack.enter_async_context(inside_transport(self._host.exchanging(self.plan.exchange)))
+                streams = await stack.enter_async_context(inside_transport(self._host.exchanging(self.plan.exchange)))
             else:
                 timeout = httpx2.Timeout(server.connect_seconds, read=None)
                 self._network = BoundedTransport()
@@ -246,7 +247,8 @@ class ServerConnection:
                 events = server.transport is ServerTransport.SSE
                 if not events:  # there the transport enters the client
                     await stack.enter_async_context(client)
-                yield await stack.enter_async_context(network_transport(server.url, client, events=events))
+                streams = await stack.enter_async_context(network_transport(server.url, client, events=events))
+            yield with_sound_tools(streams)
 
     async def _noticed(self, message: Any) -> None:
         self._changes.noticed(message)

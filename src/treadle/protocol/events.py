@@ -286,6 +286,7 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
     """The model's reply is whole. `cost` is in US dollars, None where the price, or what was used, is unknown.
 
     `hint` tells the model how to write what it seems to have meant as a call but wrote in another notation.
+    `doubted`: the provider's count of tokens cannot be that of the request, and is not used for the window.
     """
 
     step: int
@@ -295,6 +296,7 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
     usage: Usage
     cost: float | None = None
     hint: str = ""
+    doubted: bool = False
 
 
 class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):

@@ -175,12 +175,22 @@ RETRYABLE = frozenset(
 )
 
 
+class RefusedPart(StrEnum):
+    """A part of a conversation that a provider refuses; without it the request can be sent once more."""
+
+    IMAGE = "image"
+    EVERY_IMAGE = "every_image"
+    DOCUMENT = "document"
+    THINKING = "thinking"
+    TOOLS = "tools"
+
+
 class ModelError(Record, frozen=True, kw_only=True):
     """A failed model call: what, why (status, request id), and when to try again (`retry_after`, seconds).
 
     `window` is the model's context window in tokens, where an overflow names it. `fix` says what helps where more is
     known of that than the kind says. `retries` bounds how often trying again is of use, None where only the session's
-    limit does.
+    limit does. `refused` is the part of the conversation that the provider does not take.
     """
 
     kind: ErrorKind
@@ -191,6 +201,7 @@ class ModelError(Record, frozen=True, kw_only=True):
     window: int | None = None
     fix: str = ""
     retries: int | None = None
+    refused: RefusedPart | None = None
 
     @property
     def retryable(self) -> bool:

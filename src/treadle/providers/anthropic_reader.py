@@ -22,7 +22,6 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.anthropic_messages import API
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import from_problem, started_over
 from treadle.providers.problems import problem_of
 from treadle.providers.raw_blocks import RawBlocks
@@ -31,6 +30,7 @@ from treadle.providers.web_search import BLOCKS, SearchReader
 from treadle.providers.wire import (
     CallFailedError,
     HttpCall,
+    JsonEvents,
     ReplyPausedError,
     dump,
     origin,

@@ -27,6 +27,7 @@ from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_messages import LONG, LONG_BETA, MARKED_MESSAGES, MIN_THINKING, thinks_adaptively
 from treadle.providers.bedrock_reader import API, EVENT_STREAM, BedrockReader
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.tool_schemas import BEDROCK, description_for, schema_for
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 CACHE_POINT = b'{"cachePoint":{"type":"default"}}'
@@ -163,7 +164,13 @@ class BedrockConverse:
 
 def _tools(tools: Sequence[ToolSpec], _: Mapping[str, Any] | None) -> dict[str, Any]:
     declared = [
-        {"toolSpec": {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.parameters}}}
+        {
+            "toolSpec": {
+                "name": tool.name,
+                "description": description_for(tool, BEDROCK),
+                "inputSchema": {"json": schema_for(BEDROCK, tool.parameters)},
+            }
+        }
         for tool in tools
     ]
     return {"tools": declared} if declared else {}

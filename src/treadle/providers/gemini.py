@@ -22,6 +22,7 @@ from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.framing import SSE
 from treadle.providers.gemini_reader import API, SIGNATURE, GeminiReader
+from treadle.providers.tool_schemas import GEMINI, schema_for
 from treadle.providers.web_search import GEMINI_TOOL, gemini_searches, kept_blocks
 from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, origin, own_data
 
@@ -114,7 +115,12 @@ class Gemini:
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     functions = [
-        {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters} for tool in tools
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "parametersJsonSchema": schema_for(GEMINI, tool.parameters),
+        }
+        for tool in tools
     ]
     declared = {**(search or {}), **({"functionDeclarations": functions} if functions else {})}
     return [declared] if declared else []

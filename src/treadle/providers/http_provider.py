@@ -22,6 +22,7 @@ from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireAp
 
 if TYPE_CHECKING:
     from treadle.providers.http_replies import HttpReplies
+    from treadle.providers.remedies import Amendments
 
 
 class HttpProvider:
@@ -44,6 +45,7 @@ class HttpProvider:
         self._authorizer = authorizer
         self._meanwhile = meanwhile
         self._replies: HttpReplies | None = None
+        self._amendments: Amendments | None = None
         self._connections: Connections | None = None
         self._here = endpoint.host in LOOPBACK and not endpoint.proxy
         self._needs_system = endpoint.scheme == "https" and not endpoint.ca_file
@@ -53,20 +55,24 @@ class HttpProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model; see the port."""
-        call = self._api.prepare(request)
+        first = self._api.prepare(request)
+        call = first if self._amendments is None else self._amendments.changed(request.model, first)
         begun = await self._begin(call)
         self._replies = self._replies or self._load_replies()
-        async with aclosing(self._replies.read(request.messages, call, begun)) as items:
+        async with aclosing(self._replies.read(request, call, begun)) as items:
             async for item in items:
                 yield item
 
     def _load_replies(self) -> "HttpReplies":
         from treadle.providers.http_replies import HttpReplies
+        from treadle.providers.remedies import Amendments
 
+        self._amendments = Amendments()
         return HttpReplies(
             self._endpoint,
             self._api,
             self._begin,
+            amendments=self._amendments,
             secrets=lambda: () if self._authorizer is None else self._authorizer.secrets,
         )
 

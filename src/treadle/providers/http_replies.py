@@ -7,10 +7,12 @@ from contextlib import aclosing, closing, suppress
 
 import msgspec
 
-from treadle.protocol.messages import Message
+from treadle.protocol.messages import Document, Image, Message, RedactedThinking, Thinking, ToolResult, ToolUse
 from treadle.protocol.models import (
     ErrorKind,
     ModelError,
+    ModelRequest,
+    RefusedPart,
     ReplyStop,
     StreamEvent,
     StreamFailure,
@@ -28,7 +30,9 @@ from treadle.providers.http_failures import from_exception
 from treadle.providers.pace import ReplyProgress
 from treadle.providers.pieces import StreamPieces, UsedIds
 from treadle.providers.problems import problem_in
+from treadle.providers.remedies import Amendments, refused_part
 from treadle.providers.sse import EventTooLargeError, SseEvent
+from treadle.providers.whole_replies import events_of_whole
 from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, WireApi, WireReader
 
 DRAIN_SECONDS = 0.05
@@ -50,17 +54,45 @@ class HttpReplies:
     """Reads the replies of one endpoint; `begin` sends the further calls that a reply may take."""
 
     def __init__(
-        self, endpoint: Endpoint, api: WireApi, begin: Begin, *, secrets: Callable[[], tuple[str, ...]]
+        self,
+        endpoint: Endpoint,
+        api: WireApi,
+        begin: Begin,
+        *,
+        amendments: Amendments,
+        secrets: Callable[[], tuple[str, ...]],
     ) -> None:
         """`secrets` gives the texts, besides those of the endpoint, that no message may show."""
         self._endpoint = endpoint
         self._api = api
         self._begin = begin
+        self._amendments = amendments
         self._secrets = secrets
+        self._said = ""
         self._used_ids = UsedIds()
         self._reached = False
 
     async def read(
+        self, request: ModelRequest, call: HttpCall, begun: Begun | None
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Give the reply to a request whose call has begun; a refusal that has a remedy is followed by another call."""
+        while True:
+            self._said = ""
+            nothing_yet = True
+            async with aclosing(self._reply(request.messages, call, begun)) as items:
+                async for item in items:
+                    if isinstance(item, StreamFailure) and item.error.kind in _REFUSALS and nothing_yet:
+                        if self._amendments.learn(request.model, f"{item.error.message}\n{self._said}", call):
+                            call, begun = self._amendments.changed(request.model, call), None
+                            break
+                        yield _with_part(item, request, self._said)
+                        return
+                    nothing_yet = False
+                    yield item
+                else:
+                    return
+
+    async def _reply(
         self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give the reply to `messages`: of the `first` call, which has begun, and of those that it goes on with."""
@@ -145,21 +177,28 @@ class HttpReplies:
             empty = True
             async with aclosing(self._chunks(response, pace)) as chunks:
                 async for chunk in chunks:
-                    start += chunk[: MAX_REFUSAL - len(start)] if empty else b""
+                    start += chunk if empty else b""
                     for event in decoder.feed(chunk):
                         empty = False
                         yield event
             for event in decoder.end():
                 empty = False
                 yield event
-            if empty:
-                self._raise_if_reported(response, bytes(start))
+            for event in self._whole(response, bytes(start)) if empty else ():
+                yield event
         except EventTooLargeError as error:
             raise CallFailedError(self._too_large("an event", limits.event)) from error
         except DamagedFrameError as error:
             raise CallFailedError(failure(self._endpoint, ErrorKind.MALFORMED_STREAM, str(error))) from error
         finally:
             await response.close()
+
+    def _whole(self, response: Response, body: bytes) -> list[SseEvent]:
+        """Give the events of a body without any: of a reply that came whole. Raises `CallFailedError` as below."""
+        events = events_of_whole(body)
+        if not events:
+            self._raise_if_reported(response, body[:MAX_REFUSAL])
+        return events
 
     async def _chunks(self, response: Response, pace: ReplyProgress) -> AsyncGenerator[bytes, None]:
         """Give the body as it arrives, within the limits of time and size."""
@@ -222,6 +261,7 @@ class HttpReplies:
         return _type_of(response) in self._api.framing.types
 
     def _map_refusal(self, response: Response, body: bytes) -> ModelError:
+        self._said = body.decode("utf-8", "replace")
         return from_response(self._endpoint, response.status, response.headers, body, now=time.time())
 
     def _too_large(self, what: str, limit: int) -> ModelError:
@@ -231,6 +271,33 @@ class HttpReplies:
 def _may_be_billed(begun: Begun | None) -> bool:
     """Whether the server took the request, or may have."""
     return isinstance(begun, UnansweredError) or (not isinstance(begun, Exception | None) and begun.status == 200)
+
+
+_REFUSALS = (ErrorKind.BAD_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PERMISSION)
+"""Kinds of failure that a part or a parameter of a request can be to blame for."""
+
+
+def _with_part(failed: StreamFailure, request: ModelRequest, said: str) -> StreamFailure:
+    """Name the part of the conversation that is refused; one that was not sent is not to blame."""
+    part = refused_part(f"{failed.error.message}\n{said}")
+    if part is None or not _has_part(request, part):
+        return failed
+    return msgspec.structs.replace(failed, error=msgspec.structs.replace(failed.error, refused=part))
+
+
+def _has_part(request: ModelRequest, part: RefusedPart) -> bool:
+    if part is RefusedPart.TOOLS:
+        return bool(request.tools)
+    blocks = [block for message in request.messages for block in message.content]
+    inner = [one for block in blocks if isinstance(block, ToolResult) for one in block.content]
+    kinds: dict[RefusedPart, tuple[type, ...]] = {
+        RefusedPart.IMAGE: (Image,),
+        RefusedPart.EVERY_IMAGE: (Image,),
+        RefusedPart.DOCUMENT: (Document,),
+    }
+    if part is RefusedPart.THINKING:
+        return any(isinstance(one, Thinking | RedactedThinking | ToolUse) and one.wire is not None for one in blocks)
+    return any(isinstance(one, kinds[part]) for one in (*blocks, *inner))
 
 
 def _type_of(response: Response) -> str:

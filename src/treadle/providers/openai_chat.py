@@ -25,15 +25,16 @@ from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, ChatDelta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
-from treadle.providers.event_json import JsonEvents
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.framing import SSE
 from treadle.providers.problems import ProviderProblem, problem_in, problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
+from treadle.providers.tool_schemas import OPENAI, schema_for
 from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
     CallFailedError,
     HttpCall,
+    JsonEvents,
     MessageCache,
     ReplyId,
     ToolCache,
@@ -179,7 +180,11 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
     declared: list[Mapping[str, Any]] = [
         {
             "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": schema_for(OPENAI, tool.parameters),
+            },
         }
         for tool in tools
     ]

@@ -156,13 +156,14 @@ def _plan(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Wanted
         )
     given = _read(workspace, places[wanted.moved_from]) if wanted.moved_from else file
     text, report = wanted.rewrite(given)
-    data = None if text is None else (given or TextFile(name=name, text="", digest="")).encode(text)
+    form = given or TextFile(name=name, text="", digest="")
+    data = None if text is None else form.encode(text)
     if file and data is not None and sha256(data) == before:
         raise ToolError(
             f"{name} already has exactly this text. Nothing needs to change. Continue with the next step.",
             edit=replace(report, code="no_change"),
         )
-    diff = compare(file.text if file else "", text or "")
+    diff = compare(form.shown(file.text) if file else "", form.shown(text or ""))
     return _Plan(
         place=place,
         name=name,

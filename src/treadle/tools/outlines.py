@@ -177,7 +177,7 @@ def outline(text: str, grammar: Grammar) -> list[str]:
     """
     lines = text.split("\n")
     if grammar.package:
-        found = _definitions(_parser(grammar).parse(text.encode()).root_node, grammar)
+        found = _definitions(_parser(grammar).parse(text.encode(errors="replace")).root_node, grammar)
     else:
         found = iter(python_definitions(text))
     rows: dict[int, int] = {}

@@ -7,16 +7,21 @@ import hashlib
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.encodings import binary, detect
+from treadle.protocol.patterns import regex
+from treadle.workspace.encodings import Encoding, binary, detect
 from treadle.workspace.judged import JudgedPath
 from treadle.workspace.names import shown_name
+from treadle.workspace.text import escaped
+
+_HALF = regex("[\udc80-\udcff]")
 
 MAX_WHOLE = 16 * 1024 * 1024
 """Bytes up to which a file is read into memory; larger ones can only be paged."""
@@ -28,13 +33,17 @@ def sha256(data: bytes) -> str:
 
 
 class TextFile(Struct, frozen=True, kw_only=True):
-    """A text file as it was read. `text` has the file's own line ends; `mark` is the byte order mark before it."""
+    """A text file as it was read. `text` has the file's own line ends."""
 
     name: str
     text: str
     digest: str
-    encoding: str = "utf-8"
-    mark: bytes = b""
+    read_as: Encoding = Encoding()
+
+    @property
+    def encoding(self) -> str:
+        """The encoding as it is called; of a text with bytes that are none it says so."""
+        return f"{self.read_as.name} with some bytes that are none" if self.read_as.broken else self.read_as.name
 
     @property
     def newline(self) -> str:
@@ -45,16 +54,45 @@ class TextFile(Struct, frozen=True, kw_only=True):
             return ""
         return "\r\n" if crlf else "\n" if bare else ""
 
+    def shown(self, text: str) -> str:
+        """Give a text of this file as it may be shown: bytes that are no characters as `\\xe9`."""
+        return _HALF.sub(lambda found: escaped(found[0]), text) if self.read_as.broken else text
+
     def encode(self, text: str) -> bytes:
-        """Encode another text the way this file is encoded. Raises `ToolError` for characters it cannot hold."""
+        """Encode another text the way this file is encoded.
+
+        Raises `ToolError` for characters that it cannot hold, and for new ones where it is not certain which bytes
+        they are: what the file may be encoded in differs there.
+        """
+        read_as = self.read_as
+        if not text.isascii() and (read_as.others or read_as.broken):
+            self._check(Counter(text) - Counter(self.text))
         try:
-            return self.mark + text.encode(self.encoding)
+            return read_as.mark + text.encode(read_as.name, read_as.errors)
         except UnicodeEncodeError as error:
             character = text[error.start]
             raise ToolError(
                 f"{self.name} is encoded as {self.encoding}, which has no {character!a}. Nothing was written. "
                 "Use another character, or convert the file to UTF-8 first."
             ) from error
+
+    def _check(self, added: Iterable[str]) -> None:
+        """Refuse characters that come in anew as bytes which may be wrong."""
+        for character in added:
+            if character.isascii():
+                continue
+            if "\ud800" <= character <= "\udfff":
+                raise ToolError(
+                    f"{self.name} cannot get {character!a}: that is no character. Nothing was written. Leave it out."
+                )
+            if self.read_as.unsure(character):
+                maybe = " or ".join((self.read_as.name, *self.read_as.others[:2]))
+                raise ToolError(
+                    f"It is not certain how {self.name} is encoded ({maybe}?), and {character!a} is written "
+                    "differently in each. Nothing was written. Use ASCII characters and those that the file has. Or "
+                    "ask the user for the encoding, and convert the file first: "
+                    "`iconv -f ENCODING -t UTF-8`. A line that declares it, such as `coding: latin-1`, is read as well."
+                )
 
 
 def open_regular(path: str | JudgedPath, name: str) -> BinaryIO:
@@ -143,16 +181,17 @@ def read_text(path: str | JudgedPath, name: str) -> TextFile:
 
 def decode(raw: bytes, name: str) -> TextFile:
     """Decode a text file's bytes. Raises `ToolError` when they are no text."""
-    mark, encoding = detect(raw, name)
-    body = raw[len(mark) :]
+    read_as = detect(raw, name)
+    body = raw[len(read_as.mark) :]
     try:
-        text = body.decode(encoding)
-        lossless = text.encode(encoding) == body
+        text = body.decode(read_as.name, read_as.errors)
+        lossless = text.encode(read_as.name, read_as.errors) == body
     except UnicodeError:
         lossless = False
         text = ""
-    if not lossless and encoding.startswith("utf-16") and not mark:
+    if not lossless and read_as.name.startswith("utf-16") and not read_as.mark:
         raise binary(name)
     if not lossless:
-        encoding, text = "latin-1", body.decode("latin-1")
-    return TextFile(name=name, text=text, digest=sha256(raw), encoding=encoding, mark=mark)
+        others = (read_as.name, *read_as.others)
+        read_as, text = Encoding(name="latin-1", mark=read_as.mark, others=others), body.decode("latin-1")
+    return TextFile(name=name, text=text, digest=sha256(raw), read_as=read_as)

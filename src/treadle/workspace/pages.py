@@ -54,13 +54,15 @@ def read_page(path: str | JudgedPath, name: str, *, first: int = 1, limits: Page
         if os.fstat(file.fileno()).st_size <= MAX_WHOLE:
             read = decode(file.read(MAX_WHOLE), name)
             return page_of(read.text, read.digest, encoding=read.encoding, first=first, limits=limits)
-        mark, encoding = detect(file.read(_SAMPLE), name)
-        file.seek(len(mark))
-        with io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="\n") as text:
+        read_as = detect(file.read(_SAMPLE), name)
+        file.seek(len(read_as.mark))
+        with io.TextIOWrapper(file, encoding=read_as.name, errors="replace", newline="\n") as text:
             pieces = _pieces(text, limits.width)
             before = sum(1 for _ in islice(pieces, first - 1))
             chosen, held = _take(pieces, limits)
-    return Page(lines=chosen, first=first, total=None if held else before + len(chosen), encoding=encoding, digest="")
+    return Page(
+        lines=chosen, first=first, total=None if held else before + len(chosen), encoding=read_as.name, digest=""
+    )
 
 
 def page_of(text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = _USUAL) -> Page:

@@ -18,7 +18,7 @@ from treadle.workspace.checkpoints.merging import LineChange, is_binary, line_ed
 from treadle.workspace.checkpoints.revising import RevisedFile, revise_lines
 from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind
-from treadle.workspace.encodings import detect
+from treadle.workspace.files import TextFile, decode
 from treadle.workspace.names import shown_name
 
 _CRLF = b"\r\n"
@@ -221,7 +221,7 @@ class _TwoTexts:
     def __init__(self, old: bytes, new: bytes) -> None:
         self.old, self.new = old, new
         self._before, self._after = split_lines(old), split_lines(new)
-        self._encoding = _encoding(old, new)
+        self._known = _known_text(old, new)
         ended = [line for line in (*self._before, *self._after) if line.endswith(b"\n")]
         self._crlf = bool(ended) and all(line.endswith(_CRLF) for line in ended)
 
@@ -262,10 +262,10 @@ class _TwoTexts:
         """Give the new lines of a change as text, with line feeds; None where that would not be the same lines."""
         change = self.changes[index]
         lines = self._after[change.new_start : change.new_end]
-        if not self._encoding:
+        if self._known is None:
             return None
         try:
-            text = b"".join(lines).decode(self._encoding)
+            text = b"".join(lines).decode(self._known.read_as.name)
         except UnicodeDecodeError:
             return None
         text = text.replace("\r\n", "\n") if self._crlf else text
@@ -276,7 +276,7 @@ class _TwoTexts:
 
         Raises `ConfigError` where the encoding has no such characters.
         """
-        if self.editable(index) is None:
+        if self._known is None or self.editable(index) is None:
             raise ConfigError("review-text", "This change cannot be edited here.", fix="Edit the file in an editor.")
         change = self.changes[index]
         text = text.replace("\r\n", "\n")
@@ -286,13 +286,9 @@ class _TwoTexts:
             text += "\n"
         text = text.replace("\n", "\r\n") if self._crlf else text
         try:
-            return text.encode(self._encoding)
-        except UnicodeEncodeError as error:
-            raise ConfigError(
-                "review-encoding",
-                f"The file is in {self._encoding}, which has no {error.object[error.start]!a}.",
-                fix="Use other characters, or convert the file first.",
-            ) from error
+            return self._known.encode(text)
+        except ToolError as error:
+            raise ConfigError("review-encoding", error.text, fix="Edit the file in an editor.") from error
 
     def _shown(self, lines: Sequence[bytes]) -> tuple[str, ...]:
         return tuple(self._shown_line(line) for line in lines)
@@ -300,25 +296,22 @@ class _TwoTexts:
     def _shown_line(self, line: bytes) -> str:
         ended = line.endswith(b"\n")
         line = line.removesuffix(_CRLF) if self._crlf else line.removesuffix(b"\n")
-        text = line.decode(self._encoding or "utf-8", errors="backslashreplace")
+        text = line.decode(self._known.read_as.name if self._known else "utf-8", errors="backslashreplace")
         return text if ended else f"{text}\n\\ No newline at end of file"
 
 
-def _encoding(old: bytes, new: bytes) -> str:
-    """Find the one encoding of both versions; empty where there is none."""
+def _known_text(old: bytes, new: bytes) -> TextFile | None:
+    """Both versions as one text, in the one encoding that they have; None where there is none."""
     both = old + new
     try:
-        both.decode()
+        return TextFile(name="The file", text=both.decode(), digest="")
     except UnicodeDecodeError:
         pass
-    else:
-        return "utf-8"
     try:
-        encoding = detect(both, "it")[1]
-        both.decode(encoding)
-    except (ToolError, UnicodeDecodeError, LookupError):
-        return ""
-    return "" if encoding.startswith("utf") else encoding
+        read = decode(both, "The file")
+    except ToolError:
+        return None
+    return None if read.read_as.name.startswith("utf") else read
 
 
 def _key(path: str, old: Sequence[bytes], new: Sequence[bytes]) -> str:

@@ -347,7 +347,12 @@ def advice(error: ModelError, model: str) -> str:
             return f"treadle login {printable(model.partition('/')[0])}, or /model for another provider."
         case ErrorKind.BALANCE:
             return "Add credit to the account, or use another model: /model PROVIDER/NAME."
-        case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND | ErrorKind.BAD_REQUEST:
+        case ErrorKind.BAD_REQUEST:
+            return (
+                "The provider's words say what it does not take. Leave that out, or use another model: "
+                "/model PROVIDER/NAME. If no request works, check the base URL."
+            )
+        case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND:
             return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
         case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
             return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
@@ -358,10 +363,8 @@ def advice(error: ModelError, model: str) -> str:
                 "Continue with a model with a larger window: /model PROVIDER/NAME, then say how to continue. "
                 "Or start a new session, with smaller files or parts of them."
             )
-        case ErrorKind.CONTENT_FILTER:
-            return "Rephrase the request."
-        case ErrorKind.CANCELLED:
-            return "Say how to continue."
+        case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED:
+            return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
         case _:
             assert_never(error.kind)
 

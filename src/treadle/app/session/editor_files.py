@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from treadle.app.places import outputs
 from treadle.protocol.errors import ToolError
+from treadle.workspace.encodings import Encoding
 from treadle.workspace.file_access import FileAccess, FilesOver
 from treadle.workspace.files import MAX_WHOLE, TextFile
 from treadle.workspace.jobs import read_jobs
@@ -139,7 +140,7 @@ class EditorFiles(Struct, frozen=True, kw_only=True):
             saved = self.disk.read_text(place, name)
         except ToolError:
             return _Held()
-        if saved.encoding != "utf-8" or saved.mark:
+        if saved.read_as != Encoding():
             return _Held()
         if _unix(text) == _unix(saved.text):
             return _Held(known=True)

@@ -16,10 +16,11 @@ from treadle.engine.core.state import (
 from treadle.engine.core.turns import end_turn, mistaken
 from treadle.protocol.events import Answer, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Thinking, text_of
-from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, RefusedPart, Spent, ToolProtocol
 from treadle.protocol.notifications import (
     MessageDone,
     ModelChanged,
+    Notice,
     QuestionAsked,
     ReplyDropped,
     RetryScheduled,
@@ -33,6 +34,8 @@ _BEFORE_FALLBACK = 2
 """Failures in a row after which the fallback model takes over."""
 _EMPTY_RETRIES = 1
 """How often a request is sent again, as it was, after a reply with nothing in it; then the model is told."""
+_MOST_REFUSED = 6
+"""Times that a request is sent again without a part that was refused: one for each kind of part, and one to spare."""
 _LONGEST_WAIT = 10.0
 """Seconds; a provider that wants a longer pause is replaced at once where there is a fallback."""
 
@@ -104,6 +107,10 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
         )
         state, more = room.begin_compaction(state, data.step, attempt=data.attempt)
         return state, effects + more
+    if error.refused is not None and failures <= _MOST_REFUSED:
+        state, more = _without_refused(state, error.refused)
+        state, sent = send(state, data.step, data.attempt + 1, failures)
+        return state, [*effects, *more, *sent]
     if state.model.fallback is not None and _should_fall_back(state, error, failures):
         state, more = _use_fallback(state, state.model.fallback, error)
         state, sent = send(state, data.step, data.attempt + 1)
@@ -132,6 +139,15 @@ def _most_retries(state: State, error: ModelError) -> int:
     """Say how often in a row a failed call is tried again: as often as the session lets, and as is of use."""
     most = state.limits.max_retries
     return most if error.retries is None else min(most, error.retries)
+
+
+def _without_refused(state: State, part: RefusedPart) -> Transition:
+    """Go on without what the provider refused: a line stands in its place, or calls are written as text."""
+    if part is not RefusedPart.TOOLS:
+        return state, [Notify(notification=Notice(text=texts.LEFT_OUT[part]))]
+    choice = replace(state.choice, tool_protocol=ToolProtocol.XML)
+    changed = ModelChanged(model=choice.model, why=texts.TOOLS_REFUSED)
+    return with_model(state, choice), [Notify(notification=changed)]
 
 
 def _should_fall_back(state: State, error: ModelError, failures: int) -> bool:

@@ -1,12 +1,13 @@
 """What the machine itself says to the model: results of calls that did not run, notes, reminders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import Source
+from treadle.protocol.models import RefusedPart
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import CopyChanges, CopyFate, Right, Risk, SandboxDenial
 
@@ -316,3 +317,20 @@ def too_many_mistakes(count: int) -> str:
 def in_a_loop(name: str) -> str:
     """Ask the user for guidance in a loop."""
     return f"The model repeats {name} with the same result. How should it continue?"
+
+
+LEFT_OUT: Mapping[RefusedPart, str] = {
+    RefusedPart.IMAGE: (
+        "The provider refused an image. The images up to here are left out, and the request is sent again."
+    ),
+    RefusedPart.EVERY_IMAGE: "This model takes no images. They are left out, and the request is sent again.",
+    RefusedPart.DOCUMENT: (
+        "The provider refused a document. The documents up to here are left out, and the request is sent again."
+    ),
+    RefusedPart.THINKING: (
+        "The provider refused reasoning that it had signed before. It is left out, and the request is sent again."
+    ),
+}
+"""What a person reads when a part of the conversation is left out because its provider refused it."""
+
+TOOLS_REFUSED = "it does not take function calls; calls are written as text from here on"

@@ -109,7 +109,7 @@ class Assembler:
         pending = session.reader.transcript.projected(
             Message(role=Role.USER, content=results),
             state.choice.tool_protocol,
-            images=self.spec.images is not False,
+            images=self.spec.images is not False and session.reader.takes_images,
             documents=self.spec.documents is not False,
         )
         request = build_request(ports, state, session.reader)

@@ -35,7 +35,7 @@ LEFT = ModelError(kind=ErrorKind.CANCELLED, message="Treadle ended before the re
 class ModelCall(Struct, frozen=True, kw_only=True):
     """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes.
 
-    `size` is what the request takes by our own count.
+    `size` is what the request takes by our own count, and `believes` tells whether a count of tokens can be that of it.
     """
 
     step: int
@@ -47,6 +47,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     bill: "CallBill"
     jitter: Callable[[], float]
     redact: Callable[[str], str]
+    believes: Callable[[int], bool] = bool
 
 
 class CallBill:
@@ -124,6 +125,7 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
         usage=stop.usage,
         cost=call.bill.price(stop.usage) if stop.usage.context_tokens else None,
         hint=call.reader().hint(),
+        doubted=stop.usage.context_tokens > 0 and not call.believes(stop.usage.context_tokens),
     )
 
 

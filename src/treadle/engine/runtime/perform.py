@@ -227,6 +227,7 @@ class Performer:
             bill=bill,
             jitter=ports.jitter,
             redact=lambda text: ports.redactor().redact(text),
+            believes=self._session.reader.believes,
         )
         ended: list[EventData] = []
         await call_model(call, lambda data: self._post_reply(data, ended), self._session.publish)

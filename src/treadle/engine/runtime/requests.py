@@ -60,7 +60,9 @@ def build_request(ports: Ports, state: State, reader: TranscriptReader) -> Model
         model=spec.name,
         system=system_text(reader.offer.system),
         messages=reader.transcript.messages(
-            state.choice.tool_protocol, images=spec.images is not False, documents=spec.documents is not False
+            state.choice.tool_protocol,
+            images=spec.images is not False and reader.takes_images,
+            documents=spec.documents is not False,
         ),
         tools=reader.offer.tools,
         max_tokens=limit,

@@ -19,6 +19,8 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.refused_requests import ANTHROPIC_REQUESTS, request_problems
+from treadle.providers.scripted.refused_schemas import ANTHROPIC_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
@@ -27,7 +29,6 @@ from treadle.providers.scripted.wire_format import (
     base_problems,
     duplicates,
     joined,
-    schema_problems,
     sse,
     texts,
 )
@@ -84,6 +85,7 @@ class AnthropicFormat:
             return found
         if any(not text.strip() for text in texts(body.get("system", []))):
             found.append("system: text content blocks must be non-empty")
+        found += request_problems(ANTHROPIC_REQUESTS, body)
         found += _tool_problems(body)
         found += _message_problems(body["messages"])
         if dump(body).count(b'"cache_control"') > MAX_MARKERS:
@@ -122,7 +124,7 @@ def _tool_problems(body: Json) -> list[str]:
     tools = body.get("tools", [])
     for tool in tools:
         if tool.get("type", "custom") == "custom":
-            found += schema_problems(tool.get("name"), tool.get("input_schema"))
+            found += ANTHROPIC_TOOLS.problems(tool.get("name"), tool.get("description"), tool.get("input_schema"))
     found += [f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)]
     used = any(
         block.get("type") in ("tool_use", "tool_result") for value in body["messages"] for block in _blocks(value)

@@ -20,9 +20,11 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.event_stream import frame
 from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.refused_requests import BEDROCK_REQUESTS, request_problems
+from treadle.providers.scripted.refused_schemas import BEDROCK_TOOLS, NOVA_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
-from treadle.providers.scripted.wire_format import Json, base_problems, duplicates, joined, schema_problems
+from treadle.providers.scripted.wire_format import Json, base_problems, duplicates, joined
 from treadle.providers.wire import dump
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -62,11 +64,14 @@ class BedrockFormat:
         if found:
             return found
         for tool in _tools(body):
-            found += schema_problems(tool.get("name"), (tool.get("inputSchema") or {}).get("json"))
+            schema = (tool.get("inputSchema") or {}).get("json")
+            rules = NOVA_TOOLS if "nova" in body["model"] else BEDROCK_TOOLS
+            found += rules.problems(tool.get("name"), tool.get("description"), schema)
         names = duplicates(str(tool.get("name")) for tool in _tools(body))
         found += [f"toolConfig: the name {name} is there twice" for name in names]
         found += _message_problems(body["messages"])
         found += _budget_problems(body)
+        found += request_problems(BEDROCK_REQUESTS, body)
         if not _tools(body) and any(
             {"toolUse", "toolResult"} & set(block) for message in body["messages"] for block in message["content"]
         ):

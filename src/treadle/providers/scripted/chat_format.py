@@ -21,6 +21,8 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.refused_requests import OPENAI_REQUESTS, request_problems
+from treadle.providers.scripted.refused_schemas import OPENAI_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
@@ -29,7 +31,6 @@ from treadle.providers.scripted.wire_format import (
     base_problems,
     duplicates,
     joined,
-    schema_problems,
     sse,
     texts,
 )
@@ -56,13 +57,15 @@ class ChatFormat:
             return found
         tools = [tool.get("function") or {} for tool in body.get("tools", [])]
         for tool in tools:
-            found += schema_problems(tool.get("name"), tool.get("parameters"))
+            found += OPENAI_TOOLS.problems(tool.get("name"), tool.get("description"), tool.get("parameters"))
         found += [
             f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)
         ]
         if "tools" in body and not tools:
             found.append("tools: must not be empty")
-        return found + _message_problems(body["messages"])
+        if len(tools) > OPENAI_TOOLS.most:
+            found.append(f"tools: at most {OPENAI_TOOLS.most} are possible")
+        return found + request_problems(OPENAI_REQUESTS, body) + _message_problems(body["messages"])
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""

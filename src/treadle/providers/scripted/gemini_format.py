@@ -21,6 +21,8 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.refused_requests import GEMINI_REQUESTS, request_problems
+from treadle.providers.scripted.refused_schemas import GEMINI_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
@@ -29,7 +31,6 @@ from treadle.providers.scripted.wire_format import (
     base_problems,
     duplicates,
     joined,
-    schema_problems,
     sse,
 )
 from treadle.providers.wire import dump
@@ -74,7 +75,9 @@ class GeminiFormat:
             return found
         functions = _functions(body)
         for function in functions:
-            found += schema_problems(function.get("name"), function.get("parametersJsonSchema"))
+            schema = function.get("parametersJsonSchema")
+            found += GEMINI_TOOLS.problems(function.get("name"), function.get("description"), schema)
+        found += request_problems(GEMINI_REQUESTS, body)
         names = duplicates(str(function.get("name")) for function in functions)
         return (
             found + [f"tools: the name {name} is there twice" for name in names] + _content_problems(body["contents"])

@@ -21,6 +21,8 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.refused_requests import OPENAI_REQUESTS, request_problems
+from treadle.providers.scripted.refused_schemas import OPENAI_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
@@ -29,7 +31,6 @@ from treadle.providers.scripted.wire_format import (
     base_problems,
     duplicates,
     joined,
-    schema_problems,
     sse,
     texts,
 )
@@ -51,11 +52,11 @@ class ResponsesFormat:
             return found
         tools = [tool for tool in body.get("tools", []) if tool.get("type") != "web_search"]
         for tool in tools:
-            found += schema_problems(tool.get("name"), tool.get("parameters"))
+            found += OPENAI_TOOLS.problems(tool.get("name"), tool.get("description"), tool.get("parameters"))
         found += [
             f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)
         ]
-        return found + _input_problems(body["input"])
+        return found + request_problems(OPENAI_REQUESTS, body) + _input_problems(body["input"])
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""

@@ -80,16 +80,6 @@ def duplicates(values: Iterable[str]) -> list[str]:
     return [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
 
 
-def schema_problems(name: object, schema: object) -> list[str]:
-    """What is wrong with a declared tool."""
-    found = []
-    if not isinstance(name, str) or not name.replace("-", "_").isidentifier() or len(name) > 64:
-        found.append(f"{name!r} is not a tool name")
-    if not isinstance(schema, dict) or schema.get("type") != "object":
-        found.append(f"the schema of tool {name!r} is not a JSON Schema of an object")
-    return found
-
-
 def base_problems(body: Json, *, messages: str) -> list[str]:
     """What every format wants: a model, messages, and a stream (the only thing the scripted server gives)."""
     found = []

@@ -1,0 +1,144 @@
+"""Schemas of tools: whatever a server declares is written so that each wire API takes it."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.providers.scripted.refused_schemas import (
+    ANTHROPIC_TOOLS,
+    BEDROCK_TOOLS,
+    GEMINI_TOOLS,
+    NOVA_TOOLS,
+    OPENAI_TOOLS,
+)
+from treadle.providers.tool_schemas import ANTHROPIC, BEDROCK, GEMINI, OPENAI, schema_for
+
+FORMS = {
+    "anthropic": (ANTHROPIC, ANTHROPIC_TOOLS),
+    "openai": (OPENAI, OPENAI_TOOLS),
+    "gemini": (GEMINI, GEMINI_TOOLS),
+    "bedrock": (BEDROCK, BEDROCK_TOOLS),
+    "nova": (BEDROCK, NOVA_TOOLS),
+}
+
+scalars = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text("ab$ ", max_size=3), st.floats(-1, 1))
+anything = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text("ab", max_size=2), inner, max_size=2)),
+    max_leaves=4,
+)
+kinds = st.sampled_from(["object", "array", "string", "number", "integer", "boolean", "null", "any", "int", "file"])
+keys = st.sampled_from(["a", "b", "c.d", "with space", "$ref", "x" * 70, "ä", ""])
+refs = st.sampled_from(["#/$defs/a", "#/definitions/b", "#", "#/properties/a", "other.json", "#/$defs/none"])
+
+
+def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    several = st.lists(inner, max_size=3)
+    named = st.dictionaries(keys, inner, max_size=3)
+    valued = {
+        "type": st.one_of(kinds, st.lists(kinds, max_size=3)),
+        "properties": named,
+        "required": st.lists(keys, max_size=3),
+        "items": st.one_of(inner, several),
+        "prefixItems": several,
+        "oneOf": several,
+        "anyOf": several,
+        "allOf": several,
+        "$defs": named,
+        "definitions": named,
+        "$ref": refs,
+        "additionalProperties": inner,
+        "patternProperties": named,
+        "not": inner,
+        "if": inner,
+        "then": inner,
+        "enum": st.lists(scalars, max_size=3),
+        "const": scalars,
+        "format": st.sampled_from(["uri", "date-time", "email", "int32", "regex"]),
+        "pattern": st.sampled_from(["^a+$", "(?<!a)b", "[", "\\p{L}"]),
+        "minimum": st.integers(-2, 2),
+        "exclusiveMinimum": st.one_of(st.booleans(), st.integers(-2, 2)),
+        "minItems": st.integers(-2, 2),
+        "nullable": st.booleans(),
+        "description": st.text("ab ", max_size=5),
+        "default": anything,
+        "x-own": anything,
+    }
+    sound = st.fixed_dictionaries({}, optional=valued)
+    broken = st.dictionaries(st.sampled_from(sorted(valued)), anything, max_size=4)
+    return st.one_of(sound, sound, broken, st.booleans())
+
+
+schemas = st.recursive(st.one_of(st.fixed_dictionaries({"type": kinds}), st.just({})), _schema, max_leaves=12)
+
+
+@pytest.mark.parametrize("api", FORMS)
+@settings(max_examples=300, deadline=None)
+@given(schema=schemas.filter(lambda found: isinstance(found, dict)))
+def test_every_schema_is_written_so_that_the_api_takes_it(api: str, schema: dict[str, Any]) -> None:
+    form, rules = FORMS[api]
+
+    written = schema_for(form, schema)
+
+    assert rules.problems("tool", "It works.", written) == []
+    msgspec.json.encode(written)
+
+
+USUAL = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "Where."},
+        "lines": {"type": "array", "items": {"type": "integer"}, "maxItems": 5},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+    },
+    "required": ["path"],
+}
+
+
+@pytest.mark.parametrize("api", FORMS)
+def test_a_usual_schema_stays_as_it_is(api: str) -> None:
+    assert schema_for(FORMS[api][0], USUAL) == USUAL
+
+
+def test_a_choice_at_the_root_keeps_the_properties_of_its_branches() -> None:
+    one = {"properties": {"id": {"type": "string"}, "note": {"type": "string"}}, "required": ["id", "note"]}
+    other = {"properties": {"path": {"type": "string"}, "note": {"type": "string"}}, "required": ["path", "note"]}
+
+    assert schema_for(ANTHROPIC, {"oneOf": [one, other], "required": ["force"], "properties": {"force": {}}}) == {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "note": {"type": "string"}, "path": {"type": "string"}, "force": {}},
+        "required": ["force", "note"],
+    }
+
+
+def test_what_a_reference_leads_to_stands_in_its_place_and_one_in_circles_ends() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
+    }
+
+    tree = schema_for(BEDROCK, schema)["properties"]["tree"]
+
+    assert tree["properties"]["next"]["properties"]["next"]["type"] == "object"
+    assert ANTHROPIC_TOOLS.problems("t", "d", schema_for(ANTHROPIC, schema)) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "schema", "complaint"),
+    [
+        (ANTHROPIC_TOOLS, {"type": "object", "oneOf": [{}]}, "oneOf is not supported at the top level"),
+        (ANTHROPIC_TOOLS, {"type": "object", "properties": {"a b": {}}}, "property keys should match"),
+        (OPENAI_TOOLS, {"type": "object", "properties": {"a": {"type": "array"}}}, "array schema missing items"),
+        (GEMINI_TOOLS, {"type": "object", "properties": {"a": {"$comment": ""}}}, "unknown name '$comment'"),
+        (GEMINI_TOOLS, {"type": "object", "required": ["a"]}, "required[a]: property is not defined"),
+        (NOVA_TOOLS, {"type": "object", "title": "x"}, "title is not supported at the top level"),
+        (OPENAI_TOOLS, {"properties": {}}, "is not a JSON Schema of an object"),
+    ],
+)  # fmt: skip
+def test_the_scripted_servers_refuse_what_the_real_ones_refuse(rules: Any, schema: object, complaint: str) -> None:
+    (problem,) = rules.problems("tool", "d", schema)
+    assert complaint in problem
