@@ -137,7 +137,7 @@ def test_a_browser_of_another_device_adds_no_key(visit: Visit) -> None:
     visit.client.cookies.set("treadle", entrance.cookie)
     visit.client.headers["x-treadle-key"] = entrance.key
     assert visit.post("/settings/key", provider="anthropic", key=KEY, untried=True).status_code == 403
-    assert "Keys are added on the machine itself." in visit.text("/settings/providers")
+    assert "Keys are added on the computer that runs Treadle." in visit.text("/settings/providers")
 
 
 def test_models_are_found_and_one_becomes_the_default(visit: Visit) -> None:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import ip_network
 
+from msgspec.structs import replace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -19,7 +20,7 @@ MOST_BODY_BYTES = 16_000_000
 _MOST_USUAL_BYTES, _MOST_UNKNOWN_BYTES = 4_000_000, 4_000
 """Bytes of any other request, and of one of a browser that was not let in yet."""
 
-_OPEN_PATHS = frozenset({"/login", "/healthz"})
+OPEN_PATHS = frozenset({"/login", "/healthz"})
 _STATIC = "/static/"
 _METHODS = frozenset({"GET", "HEAD", "POST"})
 _RATE, _BURST = 50.0, 200.0
@@ -63,7 +64,7 @@ class PageGuard:
         network: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._application = application
+        self.application = application
         self._keys = keys
         self._hosts = frozenset(hosts)
         self._cookie = cookie
@@ -75,7 +76,7 @@ class PageGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
         if scope["type"] == "lifespan":
-            await self._application(scope, receive, send)
+            await self.application(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
@@ -84,14 +85,14 @@ class PageGuard:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        visitor = self._visitor(headers)
+        visitor = self._visitor(headers, scope)
         scope.setdefault("state", {})["visitor"] = visitor
         most = _most_bytes(scope["path"], visitor)
         refusal = self._refusal(scope, headers, visitor, most)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._application(scope, _bounded(receive, most), send)
+        await self.application(scope, _bounded(receive, most), send)
 
     def _refusal(self, scope: Scope, headers: Headers, visitor: Visitor | None, most: int) -> Response | None:
         """Say no to what the page itself never sends, and to whoever was not let in."""
@@ -105,7 +106,7 @@ class PageGuard:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal() and len(length) < 20 and int(length) <= most):
             return PlainTextResponse(f"A request has at most {most:,} bytes.\n", status_code=413)
-        if visitor is None and path not in _OPEN_PATHS and not path.startswith(_STATIC):
+        if visitor is None and path not in OPEN_PATHS and not path.startswith(_STATIC):
             return self._unknown(path, headers)
         if method == "POST" and visitor is not None and path != "/login" and not self._acts(visitor, headers):
             lost = {"what": "This browser has lost its key.", "fix": "Open a link of `treadle web` again."}
@@ -123,9 +124,10 @@ class PageGuard:
         address, port = scope.get("server") or ("", None)
         return self._network and bool(address) and host in _as_hosts(address, port)
 
-    def _visitor(self, headers: Headers) -> Visitor | None:
+    def _visitor(self, headers: Headers, scope: Scope) -> Visitor | None:
         found = (self._keys.visitor(value) for value in _cookies(headers, self._cookie))
-        return next((visitor for visitor in found if visitor is not None), None)
+        visitor = next((visitor for visitor in found if visitor is not None), None)
+        return None if visitor is None else replace(visitor, here=is_near(scope) and not visitor.paired)
 
     def _acts(self, visitor: Visitor, headers: Headers) -> bool:
         return self._keys.acts(visitor, headers.get("x-treadle-key", ""))

@@ -5,13 +5,13 @@ import io
 import segno
 from markupsafe import Markup
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.web.keys import LINK_SECONDS, Keys
 from treadle.web.requests import body_of, done, visitor_of
+from treadle.web.rights import PageRoute, require
 from treadle.web.templating import page, render
 
 _PROGRAMS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrom", "Chrome"), ("Safari", "Safari"))
@@ -52,7 +52,8 @@ async def _show(request: Request) -> Response:
         request,
         "devices.html",
         browsers=sorted(keys.visitors(), key=lambda one: -one[1]),
-        me=me,
+        me=me.name,
+        may_admit=me.here,
         network=request.app.state.network,
     )
 
@@ -64,7 +65,6 @@ class _Nothing(Struct):
 async def _link(request: Request) -> Response:
     """Make a link, which lets one device in."""
     await body_of(request, _Nothing)
-    _refuse_paired(request)
     address = link_address(request, _keys(request).new_link())
     shown = render("link.html", address=address, picture=qr_picture(address), minutes=int(LINK_SECONDS // 60))
     return HTMLResponse(shown)
@@ -78,15 +78,9 @@ async def _shut_out(request: Request) -> Response:
     """Shut a browser out; a paired one can do that to itself alone."""
     name = (await body_of(request, _ShutOut)).name
     if name != visitor_of(request).name:
-        _refuse_paired(request)
+        require(visitor_of(request), Effect.DEVICES)
     _keys(request).shut_out(name)
     return done()
-
-
-def _refuse_paired(request: Request) -> None:
-    # Whoever got a device of the user's in their hands for a minute does not let in their own.
-    if visitor_of(request).paired:
-        raise HTTPException(403, "Only a browser on the computer that runs Treadle can do this.")
 
 
 def _keys(request: Request) -> Keys:
@@ -96,7 +90,7 @@ def _keys(request: Request) -> Keys:
 
 
 ROUTES = (
-    Route("/devices", _show),
-    Route("/devices/link", _link, methods=["POST"]),
-    Route("/devices/out", _shut_out, methods=["POST"]),
+    PageRoute("/devices", _show, Effect.SEE),
+    PageRoute("/devices/link", _link, Effect.DEVICES, methods=["POST"]),
+    PageRoute("/devices/out", _shut_out, Effect.WORK, methods=["POST"]),
 )

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.config.edit import Saved, set_value, unset_value
 from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings, read_layers
+from treadle.app.effects import Effect
 from treadle.app.models.call_check import CallCheck
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import (
@@ -39,6 +38,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS
 from treadle.web.requests import answer, body_of, book_of, visitor_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _MOST_MODELS = 100
@@ -102,7 +102,7 @@ async def _providers(request: Request) -> Response:
     lines = await asyncio.to_thread(lambda: list(provider_lines(Models(load_settings({})))))
     configured = sorted(lines, key=lambda line: not line.configured)
     return page(
-        request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured, keys=not visitor_of(request).paired
+        request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured, keys=visitor_of(request).here
     )
 
 
@@ -115,10 +115,6 @@ class _Key(Struct):
 
 async def _add_key(request: Request) -> Response:
     """Store a key after one call showed that it works, as `treadle login` does. It never comes back to the page."""
-    if visitor_of(request).paired:
-        raise HTTPException(
-            403, "Keys are added on the machine itself: what this browser sends can be read on the way."
-        )
     said = await body_of(request, _Key)
     settings = load_settings({})
     provider = checked_name(settings, said.provider)
@@ -191,12 +187,12 @@ async def _local(request: Request) -> Response:  # noqa: ARG001 - as Starlette c
 
 
 ROUTES = (
-    Route("/settings", _show),
-    Route("/settings/set", _set, methods=["POST"]),
-    Route("/settings/unset", _unset, methods=["POST"]),
-    Route("/settings/providers", _providers),
-    Route("/settings/key", _add_key, methods=["POST"]),
-    Route("/settings/key/remove", _remove_key, methods=["POST"]),
-    Route("/settings/models", _models),
-    Route("/settings/models/local", _local),
+    PageRoute("/settings", _show, Effect.SEE),
+    PageRoute("/settings/set", _set, Effect.SETTINGS, methods=["POST"]),
+    PageRoute("/settings/unset", _unset, Effect.SETTINGS, methods=["POST"]),
+    PageRoute("/settings/providers", _providers, Effect.SEE),
+    PageRoute("/settings/key", _add_key, Effect.KEYS, methods=["POST"]),
+    PageRoute("/settings/key/remove", _remove_key, Effect.KEYS, methods=["POST"]),
+    PageRoute("/settings/models", _models, Effect.SEE),
+    PageRoute("/settings/models/local", _local, Effect.SEE),
 )
