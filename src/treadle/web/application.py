@@ -57,11 +57,13 @@ def web_application(
     *,
     cookie: str,
     network: str = "",
+    fingerprint: str = "",
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[PageGuard, EventStreams]:
     """Put the application together, with the guard before it; the streams are to be ended with the server.
 
-    `network` is the address that other devices of the network reach it by; empty where it serves this computer alone.
+    `network` is the address that other devices of the network reach it by, `fingerprint` the one of its certificate;
+    both are empty where it serves this computer alone.
     """
     streams = EventStreams(keys)
 
@@ -75,7 +77,15 @@ def web_application(
         if given is None:
             raise HTTPException(403, "The link is not valid any more. Open a new one of `treadle web`.")
         response = answer({"key": given.key})
-        response.set_cookie(cookie, given.cookie, max_age=_WEEK, httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            cookie,
+            given.cookie,
+            max_age=_WEEK,
+            httponly=True,
+            samesite="strict",
+            path="/",
+            secure=request.url.scheme == "https",
+        )
         return response
 
     async def alive(_: Request) -> Response:
@@ -110,6 +120,7 @@ def web_application(
             OSError: file_error_answer,
         },
     )
-    application.state.book, application.state.keys, application.state.network = book, keys, network
+    application.state.book, application.state.keys = book, keys
+    application.state.network, application.state.fingerprint = network, fingerprint
     empty = partial(render, "empty.html")
     return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network), clock=clock), streams

@@ -4,11 +4,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import ip_network
+from urllib.parse import quote
 
 from msgspec.structs import replace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.app.http_serving import is_loopback, url_host
@@ -99,9 +100,11 @@ class PageGuard:
         host, method, path = headers.get("host", "").lower(), scope["method"], scope["path"]
         if len(headers.getlist("host")) != 1 or not self._is_own(host, scope):
             return PlainTextResponse("This address is not served here.\n", status_code=421)
+        if scope["scheme"] != "https" and not is_near(scope):
+            return _only_encrypted(method, host, path)
         if method not in _METHODS:
             return PlainTextResponse("Only GET and POST are served.\n", 405, {"allow": "GET, HEAD, POST"})
-        if not _from_own_page(headers, method, host):
+        if not _from_own_page(headers, scope, host):
             return PlainTextResponse("Only the page itself may ask for this.\n", status_code=403)
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal() and len(length) < 20 and int(length) <= most):
@@ -149,6 +152,13 @@ class PageGuard:
         return left >= 0
 
 
+def _only_encrypted(method: str, host: str, path: str) -> Response:
+    """Lead who came over the network without TLS to where the page is; nothing else is said or done for them."""
+    if method in ("GET", "HEAD"):
+        return RedirectResponse(f"https://{host}{quote(path)}", status_code=308)
+    return PlainTextResponse(f"Over the network the page is served with TLS alone: https://{host}/\n", 403)
+
+
 def is_near(scope: Scope) -> bool:
     """Whether a request comes from this computer itself."""
     return is_loopback((scope.get("client") or ("",))[0])
@@ -160,11 +170,12 @@ def _network_of(scope: Scope) -> str:
     return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
 
 
-def _from_own_page(headers: Headers, method: str, host: str) -> bool:
+def _from_own_page(headers: Headers, scope: Scope, host: str) -> bool:
     """Whether a request may come from where it says it comes: no other site's page can make it so."""
+    method, scheme = scope["method"], scope["scheme"]
     site = headers.get("sec-fetch-site", "same-origin")
     if method == "POST":
-        own = f"http://{host}"
+        own = f"{scheme}://{host}"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         return headers.get("origin", "").lower() == own and site == "same-origin" and kind == "application/json"
     # A link on another site may lead here: without the cookie, which is only sent along on the page's own links.

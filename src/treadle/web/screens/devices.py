@@ -32,10 +32,17 @@ def browser_in_words(agent: str) -> str:
     return " on ".join(filter(None, named))
 
 
+def device_link(host: str, secret: str, fingerprint: str) -> str:
+    """Write the link for another device; it names the certificate to be found there, as 64 hexadecimal digits."""
+    return f"https://{host}/#token={secret}&sha256={fingerprint.replace(':', '').lower()}"
+
+
 def link_address(request: Request, secret: str) -> str:
     """Write the address that a link leads to."""
-    host = request.app.state.network or request.headers["host"]
-    return f"http://{host}/#token={secret}"
+    state = request.app.state
+    if state.network:
+        return device_link(state.network, secret, state.fingerprint)
+    return f"{request.url.scheme}://{request.headers['host']}/#token={secret}"
 
 
 def qr_picture(address: str) -> Markup:
@@ -55,6 +62,7 @@ async def _show(request: Request) -> Response:
         me=me.name,
         may_admit=me.here,
         network=request.app.state.network,
+        fingerprint=request.app.state.fingerprint,
     )
 
 
@@ -66,7 +74,13 @@ async def _link(request: Request) -> Response:
     """Make a link, which lets one device in."""
     await body_of(request, _Nothing)
     address = link_address(request, _keys(request).new_link())
-    shown = render("link.html", address=address, picture=qr_picture(address), minutes=int(LINK_SECONDS // 60))
+    shown = render(
+        "link.html",
+        address=address,
+        picture=qr_picture(address),
+        minutes=int(LINK_SECONDS // 60),
+        fingerprint=request.app.state.fingerprint,
+    )
     return HTMLResponse(shown)
 
 
