@@ -155,6 +155,8 @@ class Models:
         from treadle.providers.local_advice import window_fix, window_problem
 
         key = self.key(row)
+        if key is not None:
+            self.require_host(row)
         found = await find_model(row.name, self.base_url(row), key.value if key else "", name)
         if found is None:
             return
@@ -293,6 +295,8 @@ class Models:
             from treadle.app.models.refusals import key_missing
 
             raise key_missing(row, said.api_key_env or " or ".join(row.keys))
+        if said.base_url and (key is not None or authorizer is not None):
+            self.require_host(row)
         endpoint = Endpoint(
             name=row.name,
             base_url=base_url,
@@ -309,6 +313,13 @@ class Models:
         inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
+
+    def require_host(self, row: ProviderRow) -> None:
+        """Raise `ConfigError` where the key of a provider may not go to the address that the user's settings give."""
+        if said := self._said(row).base_url:
+            from treadle.app.config.hosts import require_host
+
+            require_host((row.name, *row.aliases), said)
 
     def _spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""

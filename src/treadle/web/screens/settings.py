@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.config.edit import Saved, set_value, unset_value
+from treadle.app.config.edit import Saved, key_path, set_value, unset_value
 from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings, read_layers
 from treadle.app.effects import Effect
 from treadle.app.models.call_check import CallCheck
@@ -45,6 +45,9 @@ _MOST_MODELS = 100
 _LONGEST_VALUE = 20_000
 _GENERAL = "General"
 _HIDDEN = "(hidden)"
+_REDIRECTS = frozenset({"base_url", "proxy", "api_key_env"})
+"""Settings that say where a key goes, or which one: they are asked about."""
+_SURE = "Is that what you want?"
 
 
 async def _show(request: Request) -> Response:
@@ -74,6 +77,7 @@ def _values(request: Request) -> Mapping[str, Any]:
 class _Setting(Struct):
     key: str
     value: str = ""
+    sure: bool = False
 
 
 async def _set(request: Request) -> Response:
@@ -81,6 +85,8 @@ async def _set(request: Request) -> Response:
     said = await body_of(request, _Setting)
     if len(said.value) > _LONGEST_VALUE or len(said.key) > _LONGEST_VALUE:
         raise ConfigError("config-value", "This value is too long.", fix=f"At most {_LONGEST_VALUE:,} characters.")
+    if not said.sure and key_path(said.key)[-1] in _REDIRECTS and said.value.strip():
+        return answer({"confirm": f"{said.value} gets the key and all that the model is sent. {_SURE}"})
     saved = await asyncio.to_thread(set_value, said.key, said.value, check_setting)
     return answer({"said": _saved(said.key, saved)})
 
