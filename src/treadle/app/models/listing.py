@@ -123,7 +123,7 @@ def _learned() -> Iterator[ModelSpec]:
 async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     """Find the servers on this machine, at their usual places or where the settings say."""
     rows = [models.row(name) for name in LOCAL]
-    keys = {}
+    keys: dict[str, str] = {}
     for row in rows:
         key = models.key(row)
         with suppress(ConfigError):  # it is looked for without its key where that may not go there
