@@ -14,6 +14,7 @@ from tests.app.local_servers import Asked, http_server
 from tests.e2e.process import Ended, Program
 from tests.providers.support import collect, request
 from treadle.app.config.addresses import bind_base_url
+from treadle.app.config.hosts import confirm_host, require_host
 from treadle.app.config.settings import ProviderSettings, Settings, load_settings
 from treadle.app.exits import Exit
 from treadle.app.models.choosing import Models
@@ -92,15 +93,17 @@ def test_a_base_url_is_the_address_of_one_provider_or_is_refused(
     place: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str | None, written: str | None
 ) -> None:
     lines = [f'model = "{REFS[written]}"'] if written else []
-    lines += ['base_url = "http://given/v1"'] if source == "file" else []
+    lines += ['base_url = "https://given/v1"'] if source == "file" else []
     (place / "home" / "config.toml").write_text("\n".join(lines))
     if source == "variable":
-        monkeypatch.setenv("TREADLE_BASE_URL", "http://given/v1")
+        monkeypatch.setenv("TREADLE_BASE_URL", "https://given/v1")
     flags = {"model": REFS[said]} if said else {}
-    flags |= {"base_url": "http://given/v1"} if source == "flag" else {}
+    flags |= {"base_url": "https://given/v1"} if source == "flag" else {}
     models = Models(load_settings(flags), KEYS)
-    reached = {name for name in REFS if models.base_url(models.row(name)) == "http://given/v1"}
+    reached = {name for name in REFS if models.base_url(models.row(name)) == "https://given/v1"}
     bound = said or written
+    if source == "file" and bound:
+        confirm_host(bound, "https://given/v1")
     assert reached == ({bound} if bound else set())
     if bound is None:
         for refused in (models.choose, lambda: models.provider(REFS["openai"])):
@@ -243,3 +246,63 @@ async def test_a_refused_key_is_named_with_the_way_to_another_and_without_its_te
     assert "Store another key: `treadle login groq`. GROQ_API_KEY overrides a stored key" in ended.err
     assert KEYS["GROQ_API_KEY"] not in ended.err + ended.out
     assert "log:" not in ended.err
+
+
+HERE = ("http://localhost:1/v1", "http://127.0.0.1/v1", "http://[::1]:8/v1", "http://x.localhost", "https://127.3.3.3")
+ELSEWHERE = ("https://a.example/v1", "https://a.example:8443/v1", "https://user@b.example", "https://[2001:db8::1]/v1")
+CLEAR = (
+    "http://a.example/v1",
+    "HTTP://a.example",
+    "http://192.0.2.1:80/v1",
+    "http://0.0.0.0/v1",
+    "http://localhost.evil",
+)
+
+
+@pytest.mark.parametrize("url", [*HERE, *ELSEWHERE, *CLEAR])
+@pytest.mark.parametrize("written", ["said with the run", "in the file", "at the top of the file"])
+@pytest.mark.parametrize("confirmed", ["", "openai", "groq", "another port", "another scheme"])
+def test_a_key_goes_to_hosts_that_were_confirmed_for_it(place: Path, url: str, written: str, confirmed: str) -> None:
+    top = f'base_url = "{url}"\n' if written == "at the top of the file" else ""
+    table = f'[providers.openai]\nbase_url = "{url}"\n' if written == "in the file" else ""
+    (place / "home" / "config.toml").write_text(f'model = "openai/gpt-5"\n{top}{table}')
+    if confirmed in ("openai", "groq"):
+        confirm_host(confirmed, url)
+    elif confirmed:
+        scheme, _, rest = url.partition("://")
+        other = f"{'ftp' if confirmed == 'another scheme' else scheme}://{rest.partition('/')[0].rpartition('@')[2]}"
+        host = other.rstrip("0123456789").removesuffix(":") if confirmed == "another port" else other
+        confirm_host("openai", f"{host}:4711" if confirmed == "another port" else host)
+    expected = ""
+    if url not in HERE and confirmed != "openai":
+        expected = "key-in-clear" if url in CLEAR else "host-unconfirmed" if written != "said with the run" else ""
+    if not expected:
+        require_host(("openai",), url)
+        return
+    with pytest.raises(ConfigError) as refused:
+        require_host(("openai",), url)
+    assert (refused.value.code, url in refused.value.fix) == (expected, True)
+
+
+def test_what_was_confirmed_is_read_by_its_owner_and_what_is_damaged_confirms_nothing(place: Path) -> None:
+    confirm_host("openai", "https://a.example/v1")
+    file = place / "home" / "hosts.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    (place / "home" / "config.toml").write_text('[providers.openai]\nbase_url = "https://a.example/v1"\n')
+    require_host(("openai",), "https://a.example/v1")
+    for damage in ("", "[]", '{"providers": {"openai": "https://a.example:443"}}', "\x00"):
+        file.write_text(damage)
+        with pytest.raises(ConfigError):
+            require_host(("openai",), "https://a.example/v1")
+
+
+async def test_an_address_that_came_into_the_file_gets_no_key_until_it_is_set_on_the_command_line(place: Path) -> None:
+    program = Program(place / "home", {"OPENAI_API_KEY": KEYS["OPENAI_API_KEY"], "TREADLE_MAX_RETRIES": "0"})
+    (place / "home" / "config.toml").write_text('[providers.openai]\nbase_url = "https://a.invalid/v1"\n')
+    task = ("-p", "hi", "--model", "openai/gpt-5", "-C", str(place / "ws"))
+    refused = await program.run(*task)
+    assert (refused.code, "[host-unconfirmed]" in refused.err) == (Exit.CONFIG, True), refused.err
+    assert (await program.run("config", "set", "providers.openai.base_url", "https://a.invalid/v1")).code == 0
+    went = await program.run(*task)
+    assert "host-unconfirmed" not in went.err
+    assert went.code != Exit.CONFIG

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 DRIVER = (sys.executable, str(Path(__file__).with_name("modules_driver.py")))
 SURFACES = ("prompt_toolkit", "rich", "textual", "pygments")
-PAGE = ("treadle.web", "starlette", "uvicorn", "jinja2", "markdown_it", "segno")
+PAGE = ("treadle.web", "starlette", "uvicorn", "jinja2", "markdown_it", "segno", "cryptography")
 LIBRARIES = (
     "httpx2",
     "anthropic",

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,9 @@ class Asked:
 
 
 @asynccontextmanager
-async def asked(home: Path, monkeypatch: pytest.MonkeyPatch, **flags: Any) -> AsyncIterator[Asked]:
+async def asked(
+    home: Path, monkeypatch: pytest.MonkeyPatch, *, clock: Callable[[], float] = time.monotonic, **flags: Any
+) -> AsyncIterator[Asked]:
     """Serve with a home of its own; `flags` are settings as of the command line."""
     monkeypatch.setenv("TREADLE_HOME", str(home))
     folder = home.parent / "ws"
@@ -106,7 +109,7 @@ async def asked(home: Path, monkeypatch: pytest.MonkeyPatch, **flags: Any) -> As
     keys = Keys()
     async with SessionBook(folder, flags, trust=True) as book:
         name = f"treadle-{port}"
-        application, streams = web_application(book, keys, [f"127.0.0.1:{port}"], cookie=name)
+        application, streams = web_application(book, keys, [f"127.0.0.1:{port}"], cookie=name, clock=clock)
         serving = asyncio.create_task(serve_at([listening], application, streams))
         while not await _reached(port):
             await asyncio.sleep(0.01)

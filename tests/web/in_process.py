@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -122,5 +123,7 @@ async def page_here(
         flags = {"model": "anthropic-compatible/scripted", "base_url": server.base_url, "try_first": False, **settings}
         keys = Keys()
         async with SessionBook(folder, flags, trust=trust, unused=unused) as book:
-            application, _ = web_application(book, keys, [HOST], cookie="page")
+            application, _ = web_application(
+                book, keys, [HOST], cookie="page", clock=map(float, count()).__next__
+            )  # requests are a second apart
             yield Here(book, application, keys, server, folder)

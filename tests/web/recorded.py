@@ -119,6 +119,9 @@ class Visit:
             portal.call(self.book.close, self.recorded.session)
 
 
+NEAR = ("127.0.0.1", 50_000)
+
+
 @contextmanager
 def visiting(recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Visit]:
     """Serve a copy of the home to one visitor."""
@@ -131,6 +134,8 @@ def visiting(recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     application, _ = web_application(book, keys, [HOST], cookie="treadle")
     entrance = keys.let_in(keys.token)
     assert entrance is not None
-    with TestClient(application, base_url=f"http://{HOST}", cookies={"treadle": entrance.cookie}) as client:
+    with TestClient(
+        application, base_url=f"http://{HOST}", cookies={"treadle": entrance.cookie}, client=NEAR
+    ) as client:
         client.headers["x-treadle-key"] = entrance.key
         yield Visit(client, book, keys, Recorded(home, recorded.folder, recorded.session))

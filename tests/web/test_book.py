@@ -18,6 +18,7 @@ from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.book import SessionBook
 from treadle.web.items import Problem, TurnEnd
+from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 
 
@@ -87,7 +88,7 @@ async def test_what_ended_a_session_stands_at_the_end_of_its_page(
         page = await book.start(book.opening(book.trust(tmp_path / "ws"), **flags))
         id_ = page.session.id
         monkeypatch.setattr("treadle.store.sqlite.Store.append", full)
-        await page.post(Prompt(id="p", content=(Text(text="Work."),)), "browser 1")
+        await page.post(Prompt(id="p", content=(Text(text="Work."),)), Visitor(name="browser 1", here=True))
         await until(lambda: id_ not in book.opened)
         monkeypatch.undo()
         monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))

@@ -1,11 +1,13 @@
 """`treadle web` as a process: what it is told to do, what is done to it, and who reaches it."""
 
 import asyncio
+import hashlib
 import signal
 import socket
+import ssl
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
@@ -134,27 +136,44 @@ async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Pa
     async with serving(tmp_path / "home", tmp_path / "ws", "--lan") as served:
         assert served.process.stdout is not None
         link = (await served.process.stdout.readline()).decode().strip()
-        said = (await served.process.stdout.readline()).decode()
-        assert "not encrypted" in said
+        assert "Compare the SHA-256 fingerprint" in (await served.process.stdout.readline()).decode()
+        printed = (await served.process.stdout.readline()).decode().strip()
         port = urlsplit(served.address).port
-        host = urlsplit(link).netloc
+        parts = urlsplit(link)
+        host, fragment = parts.netloc, parse_qs(parts.fragment)
+        assert parts.scheme == "https"
         assert host.endswith(f":{port}")
-        token, secret = served.link.partition("token=")[2], link.partition("token=")[2]
-        assert "421" in curl(f"http://{host}/", "-H", f"host: evil.example:{port}").stdout.splitlines()[0]
+        assert fragment["sha256"] == [printed.replace(":", "").lower()]
+        token, (secret,) = served.link.partition("token=")[2], fragment["token"]
         assert "421" in curl(f"{served.address}/", "-H", f"host: {host}").stdout.splitlines()[0]
         if socket.gethostname().lower() in host:
             pytest.skip("this computer has no network")
-        async with httpx2.AsyncClient(base_url=f"http://{host}", headers={"origin": f"http://{host}"}) as client:
+        assert "421" in curl(f"https://{host}/", "-k", "-H", f"host: evil.example:{port}").stdout.splitlines()[0]
+        shown = ssl.get_server_certificate((str(parts.hostname), port or 0))
+        assert hashlib.sha256(ssl.PEM_cert_to_DER_cert(shown)).hexdigest() == fragment["sha256"][0]
+        own = {"origin": f"https://{host}"}
+        async with httpx2.AsyncClient(base_url=f"https://{host}", headers=own, verify=False) as client:
             assert "Open the link" in (await client.get("/")).text
-            codes = [(await client.post("/login", json={"token": one})).status_code for one in (secret, secret, token)]
-            assert codes == [200, 403, 403]
+            answers = [await client.post("/login", json={"token": one}) for one in (secret, secret, token)]
+            assert [one.status_code for one in answers] == [200, 403, 403]
+            cookie = answers[0].headers["set-cookie"].lower()
+            assert {"secure", "httponly", "samesite=strict"} <= {one.strip() for one in cookie.split(";")}
             shown = (await client.get("/devices")).text
             assert "signed in with a link" in shown
             assert "New link" not in shown
+            carried = f"{answers[0].headers['set-cookie'].partition(';')[0]}"
+        plain = curl(f"http://{host}/inbox", "-H", f"cookie: {carried}").stdout
+        assert "308" in plain.splitlines()[0]
+        assert f"location: https://{host}/inbox" in plain
+        assert "<nav" not in plain
+        posted = curl(f"http://{host}/login", "-d", f'{{"token": "{token}"}}', "-H", "content-type: application/json")
+        assert "403" in posted.stdout.splitlines()[0]
+        assert "served with TLS alone" in posted.stdout
         async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as owner:
             key = (await owner.post("/login", json={"token": token})).json()["key"]
             made = await owner.post("/devices/link", json={}, headers={"x-treadle-key": key})
-            assert f"http://{host}/#token=" in made.text
+            assert f"https://{host}/#token=" in made.text
+            assert printed in made.text
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this computer has no IPv6")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,11 @@ def test_what_is_no_key_or_no_provider_is_refused_without_repeating_it(visit: Vi
 async def test_a_key_that_its_provider_refuses_is_not_stored_and_not_repeated(visit: Visit) -> None:
     async with ScriptedServer(Script(turns=(Turn(items=(Refuse(status=401, message=f"bad key {KEY}"),)),))) as server:
         visit.book.flags.clear()
-        await asyncio.to_thread(visit.done, "/settings/set", key="providers.anthropic.base_url", value=server.base_url)
+        address = {"key": "providers.anthropic.base_url", "value": server.base_url}
+        asked = await asyncio.to_thread(partial(visit.done, "/settings/set", **address))
+        assert server.base_url in asked["confirm"]
+        assert server.base_url not in (visit.recorded.home / "config.toml").read_text()
+        await asyncio.to_thread(partial(visit.done, "/settings/set", **address, sure=True))
         refused = await asyncio.to_thread(visit.post, "/settings/key", provider="anthropic", key=KEY)
     assert refused.json()["code"] == "key-refused"
     assert KEY not in refused.text
@@ -137,7 +142,7 @@ def test_a_browser_of_another_device_adds_no_key(visit: Visit) -> None:
     visit.client.cookies.set("treadle", entrance.cookie)
     visit.client.headers["x-treadle-key"] = entrance.key
     assert visit.post("/settings/key", provider="anthropic", key=KEY, untried=True).status_code == 403
-    assert "Keys are added on the machine itself." in visit.text("/settings/providers")
+    assert "Keys are added on the computer that runs Treadle." in visit.text("/settings/providers")
 
 
 def test_models_are_found_and_one_becomes_the_default(visit: Visit) -> None:

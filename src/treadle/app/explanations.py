@@ -120,6 +120,18 @@ _SETTINGS = {
         "A base URL was given (--base-url, TREADLE_BASE_URL or base_url), but not the provider that it belongs to.",
         "Add --model PROVIDER/NAME, set model in your own settings, or write base_url under [providers.NAME].",
     ),
+    "host-unconfirmed": Explanation(
+        "The settings file names an address that a key would go to, and nobody has confirmed it for this provider.",
+        "If it is yours, run `treadle config set providers.NAME.base_url URL`, which confirms it.",
+    ),
+    "key-in-clear": Explanation(
+        "A base URL begins with http:// and leads to another computer: a key would go there in clear text.",
+        "Use https://. In a network of your own confirm it with `treadle config set providers.NAME.base_url URL`.",
+    ),
+    "certificate-unwritable": Explanation(
+        "`treadle web --lan` could not keep the certificate that the page needs on the network.",
+        "Correct the permissions of Treadle's data folder, or leave out --lan.",
+    ),
     "base-url-missing": Explanation(
         "This provider is your own server. Treadle does not know its address.",
         "Give --model and --base-url, or base_url under [providers.NAME] in the settings.",

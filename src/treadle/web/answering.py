@@ -12,6 +12,7 @@ from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, SetMode
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
+from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 
 _HEARD_WITHIN = 1.0
@@ -36,7 +37,7 @@ class GivenOnPage(Struct):
     fields: dict[str, str] | None = None
 
 
-async def answer_question(given: GivenOnPage, session: PageSession, browser: str) -> str:
+async def answer_question(given: GivenOnPage, session: PageSession, who: Visitor) -> str:
     """Answer; gives who was faster, in words, where somebody was. Raises `ConfigError`, `RefusedError`."""
     question = next((one for one in session.questions if one.id == given.question_id), None)
     if question is None:
@@ -52,8 +53,8 @@ async def answer_question(given: GivenOnPage, session: PageSession, browser: str
         answer = Answer(question_id=given.question_id, option=OptionKind.REJECT_ONCE, text=given.text)
     try:
         if given.edits and edits_mode_allows(question, session.session.status.mode):
-            await session.post(SetMode(mode=Mode.EDITS), browser)
-        await session.post(answer, browser)
+            await session.post(SetMode(mode=Mode.EDITS), who)
+        await session.post(answer, who)
     except RefusedError:
         if any(one.id == given.question_id for one in session.questions):
             raise

@@ -1,6 +1,7 @@
 """The web application: its routes, and what stands before them."""
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -9,14 +10,16 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from treadle.app.effects import Effect
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.guard import PageGuard, is_near
 from treadle.web.keys import Keys
 from treadle.web.requests import answer, body_of, file_error_answer, not_served, refusal_answer
+from treadle.web.rights import PageRoute
 from treadle.web.screens import (
     beside,
     context,
@@ -48,11 +51,19 @@ class _Entering(Struct):
 
 
 def web_application(
-    book: SessionBook, keys: Keys, hosts: Collection[str], *, cookie: str, network: str = ""
+    book: SessionBook,
+    keys: Keys,
+    hosts: Collection[str],
+    *,
+    cookie: str,
+    network: str = "",
+    fingerprint: str = "",
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[PageGuard, EventStreams]:
     """Put the application together, with the guard before it; the streams are to be ended with the server.
 
-    `network` is the address that other devices of the network reach it by; empty where it serves this computer alone.
+    `network` is the address that other devices of the network reach it by, `fingerprint` the one of its certificate;
+    both are empty where it serves this computer alone.
     """
     streams = EventStreams(keys)
 
@@ -66,7 +77,15 @@ def web_application(
         if given is None:
             raise HTTPException(403, "The link is not valid any more. Open a new one of `treadle web`.")
         response = answer({"key": given.key})
-        response.set_cookie(cookie, given.cookie, max_age=_WEEK, httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            cookie,
+            given.cookie,
+            max_age=_WEEK,
+            httponly=True,
+            samesite="strict",
+            path="/",
+            secure=request.url.scheme == "https",
+        )
         return response
 
     async def alive(_: Request) -> Response:
@@ -74,9 +93,9 @@ def web_application(
 
     application = Starlette(
         routes=[
-            Route("/healthz", alive),
-            Route("/login", login, methods=["POST"]),
-            Route("/events", streams.events),
+            PageRoute("/healthz", alive, Effect.ENTER),
+            PageRoute("/login", login, Effect.ENTER, methods=["POST"]),
+            PageRoute("/events", streams.events, Effect.SEE),
             *session_list.ROUTES,
             *inbox.ROUTES,
             *session_keeping.ROUTES,
@@ -101,6 +120,7 @@ def web_application(
             OSError: file_error_answer,
         },
     )
-    application.state.book, application.state.keys, application.state.network = book, keys, network
+    application.state.book, application.state.keys = book, keys
+    application.state.network, application.state.fingerprint = network, fingerprint
     empty = partial(render, "empty.html")
-    return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network)), streams
+    return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network), clock=clock), streams

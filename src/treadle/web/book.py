@@ -16,6 +16,7 @@ from treadle.app.config.settings import load_settings
 from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
 from treadle.app.session.wire import shared_sessions
 from treadle.protocol.errors import SessionError, TreadleError
+from treadle.protocol.permissions import Mode
 from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.folder_index import FolderIndex
 from treadle.web.page_session import KIND, PageSession
@@ -105,10 +106,10 @@ class SessionBook:
         if not opening.resume:
             session = await open_session(opening)
             async with self._alone(session.id):
-                return await self._enter(PageSession(session))
+                return await self._enter(PageSession(session, self.own_mode))
         async with self._alone(opening.resume):
             known = self._open.get(opening.resume)
-            return known or await self._enter(PageSession(await open_session(opening)))
+            return known or await self._enter(PageSession(await open_session(opening), self.own_mode))
 
     def _alone(self, session_id: str) -> asyncio.Lock:
         """Open, attach to and close one session only once at a time."""
@@ -129,6 +130,10 @@ class SessionBook:
                 trust=trust,
             )
         )
+
+    def own_mode(self, trust: SessionTrust) -> Mode:
+        """Give the mode that the user's own settings have in a folder. Raises `ConfigError`."""
+        return load_settings(self.flags, workspace=trust.workspace, trusted=trust.trusted).mode
 
     def opening(self, trust: SessionTrust, **said: Any) -> Opening:
         """Say how a new session is opened in a folder; `said` are settings for it, such as its mode."""
@@ -234,7 +239,7 @@ class SessionBook:
                     remote = await attach_session(
                         session_id, Path(), settings, kind=KIND, name="page", anew=True, wait=False
                     )
-                    await self._enter(PageSession(remote))
+                    await self._enter(PageSession(remote, self.own_mode))
             return session_id in self._open
 
 

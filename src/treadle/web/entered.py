@@ -7,11 +7,14 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from treadle.app.effects import Effect
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.slash import named_texts
 from treadle.app.slash.entering import entered_command, run_entered
 from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
+from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
+from treadle.web.rights import require
 
 _STEER = "steer"
 _HERE = frozenset({_STEER, "queue"})
@@ -60,9 +63,10 @@ async def _help(trust: SessionTrust) -> str:
     return "\n".join(f"{usage}  {about}" for usage, about in rows)
 
 
-async def do_entered(text: str, session: PageSession, browser: str) -> EnteredText:
-    """Do what was entered. Raises `TreadleError`."""
+async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredText:
+    """Do what was entered. Raises `TreadleError`, and `HTTPException` for what `who` may not do."""
     if text.lstrip().startswith("!"):
+        require(who, Effect.OWN_COMMANDS)
         return _own(text.strip()[1:].strip(), session)
     command = await entered_command(text, session.session.trust)
     if command is None or isinstance(command, str):
@@ -70,11 +74,12 @@ async def do_entered(text: str, session: PageSession, browser: str) -> EnteredTe
     row, argument = command
     if not works_here(row):
         return EnteredText(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
+    require(who, row.effect_of(argument))
     if row.name == "help" and not argument:
         return EnteredText(await _help(session.session.trust))
     if row.name == _STEER:
         return EnteredText(send=argument, steer=True) if argument else EnteredText("/steer needs a text: /steer TEXT.")
-    found = await run_entered(row, argument, session.session, partial(session.post, browser=browser))
+    found = await run_entered(row, argument, session.session, partial(session.post, who=who))
     return EnteredText(found.text, found.send)
 
 

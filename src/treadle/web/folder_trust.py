@@ -2,37 +2,57 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from treadle.app.effects import Effect
 from treadle.app.security.asked_trust import asked_trust, keep_trust_answer
 from treadle.app.security.trusting import SessionTrust
 from treadle.web.book import SessionBook
+from treadle.web.keys import Visitor
+from treadle.web.rights import may, require
 
+_LATER = "later"
 _ANSWERS = {
-    "later": "Not now",
+    _LATER: "Not now",
     "always": "Yes, trust it",
     "once": "Yes, until Treadle ends",
     "never": "Never for this folder",
 }
 
 
-async def folder_trust(book: SessionBook, workspace: Path, said: str, seen: str) -> SessionTrust | dict[str, Any]:
-    """Give how a folder stands, after what was `said` of it; where that is to be asked, what the question shows.
+class AnsweredTrust(NamedTuple):
+    """What was said of a folder; `seen` names what the question showed: one that changed since is asked about again."""
 
-    `seen` names what the question showed: a folder that changed meanwhile is asked about again. Raises `TreadleError`.
+    said: str
+    seen: str
+
+
+def _effect(said: str) -> Effect:
+    return Effect.WORK if said == _LATER else Effect.TRUST
+
+
+async def folder_trust(
+    book: SessionBook, workspace: Path, answered: AnsweredTrust, who: Visitor
+) -> SessionTrust | dict[str, Any]:
+    """Give how a folder stands, after what was answered; where that is to be asked, what the question shows.
+
+    Raises `TreadleError`, and `HTTPException` for an answer that `who` may not give.
     """
-    return await asyncio.to_thread(_settle, book, workspace, said, seen)
+    return await asyncio.to_thread(_settle, book, workspace, answered, who)
 
 
-def _settle(book: SessionBook, workspace: Path, said: str, seen: str) -> SessionTrust | dict[str, Any]:
+def _settle(book: SessionBook, workspace: Path, answered: AnsweredTrust, who: Visitor) -> SessionTrust | dict[str, Any]:
+    said = answered.said
     trust = book.trust(workspace)
     if not trust.asks:
         return trust
     asked = asked_trust(workspace)
-    if said not in _ANSWERS or seen != asked.seen:
+    if said not in _ANSWERS or answered.seen != asked.seen:
         shown = {"title": asked.title, "about": asked.about, "lines": asked.lines, "seen": asked.seen}
-        return {**shown, "answers": list(_ANSWERS.items())}
-    if said == "later":
+        offered = [(name, words) for name, words in _ANSWERS.items() if may(who, _effect(name))]
+        return {**shown, "answers": offered}
+    require(who, _effect(said))
+    if said == _LATER:
         return trust
     if said == "once":
         book.trust_once(workspace)

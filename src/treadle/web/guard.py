@@ -4,10 +4,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from ipaddress import ip_network
+from urllib.parse import quote
 
+from msgspec.structs import replace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.app.http_serving import is_loopback, url_host
@@ -19,7 +21,7 @@ MOST_BODY_BYTES = 16_000_000
 _MOST_USUAL_BYTES, _MOST_UNKNOWN_BYTES = 4_000_000, 4_000
 """Bytes of any other request, and of one of a browser that was not let in yet."""
 
-_OPEN_PATHS = frozenset({"/login", "/healthz"})
+OPEN_PATHS = frozenset({"/login", "/healthz"})
 _STATIC = "/static/"
 _METHODS = frozenset({"GET", "HEAD", "POST"})
 _RATE, _BURST = 50.0, 200.0
@@ -63,7 +65,7 @@ class PageGuard:
         network: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._application = application
+        self.application = application
         self._keys = keys
         self._hosts = frozenset(hosts)
         self._cookie = cookie
@@ -75,7 +77,7 @@ class PageGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
         if scope["type"] == "lifespan":
-            await self._application(scope, receive, send)
+            await self.application(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
@@ -84,28 +86,30 @@ class PageGuard:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        visitor = self._visitor(headers)
+        visitor = self._visitor(headers, scope)
         scope.setdefault("state", {})["visitor"] = visitor
         most = _most_bytes(scope["path"], visitor)
         refusal = self._refusal(scope, headers, visitor, most)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._application(scope, _bounded(receive, most), send)
+        await self.application(scope, _bounded(receive, most), send)
 
     def _refusal(self, scope: Scope, headers: Headers, visitor: Visitor | None, most: int) -> Response | None:
         """Say no to what the page itself never sends, and to whoever was not let in."""
         host, method, path = headers.get("host", "").lower(), scope["method"], scope["path"]
         if len(headers.getlist("host")) != 1 or not self._is_own(host, scope):
             return PlainTextResponse("This address is not served here.\n", status_code=421)
+        if scope["scheme"] != "https" and not is_near(scope):
+            return _only_encrypted(method, host, path)
         if method not in _METHODS:
             return PlainTextResponse("Only GET and POST are served.\n", 405, {"allow": "GET, HEAD, POST"})
-        if not _from_own_page(headers, method, host):
+        if not _from_own_page(headers, scope, host):
             return PlainTextResponse("Only the page itself may ask for this.\n", status_code=403)
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal() and len(length) < 20 and int(length) <= most):
             return PlainTextResponse(f"A request has at most {most:,} bytes.\n", status_code=413)
-        if visitor is None and path not in _OPEN_PATHS and not path.startswith(_STATIC):
+        if visitor is None and path not in OPEN_PATHS and not path.startswith(_STATIC):
             return self._unknown(path, headers)
         if method == "POST" and visitor is not None and path != "/login" and not self._acts(visitor, headers):
             lost = {"what": "This browser has lost its key.", "fix": "Open a link of `treadle web` again."}
@@ -123,9 +127,10 @@ class PageGuard:
         address, port = scope.get("server") or ("", None)
         return self._network and bool(address) and host in _as_hosts(address, port)
 
-    def _visitor(self, headers: Headers) -> Visitor | None:
+    def _visitor(self, headers: Headers, scope: Scope) -> Visitor | None:
         found = (self._keys.visitor(value) for value in _cookies(headers, self._cookie))
-        return next((visitor for visitor in found if visitor is not None), None)
+        visitor = next((visitor for visitor in found if visitor is not None), None)
+        return None if visitor is None else replace(visitor, here=is_near(scope) and not visitor.paired)
 
     def _acts(self, visitor: Visitor, headers: Headers) -> bool:
         return self._keys.acts(visitor, headers.get("x-treadle-key", ""))
@@ -147,6 +152,13 @@ class PageGuard:
         return left >= 0
 
 
+def _only_encrypted(method: str, host: str, path: str) -> Response:
+    """Lead who came over the network without TLS to where the page is; nothing else is said or done for them."""
+    if method in ("GET", "HEAD"):
+        return RedirectResponse(f"https://{host}{quote(path)}", status_code=308)
+    return PlainTextResponse(f"Over the network the page is served with TLS alone: https://{host}/\n", 403)
+
+
 def is_near(scope: Scope) -> bool:
     """Whether a request comes from this computer itself."""
     return is_loopback((scope.get("client") or ("",))[0])
@@ -158,11 +170,12 @@ def _network_of(scope: Scope) -> str:
     return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
 
 
-def _from_own_page(headers: Headers, method: str, host: str) -> bool:
+def _from_own_page(headers: Headers, scope: Scope, host: str) -> bool:
     """Whether a request may come from where it says it comes: no other site's page can make it so."""
+    method, scheme = scope["method"], scope["scheme"]
     site = headers.get("sec-fetch-site", "same-origin")
     if method == "POST":
-        own = f"http://{host}"
+        own = f"{scheme}://{host}"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         return headers.get("origin", "").lower() == own and site == "same-origin" and kind == "application/json"
     # A link on another site may lead here: without the cookie, which is only sent along on the page's own links.

@@ -20,11 +20,13 @@ _MOST_VISITORS, _MOST_LINKS = 100, 20
 class Visitor(Struct, frozen=True, kw_only=True):
     """A browser that was let in; the log calls it `browser 2`. `paired` says that it came by a link for other devices.
 
-    `about` is what it says it is, `since` when it was let in (ms since 1970).
+    `here` is true of a request of one that is not, from this computer: such a browser may do everything. `about` is
+    what it says it is, `since` when it was let in (ms since 1970).
     """
 
     name: str
     paired: bool = False
+    here: bool = False
     about: str = ""
     since: int = 0
 
@@ -70,8 +72,10 @@ class Keys:
         end, paired = self._links.pop(digest, (0.0, False))
         if end <= now:
             paired = False
-            if not near or not hmac.compare_digest(digest, _digest(self.token)):
+            if not hmac.compare_digest(digest, _digest(self.token)):
                 return None
+        if not near and not paired:
+            return None
         while len(self._let) >= _MOST_VISITORS:
             self._let.pop(min(self._let, key=lambda one: self._let[one].seen))
         entrance = Entrance(cookie=secrets.token_urlsafe(32), key=secrets.token_urlsafe(32))
@@ -91,12 +95,12 @@ class Keys:
 
     def acts(self, visitor: Visitor, key: str) -> bool:
         """Say whether it is a page of this visitor that wants to act: it knows the visitor's key."""
-        known = (one.key for one in self._let.values() if one.visitor == visitor)
+        known = (one.key for one in self._let.values() if one.visitor.name == visitor.name)
         return any(hmac.compare_digest(one, _digest(key)) for one in known)
 
     def is_in(self, visitor: Visitor) -> bool:
         """Say whether a browser has not been shut out meanwhile."""
-        return any(one.visitor == visitor for one in self._let.values())
+        return any(one.visitor.name == visitor.name for one in self._let.values())
 
     def visitors(self) -> tuple[tuple[Visitor, int], ...]:
         """List the browsers that were let in, each with when it was seen last (ms since 1970)."""

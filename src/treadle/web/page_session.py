@@ -8,18 +8,22 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from treadle.app.asking import SessionClient
+from treadle.app.effects import Effect, answer_effect, mode_effect, op_effect
+from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
-from treadle.protocol.events import Op, Source
+from treadle.protocol.events import Answer, Op, SetMode, Source
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
 from treadle.web.items import PageEntry, PageItem
+from treadle.web.keys import Visitor
 from treadle.web.own_commands import PageCommands
 from treadle.web.page_view import PageContent
 from treadle.web.past_view import viewed
 from treadle.web.question_cards import question_html
+from treadle.web.rights import require
 from treadle.web.signals import Signal
 
 _MOST_ONCE = 200
@@ -36,8 +40,9 @@ class PageSession:
     `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written.
     """
 
-    def __init__(self, session: LiveSession | RemoteSession) -> None:
+    def __init__(self, session: LiveSession | RemoteSession, own_mode: Callable[[SessionTrust], Mode]) -> None:
         self.session = session
+        self._own_mode = own_mode
         self.own = isinstance(session, LiveSession)
         self.changed, self.moved = Signal(), Signal()
         self.view = PageContent(str(session.workspace))
@@ -106,9 +111,20 @@ class PageSession:
         """Whether something is to go along with the next message, or a command of the person's own runs."""
         return bool(self.held) or self.commands.busy
 
-    async def post(self, op: Op, browser: str) -> None:
-        """Ask for something as a browser; raises `RefusedError` or `ConfigError`."""
-        await self.client.post(op, name=browser)
+    async def post(self, op: Op, who: Visitor) -> None:
+        """Ask for something as a browser that may; raises `RefusedError`, `ConfigError` or `HTTPException`."""
+        require(who, await self._effect(op))
+        await self.client.post(op, name=who.name)
+
+    async def _effect(self, op: Op) -> Effect:
+        match op:
+            case SetMode(mode=mode):
+                own = await asyncio.to_thread(self._own_mode, self.session.trust)
+                return mode_effect(mode, own, self.session.status.mode)
+            case Answer(question_id=wanted):
+                return answer_effect(op, next((one for one in self.questions if one.id == wanted), None))
+            case _:
+                return op_effect(op)
 
     @property
     def questions(self) -> Sequence[Question]:

@@ -13,7 +13,7 @@ async def restore_in(request: Request, wanted: Restore) -> WentBack:
     """Bring back what is wanted; raises `TreadleError`."""
     session_id = request.path_params["session_id"]
     opened = book_of(request).opened.get(session_id)
-    who = visitor_of(request).name
+    who = visitor_of(request)
 
     async def post(op: Restore) -> None:
         assert opened is not None  # noqa: S101 - else nobody calls this

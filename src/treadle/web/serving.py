@@ -12,12 +12,15 @@ from typing import Any
 import segno
 from uvicorn import Config
 
-from treadle.app.http_serving import HttpServer, is_loopback, listen, log_quietly, until_signal, url_host
+from treadle.app.http_serving import is_loopback, listen, log_quietly, until_signal, url_host
+from treadle.app.security.certificate import PageCertificate, page_certificate
 from treadle.protocol.errors import ConfigError
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.connections import PageConnection
 from treadle.web.keys import Keys
+from treadle.web.listening import PageServer
+from treadle.web.screens.devices import device_link
 from treadle.web.stream import EventStreams
 from treadle.web.templating import load_templates
 
@@ -45,22 +48,24 @@ async def serve_page(
     near, number = (_LOOPBACK if network in _ALL else listening[0].getsockname()[0]), listening[0].getsockname()[1]
     far = _own_address() if network in _ALL else listening[-1].getsockname()[0]
     shared = f"{url_host(far)}:{number}" if network else ""
+    certificate = page_certificate(_far_names(far)) if network else None
+    printed = certificate.fingerprint if certificate else ""
     async with SessionBook(folder, flags, trust=trust) as book:
         application, streams = web_application(
-            book, keys, _names(near, number, network), cookie=f"treadle-{number}", network=shared
+            book, keys, _names(near, number, network), cookie=f"treadle-{number}", network=shared, fingerprint=printed
         )
 
         async def serve() -> None:
             address = f"http://{url_host(near)}:{number}/"
             _say(f"{address}#token={keys.token}\n")
             if shared:
-                _say_link(f"http://{shared}/#token={keys.new_link()}")
+                _say_link(device_link(shared, keys.new_link(), printed), printed)
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
             loading = asyncio.create_task(asyncio.to_thread(load_templates), name="loading templates")
             try:
-                await serve_at(listening, application, streams)
+                await serve_at(listening, application, streams, certificate)
             finally:
                 await asyncio.wait({loading})
 
@@ -92,20 +97,32 @@ def _names(near: str, number: int, network: str) -> Sequence[str]:
 
 def _own_address() -> str:
     """Find the address that this computer has on its network; its name where it has none."""
-    for family, elsewhere in _ELSEWHERE:
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
-            asking.connect((elsewhere, 9))
-            return str(asking.getsockname()[0])
-    return socket.gethostname().lower()
+    found = (_address_towards(family, elsewhere) for family, elsewhere in _ELSEWHERE)
+    return next(filter(None, found), socket.gethostname().lower())
 
 
-def _say_link(link: str) -> None:
+def _far_names(far: str) -> Sequence[str]:
+    """Name what other devices may call this computer by: its addresses, and its names."""
+    names = {far, *(address for family, elsewhere in _ELSEWHERE if (address := _address_towards(family, elsewhere)))}
+    own = socket.gethostname().lower()
+    return sorted(names | {own, f"{own.partition('.')[0]}.local"})
+
+
+def _address_towards(family: socket.AddressFamily, elsewhere: str) -> str:
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
+        asking.connect((elsewhere, 9))
+        return str(asking.getsockname()[0])
+    return ""
+
+
+def _say_link(link: str, fingerprint: str) -> None:
     """Show the link for another device, in a terminal as a picture, too."""
     if sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf"):
         segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
     _say(
-        f"{link}\nOpen it on another device within ten minutes: it signs in one browser. "
-        "What goes over the network is not encrypted.\n"
+        f"{link}\nOpen it on another device within ten minutes: it signs in one browser. The browser warns that it "
+        "does not know the certificate, which this computer made itself. Compare the SHA-256 fingerprint that the "
+        f"browser shows before you go on:\n{fingerprint}\n"
     )
 
 
@@ -114,8 +131,13 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-async def serve_at(listening: Sequence[socket.socket], application: Any, streams: EventStreams) -> None:
-    """Serve until this is cancelled."""
+async def serve_at(
+    listening: Sequence[socket.socket],
+    application: Any,
+    streams: EventStreams,
+    certificate: PageCertificate | None = None,
+) -> None:
+    """Serve until this is cancelled; with a certificate also those who speak TLS."""
     config = Config(
         application,
         http=PageConnection,
@@ -128,7 +150,7 @@ async def serve_at(listening: Sequence[socket.socket], application: Any, streams
         timeout_graceful_shutdown=_GRACE,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    serving = HttpServer(config)
+    serving = PageServer(config, None if certificate is None else certificate.context())
     working = asyncio.ensure_future(serving.serve(sockets=list(listening)))
     try:
         await asyncio.shield(working)

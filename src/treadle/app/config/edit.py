@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from treadle.app.config.hosts import confirm_host
 from treadle.app.config.lines import dotted, leaves, line_of, nested
 from treadle.app.config.mistakes import command, file_mistake, wrong_value
 from treadle.app.config.settings import Settings, parse_file
@@ -31,7 +32,16 @@ def set_value(key: str, text: str, check: _Check) -> Saved:
     """Set a dotted key, such as `modes.plan.model`. Raises `ConfigError` and changes nothing then."""
     path = key_path(key)
     value = _value(path, text)
-    return _save(path, lambda document: _put(document, path, value), check)
+    saved = _save(path, lambda document: _put(document, path, value), check)
+    if path[-1] == "base_url" and isinstance(value, str) and (provider := _provider_of(path)):
+        confirm_host(provider, value)
+    return saved
+
+
+def _provider_of(path: tuple[str, ...]) -> str:
+    """Name the provider whose address a key sets: that of the top level is the address of the model's."""
+    model = parse_file(config_file()).get("model", "") if len(path) == 1 else ""
+    return path[1] if len(path) > 1 else str(model).strip().partition("/")[0]
 
 
 def unset_value(key: str, check: _Check) -> Saved:

@@ -21,6 +21,8 @@ async def ask_local(models: Models, ref: str, row: ProviderRow) -> None:
     from treadle.providers.local_advice import window_fix, window_problem
 
     key = models.key(row)
+    if key is not None:
+        models.require_host(row)
     found = await find_model(row.name, models.base_url(row), key.value if key else "", ref.partition("/")[2])
     if found is None:
         return

@@ -333,6 +333,8 @@ class Models:
         Raises `ConfigError`.
         """
         said, key = self._said(row), self.key(row)
+        if said.base_url and (key is not None or proved):
+            self.require_host(row)
         return Endpoint(
             name=row.name,
             base_url=self.base_url(row),
@@ -345,6 +347,13 @@ class Models:
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
+
+    def require_host(self, row: ProviderRow) -> None:
+        """Raise `ConfigError` where the key of a provider may not go to the address that the user's settings give."""
+        if said := self._said(row).base_url:
+            from treadle.app.config.hosts import require_host
+
+            require_host((row.name, *row.aliases), said)
 
     def spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""

@@ -1,6 +1,7 @@
 """Lists for a person or a script: providers, models of the catalogue, models of local servers."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from treadle.app.models.choosing import LOCAL, USUAL_PROVIDERS, Models
 from treadle.app.models.known import is_over, known_models, learned_windows, successor_ref, usual_ref
@@ -139,7 +140,12 @@ def _learned() -> Iterator[ModelSpec]:
 async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     """Find the servers on this machine, at their usual places or where the settings say."""
     rows = [models.row(name) for name in LOCAL]
-    keys = {row.name: key.value for row in rows if (key := models.key(row)) is not None}
+    keys: dict[str, str] = {}
+    for row in rows:
+        key = models.key(row)
+        with suppress(ConfigError):  # it is looked for without its key where that may not go there
+            models.require_host(row)
+            keys |= {} if key is None else {row.name: key.value}
     return await find_servers({row.name: models.base_url(row) for row in rows}, keys)
 
 

@@ -6,15 +6,16 @@ import time
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.compose import session_workspace
+from treadle.app.effects import Effect
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.words import tokens
 from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
 from treadle.protocol.errors import SessionError
 from treadle.web.completing import completions
 from treadle.web.requests import answer, body_of, book_of, done, opened_session
+from treadle.web.rights import PageRoute
 from treadle.web.templating import render
 
 _MOST_TYPED = 1_000
@@ -95,8 +96,8 @@ def _stop(wanted: str, session_id: str) -> None:
 
 
 ROUTES = (
-    Route("/s/{session_id}/complete", _complete),
-    Route("/s/{session_id}/models", _models),
-    Route("/s/{session_id}/jobs", _jobs),
-    Route("/s/{session_id}/jobs/stop", _stop_job, methods=["POST"]),
+    PageRoute("/s/{session_id}/complete", _complete, Effect.SEE),
+    PageRoute("/s/{session_id}/models", _models, Effect.SEE),
+    PageRoute("/s/{session_id}/jobs", _jobs, Effect.SEE),
+    PageRoute("/s/{session_id}/jobs/stop", _stop_job, Effect.WORK, methods=["POST"]),
 )

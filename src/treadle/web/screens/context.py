@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.compose import session_log
+from treadle.app.effects import Effect
 from treadle.app.reports.context_report import (
     ContextReport,
     PricedBlock,
@@ -31,6 +31,7 @@ from treadle.protocol.events import CompactNow, Event, Pin
 from treadle.web.charts import stacked_bars
 from treadle.web.markup import page_text
 from treadle.web.requests import body_of, book_of, done, opened_session, visitor_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _MOST_BLOCKS = 400
@@ -172,7 +173,7 @@ class _Focus(Struct):
 async def _compact(request: Request) -> Response:
     """Make room now, or before the next request."""
     said = await body_of(request, _Focus)
-    await opened_session(request).post(CompactNow(focus=said.focus.strip()), visitor_of(request).name)
+    await opened_session(request).post(CompactNow(focus=said.focus.strip()), visitor_of(request))
     return done()
 
 
@@ -186,7 +187,7 @@ async def _pin(request: Request) -> Response:
     if not text or len(text) > _LONGEST_PIN:
         why = f"It has {len(text):,} characters." if text else "It is empty."
         raise ConfigError("pin-text", "This text cannot be pinned.", why=why, fix=f"At most {_LONGEST_PIN:,}.")
-    await opened_session(request).post(Pin(id=uuid.uuid4().hex[:12], text=text), visitor_of(request).name)
+    await opened_session(request).post(Pin(id=uuid.uuid4().hex[:12], text=text), visitor_of(request))
     return done()
 
 
@@ -200,16 +201,16 @@ async def _unpin(request: Request) -> Response:
     session = opened_session(request)
     if not any(pin.id == wanted for pin in session.session.status.pins):
         raise SessionError("pin-missing", "This text is not pinned any more.", fix="Load the page again.")
-    await session.post(Pin(id=wanted), visitor_of(request).name)
+    await session.post(Pin(id=wanted), visitor_of(request))
     return done()
 
 
 ROUTES = (
-    Route("/s/{session_id}/context", _show),
-    Route("/s/{session_id}/context/parts", _refresh),
-    Route("/s/{session_id}/context/shares", _shares),
-    Route("/s/{session_id}/context/block", _text),
-    Route("/s/{session_id}/context/compact", _compact, methods=["POST"]),
-    Route("/s/{session_id}/context/pin", _pin, methods=["POST"]),
-    Route("/s/{session_id}/context/unpin", _unpin, methods=["POST"]),
+    PageRoute("/s/{session_id}/context", _show, Effect.SEE),
+    PageRoute("/s/{session_id}/context/parts", _refresh, Effect.SEE),
+    PageRoute("/s/{session_id}/context/shares", _shares, Effect.SEE),
+    PageRoute("/s/{session_id}/context/block", _text, Effect.SEE),
+    PageRoute("/s/{session_id}/context/compact", _compact, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/context/pin", _pin, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/context/unpin", _unpin, Effect.WORK, methods=["POST"]),
 )

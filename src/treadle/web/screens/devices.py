@@ -5,13 +5,13 @@ import io
 import segno
 from markupsafe import Markup
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.web.keys import LINK_SECONDS, Keys
 from treadle.web.requests import body_of, done, visitor_of
+from treadle.web.rights import PageRoute, require
 from treadle.web.templating import page, render
 
 _PROGRAMS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrom", "Chrome"), ("Safari", "Safari"))
@@ -32,10 +32,17 @@ def browser_in_words(agent: str) -> str:
     return " on ".join(filter(None, named))
 
 
+def device_link(host: str, secret: str, fingerprint: str) -> str:
+    """Write the link for another device; it names the certificate to be found there, as 64 hexadecimal digits."""
+    return f"https://{host}/#token={secret}&sha256={fingerprint.replace(':', '').lower()}"
+
+
 def link_address(request: Request, secret: str) -> str:
     """Write the address that a link leads to."""
-    host = request.app.state.network or request.headers["host"]
-    return f"http://{host}/#token={secret}"
+    state = request.app.state
+    if state.network:
+        return device_link(state.network, secret, state.fingerprint)
+    return f"{request.url.scheme}://{request.headers['host']}/#token={secret}"
 
 
 def qr_picture(address: str) -> Markup:
@@ -52,8 +59,10 @@ async def _show(request: Request) -> Response:
         request,
         "devices.html",
         browsers=sorted(keys.visitors(), key=lambda one: -one[1]),
-        me=me,
+        me=me.name,
+        may_admit=me.here,
         network=request.app.state.network,
+        fingerprint=request.app.state.fingerprint,
     )
 
 
@@ -64,9 +73,14 @@ class _Nothing(Struct):
 async def _link(request: Request) -> Response:
     """Make a link, which lets one device in."""
     await body_of(request, _Nothing)
-    _refuse_paired(request)
     address = link_address(request, _keys(request).new_link())
-    shown = render("link.html", address=address, picture=qr_picture(address), minutes=int(LINK_SECONDS // 60))
+    shown = render(
+        "link.html",
+        address=address,
+        picture=qr_picture(address),
+        minutes=int(LINK_SECONDS // 60),
+        fingerprint=request.app.state.fingerprint,
+    )
     return HTMLResponse(shown)
 
 
@@ -78,15 +92,9 @@ async def _shut_out(request: Request) -> Response:
     """Shut a browser out; a paired one can do that to itself alone."""
     name = (await body_of(request, _ShutOut)).name
     if name != visitor_of(request).name:
-        _refuse_paired(request)
+        require(visitor_of(request), Effect.DEVICES)
     _keys(request).shut_out(name)
     return done()
-
-
-def _refuse_paired(request: Request) -> None:
-    # Whoever got a device of the user's in their hands for a minute does not let in their own.
-    if visitor_of(request).paired:
-        raise HTTPException(403, "Only a browser on the computer that runs Treadle can do this.")
 
 
 def _keys(request: Request) -> Keys:
@@ -96,7 +104,7 @@ def _keys(request: Request) -> Keys:
 
 
 ROUTES = (
-    Route("/devices", _show),
-    Route("/devices/link", _link, methods=["POST"]),
-    Route("/devices/out", _shut_out, methods=["POST"]),
+    PageRoute("/devices", _show, Effect.SEE),
+    PageRoute("/devices/link", _link, Effect.DEVICES, methods=["POST"]),
+    PageRoute("/devices/out", _shut_out, Effect.WORK, methods=["POST"]),
 )

@@ -11,8 +11,8 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.app.presentation.words import counted
 from treadle.app.reports.audit import Verified, verify_sessions
 from treadle.app.reports.checks import Check, CheckStatus, failed_check
@@ -24,6 +24,7 @@ from treadle.web.book import SessionBook
 from treadle.web.charts import length_of, stacked_bars
 from treadle.web.markup import page_text
 from treadle.web.requests import answer, body_of, book_of, opened_session
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _MOST_BROKEN = 100
@@ -182,8 +183,8 @@ def _milliseconds() -> int:
 
 
 ROUTES = (
-    Route("/health", _show),
-    Route("/health/check", _check, methods=["POST"]),
-    Route("/health/verify", _verify, methods=["POST"]),
-    Route("/s/{session_id}/servers", _servers_elsewhere),
+    PageRoute("/health", _show, Effect.SEE),
+    PageRoute("/health/check", _check, Effect.WORK, methods=["POST"]),
+    PageRoute("/health/verify", _verify, Effect.SEE, methods=["POST"]),
+    PageRoute("/s/{session_id}/servers", _servers_elsewhere, Effect.SEE),
 )

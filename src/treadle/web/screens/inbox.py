@@ -4,10 +4,11 @@ import asyncio
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.web.book import SessionBook
 from treadle.web.requests import book_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 
@@ -34,6 +35,6 @@ async def _cards(book: SessionBook) -> list[dict[str, str]]:
 
 
 ROUTES = (
-    Route("/inbox", _show),
-    Route("/inbox/cards", _list),
+    PageRoute("/inbox", _show, Effect.SEE),
+    PageRoute("/inbox/cards", _list, Effect.SEE),
 )

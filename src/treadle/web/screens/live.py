@@ -6,13 +6,14 @@ from functools import partial
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.compose import session_log
+from treadle.app.effects import Effect
 from treadle.protocol.permissions import Mode
 from treadle.web.item_html import entry_html
 from treadle.web.page_view import PageContent
 from treadle.web.requests import book_of, whole_number
+from treadle.web.rights import PageRoute
 from treadle.web.status import spent_words
 from treadle.web.templating import page as whole_page
 
@@ -69,6 +70,6 @@ def _named(session_id: str) -> tuple[str, str, str]:
 
 
 ROUTES = (
-    Route("/s/{session_id}", _show),
-    Route("/s/{session_id}/items", _earlier),
+    PageRoute("/s/{session_id}", _show, Effect.SEE),
+    PageRoute("/s/{session_id}/items", _earlier, Effect.SEE),
 )

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.app.presentation.escape import exact_line
 from treadle.app.presentation.words import describe_allowance
 from treadle.app.reports.mode_table import mode_table
@@ -25,6 +25,7 @@ from treadle.protocol.tools import FetchUrl, RunCommand
 from treadle.web.book import SessionBook
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.requests import answer, body_of, book_of, done, visitor_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _MOST_DECISIONS = 100
@@ -149,16 +150,16 @@ async def _revoke(request: Request) -> Response:
     opened = book_of(request).opened.get(said.session)
     if opened is None or not any(one.id == said.allowance for one in opened.session.status.allowances):
         raise SessionError("allowance-missing", "This is not allowed any more.", fix="Load the page again.")
-    await opened.post(RevokeAllowance(allowance_id=said.allowance), visitor_of(request).name)
+    await opened.post(RevokeAllowance(allowance_id=said.allowance), visitor_of(request))
     return done()
 
 
 ROUTES = (
-    Route("/policy", _show),
-    Route("/policy/explain", _explain),
-    Route("/policy/decisions", _decisions),
-    Route("/policy/suggestions", _suggest),
-    Route("/policy/add", _add, methods=["POST"]),
-    Route("/policy/remove", _remove, methods=["POST"]),
-    Route("/policy/revoke", _revoke, methods=["POST"]),
+    PageRoute("/policy", _show, Effect.SEE),
+    PageRoute("/policy/explain", _explain, Effect.SEE),
+    PageRoute("/policy/decisions", _decisions, Effect.SEE),
+    PageRoute("/policy/suggestions", _suggest, Effect.SEE),
+    PageRoute("/policy/add", _add, Effect.POLICY, methods=["POST"]),
+    PageRoute("/policy/remove", _remove, Effect.POLICY, methods=["POST"]),
+    PageRoute("/policy/revoke", _revoke, Effect.WORK, methods=["POST"]),
 )

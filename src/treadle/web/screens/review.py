@@ -11,10 +11,10 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, SessionReview
 from treadle.app.compose import session_log
+from treadle.app.effects import Effect
 from treadle.app.presentation.questions import asked_in_words
 from treadle.app.reports.checkpoint_list import listed_checkpoints
 from treadle.app.reports.session_review import (
@@ -30,6 +30,7 @@ from treadle.protocol.checkpoints import Restore
 from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
 from treadle.web.requests import answer, body_of, book_of, done
 from treadle.web.restoring import restore_in, restored_words
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _MOST_INLINE = 3_000
@@ -258,10 +259,10 @@ async def _message(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/s/{session_id}/review", _show),
-    Route("/s/{session_id}/review/file", _file),
-    Route("/s/{session_id}/review/text", _text),
-    Route("/s/{session_id}/review/take-back", _take_back, methods=["POST"]),
-    Route("/s/{session_id}/review/marks", _mark, methods=["POST"]),
-    Route("/s/{session_id}/review/message", _message, methods=["POST"]),
+    PageRoute("/s/{session_id}/review", _show, Effect.SEE),
+    PageRoute("/s/{session_id}/review/file", _file, Effect.SEE),
+    PageRoute("/s/{session_id}/review/text", _text, Effect.SEE),
+    PageRoute("/s/{session_id}/review/take-back", _take_back, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review/marks", _mark, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review/message", _message, Effect.WORK, methods=["POST"]),
 )

@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from treadle.app.compose import session_workspace
+from treadle.app.effects import Effect
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.session.attachments import image_block
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
@@ -22,9 +22,11 @@ from treadle.protocol.messages import Text, UserContent, text_of, without_own_co
 from treadle.protocol.permissions import Mode
 from treadle.web.answering import GivenOnPage, answer_question
 from treadle.web.entered import do_entered
-from treadle.web.folder_trust import folder_trust
+from treadle.web.folder_trust import AnsweredTrust, folder_trust
+from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
+from treadle.web.rights import PageRoute
 
 _MOST_IMAGES = 10
 _MOST_TEXT = 2_000_000
@@ -60,11 +62,11 @@ async def _say(request: Request) -> Response:
     opened = await _open(request, said.trust, said.seen)
     if isinstance(opened, dict):
         return answer({"trust": opened})
-    who, key = visitor_of(request).name, said.id or uuid.uuid4().hex
+    who, key = visitor_of(request), said.id or uuid.uuid4().hex
     return answer(await opened.once(key, lambda: _send(said, key, opened, who)))
 
 
-async def _send(said: _Said, prompt_id: str, session: PageSession, who: str) -> dict[str, Any]:
+async def _send(said: _Said, prompt_id: str, session: PageSession, who: Visitor) -> dict[str, Any]:
     if session.has_prompt(prompt_id):
         return {"shown": ""}
     notes: list[str] = []
@@ -112,7 +114,7 @@ async def _open(request: Request, said: str, seen: str) -> PageSession | dict[st
         known.touch()
         return known
     workspace = await asyncio.to_thread(session_workspace, session_id)
-    trust = await folder_trust(book, workspace, said, seen)
+    trust = await folder_trust(book, workspace, AnsweredTrust(said, seen), visitor_of(request))
     return trust if isinstance(trust, dict) else await book.resume(session_id, trust)
 
 
@@ -131,7 +133,7 @@ async def _continue(request: Request) -> Response:
 async def _answer(request: Request) -> Response:
     """Answer a question; the first answer counts, from wherever it comes."""
     given = await body_of(request, GivenOnPage)
-    late = await answer_question(given, opened_session(request), visitor_of(request).name)
+    late = await answer_question(given, opened_session(request), visitor_of(request))
     if not late:
         return done()
     return answer({"code": "answered", "what": late, "why": "", "fix": ""}, status=409)
@@ -146,7 +148,7 @@ class _Chosen(Struct):
 async def _change(request: Request) -> Response:
     """Change the mode, or the model and how much it thinks."""
     chosen = await body_of(request, _Chosen)
-    session, who = opened_session(request), visitor_of(request).name
+    session, who = opened_session(request), visitor_of(request)
     if chosen.mode is not None:
         await session.post(SetMode(mode=chosen.mode), who)
     if chosen.model:
@@ -164,7 +166,7 @@ class _Queued(Struct):
 async def _queue(request: Request) -> Response:
     """Change a message that waits, let it go at the next step, or with an empty text remove it."""
     wanted = await body_of(request, _Queued)
-    session, who = opened_session(request), visitor_of(request).name
+    session, who = opened_session(request), visitor_of(request)
     waiting = next((one for one in session.session.status.queue if one.id == wanted.id), None)
     if waiting is None:
         raise RefusedError("EditQueued", session.session.status.phase, "the message does not wait any more")
@@ -199,7 +201,7 @@ async def _stop_command(request: Request) -> Response:
 
 async def _interrupt(request: Request) -> Response:
     """Stop what is going on. Stopping starts nothing: what waited is given back, to be sent again or not."""
-    session, who = opened_session(request), visitor_of(request).name
+    session, who = opened_session(request), visitor_of(request)
     held: list[str] = []
     for waiting in session.session.status.queue:
         with suppress(RefusedError):  # it is on its way
@@ -225,12 +227,12 @@ async def _close(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/s/{session_id}/say", _say, methods=["POST"]),
-    Route("/s/{session_id}/open", _continue, methods=["POST"]),
-    Route("/s/{session_id}/answer", _answer, methods=["POST"]),
-    Route("/s/{session_id}/change", _change, methods=["POST"]),
-    Route("/s/{session_id}/queue", _queue, methods=["POST"]),
-    Route("/s/{session_id}/interrupt", _interrupt, methods=["POST"]),
-    Route("/s/{session_id}/commands/stop", _stop_command, methods=["POST"]),
-    Route("/s/{session_id}/close", _close, methods=["POST"]),
+    PageRoute("/s/{session_id}/say", _say, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/open", _continue, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/answer", _answer, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/change", _change, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/queue", _queue, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/interrupt", _interrupt, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/commands/stop", _stop_command, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/close", _close, Effect.WORK, methods=["POST"]),
 )

@@ -5,8 +5,8 @@ import asyncio
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.app.history.forking import copy_whole
 from treadle.app.history.session_keeping import (
     archive_sessions,
@@ -16,6 +16,7 @@ from treadle.app.history.session_keeping import (
     unarchive_session,
 )
 from treadle.web.requests import answer, body_of, book_of, done
+from treadle.web.rights import PageRoute
 
 
 class _Name(Struct):
@@ -56,9 +57,9 @@ async def _fork(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/s/{session_id}/rename", _rename, methods=["POST"]),
-    Route("/s/{session_id}/archive", _archive, methods=["POST"]),
-    Route("/s/{session_id}/unarchive", _unarchive, methods=["POST"]),
-    Route("/s/{session_id}/delete", _delete, methods=["POST"]),
-    Route("/s/{session_id}/fork", _fork, methods=["POST"]),
+    PageRoute("/s/{session_id}/rename", _rename, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/archive", _archive, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/unarchive", _unarchive, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/delete", _delete, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/fork", _fork, Effect.WORK, methods=["POST"]),
 )

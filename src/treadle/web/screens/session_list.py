@@ -7,16 +7,17 @@ from typing import Any
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.compose import check_workspace
+from treadle.app.effects import Effect, mode_effect
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
-from treadle.web.folder_trust import folder_trust
+from treadle.web.folder_trust import AnsweredTrust, folder_trust
 from treadle.web.folders import folders_known
 from treadle.web.requests import answer, body_of, book_of, folder_of, visitor_of
+from treadle.web.rights import PageRoute, require
 from treadle.web.session_rows import STATES, ListFilter, page_rows
 from treadle.web.templating import page, render
 
@@ -59,19 +60,21 @@ async def _start(request: Request) -> Response:
     wanted = await body_of(request, _Start)
     if not wanted.text.strip():
         raise ConfigError("task-empty", "There is no message.", fix="Write what is to be done.")
-    book = book_of(request)
+    book, who = book_of(request), visitor_of(request)
     workspace = await asyncio.to_thread(check_workspace, folder_of(wanted.folder))
-    trust = await folder_trust(book, workspace, wanted.trust, wanted.seen)
+    trust = await folder_trust(book, workspace, AnsweredTrust(wanted.trust, wanted.seen), who)
     if isinstance(trust, dict):
         return answer({"trust": trust})
-    session = await book.start(book.opening(trust, mode=wanted.mode, model=wanted.model))
+    opening = book.opening(trust, mode=wanted.mode, model=wanted.model)
+    require(who, mode_effect(opening.settings.mode, book.own_mode(trust)))
+    session = await book.start(opening)
     prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=wanted.text),))
-    await session.post(prompt, visitor_of(request).name)
+    await session.post(prompt, who)
     return answer({"session": session.session.id})
 
 
 ROUTES = (
-    Route("/", _show),
-    Route("/sessions", _start, methods=["POST"]),
-    Route("/sessions/rows", _rows),
+    PageRoute("/", _show, Effect.SEE),
+    PageRoute("/sessions", _start, Effect.WORK, methods=["POST"]),
+    PageRoute("/sessions/rows", _rows, Effect.SEE),
 )

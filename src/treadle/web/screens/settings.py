@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
-from treadle.app.config.edit import Saved, set_value, unset_value
+from treadle.app.config.edit import Saved, key_path, set_value, unset_value
 from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings, read_layers
+from treadle.app.effects import Effect
 from treadle.app.models.call_check import CallCheck
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import (
@@ -39,12 +38,16 @@ from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS
 from treadle.web.requests import answer, body_of, book_of, visitor_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _MOST_MODELS = 100
 _LONGEST_VALUE = 20_000
 _GENERAL = "General"
 _HIDDEN = "(hidden)"
+_REDIRECTS = frozenset({"base_url", "proxy", "api_key_env"})
+"""Settings that say where a key goes, or which one: they are asked about."""
+_SURE = "Is that what you want?"
 
 
 async def _show(request: Request) -> Response:
@@ -74,6 +77,7 @@ def _values(request: Request) -> Mapping[str, Any]:
 class _Setting(Struct):
     key: str
     value: str = ""
+    sure: bool = False
 
 
 async def _set(request: Request) -> Response:
@@ -81,6 +85,8 @@ async def _set(request: Request) -> Response:
     said = await body_of(request, _Setting)
     if len(said.value) > _LONGEST_VALUE or len(said.key) > _LONGEST_VALUE:
         raise ConfigError("config-value", "This value is too long.", fix=f"At most {_LONGEST_VALUE:,} characters.")
+    if not said.sure and key_path(said.key)[-1] in _REDIRECTS and said.value.strip():
+        return answer({"confirm": f"{said.value} gets the key and all that the model is sent. {_SURE}"})
     saved = await asyncio.to_thread(set_value, said.key, said.value, check_setting)
     return answer({"said": _saved(said.key, saved)})
 
@@ -102,7 +108,7 @@ async def _providers(request: Request) -> Response:
     lines = await asyncio.to_thread(lambda: list(provider_lines(Models(load_settings({})))))
     configured = sorted(lines, key=lambda line: not line.configured)
     return page(
-        request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured, keys=not visitor_of(request).paired
+        request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured, keys=visitor_of(request).here
     )
 
 
@@ -115,10 +121,6 @@ class _Key(Struct):
 
 async def _add_key(request: Request) -> Response:
     """Store a key after one call showed that it works, as `treadle login` does. It never comes back to the page."""
-    if visitor_of(request).paired:
-        raise HTTPException(
-            403, "Keys are added on the machine itself: what this browser sends can be read on the way."
-        )
     said = await body_of(request, _Key)
     settings = load_settings({})
     provider = checked_name(settings, said.provider)
@@ -191,12 +193,12 @@ async def _local(request: Request) -> Response:  # noqa: ARG001 - as Starlette c
 
 
 ROUTES = (
-    Route("/settings", _show),
-    Route("/settings/set", _set, methods=["POST"]),
-    Route("/settings/unset", _unset, methods=["POST"]),
-    Route("/settings/providers", _providers),
-    Route("/settings/key", _add_key, methods=["POST"]),
-    Route("/settings/key/remove", _remove_key, methods=["POST"]),
-    Route("/settings/models", _models),
-    Route("/settings/models/local", _local),
+    PageRoute("/settings", _show, Effect.SEE),
+    PageRoute("/settings/set", _set, Effect.SETTINGS, methods=["POST"]),
+    PageRoute("/settings/unset", _unset, Effect.SETTINGS, methods=["POST"]),
+    PageRoute("/settings/providers", _providers, Effect.SEE),
+    PageRoute("/settings/key", _add_key, Effect.KEYS, methods=["POST"]),
+    PageRoute("/settings/key/remove", _remove_key, Effect.KEYS, methods=["POST"]),
+    PageRoute("/settings/models", _models, Effect.SEE),
+    PageRoute("/settings/models/local", _local, Effect.SEE),
 )

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from treadle.app.compose import check_workspace
 from treadle.app.config.settings import load_settings
+from treadle.app.effects import Effect
 from treadle.app.reports.hook_list import list_hooks
 from treadle.app.reports.rule_list import prompt_rules, turn_rule
 from treadle.app.reports.server_checks import (
@@ -32,6 +32,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS
 from treadle.web.requests import answer, body_of, book_of, folder_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page
 
 
@@ -193,16 +194,16 @@ async def _revoke(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/settings/servers", _servers),
-    Route("/settings/servers/add", _add, methods=["POST"]),
-    Route("/settings/servers/remove", _remove, methods=["POST"]),
-    Route("/settings/servers/switch", _switch, methods=["POST"]),
-    Route("/settings/servers/look", _look, methods=["POST"]),
-    Route("/settings/servers/log", _log, methods=["POST"]),
-    Route("/settings/servers/approve", _approve, methods=["POST"]),
-    Route("/settings/rules", _rules),
-    Route("/settings/rules/turn", _turn, methods=["POST"]),
-    Route("/settings/hooks", _hooks),
-    Route("/settings/folders", _folders),
-    Route("/settings/folders/revoke", _revoke, methods=["POST"]),
+    PageRoute("/settings/servers", _servers, Effect.SEE),
+    PageRoute("/settings/servers/add", _add, Effect.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/remove", _remove, Effect.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/switch", _switch, Effect.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/look", _look, Effect.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/log", _log, Effect.SEE, methods=["POST"]),
+    PageRoute("/settings/servers/approve", _approve, Effect.SERVERS, methods=["POST"]),
+    PageRoute("/settings/rules", _rules, Effect.SEE),
+    PageRoute("/settings/rules/turn", _turn, Effect.RULES, methods=["POST"]),
+    PageRoute("/settings/hooks", _hooks, Effect.SEE),
+    PageRoute("/settings/folders", _folders, Effect.SEE),
+    PageRoute("/settings/folders/revoke", _revoke, Effect.TRUST, methods=["POST"]),
 )

@@ -6,12 +6,13 @@ from functools import partial
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from treadle.app.effects import Effect
 from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
 from treadle.app.presentation.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.web.requests import answer
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page
 
 _MOST_DIGITS = 6
@@ -73,8 +74,8 @@ async def _hidden(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/s/{session_id}/share", _show),
-    Route("/s/{session_id}/share/file", _shared),
-    Route("/s/{session_id}/export", _export),
-    Route("/s/{session_id}/share/hidden", _hidden),
+    PageRoute("/s/{session_id}/share", _show, Effect.SEE),
+    PageRoute("/s/{session_id}/share/file", _shared, Effect.SEE),
+    PageRoute("/s/{session_id}/export", _export, Effect.SEE),
+    PageRoute("/s/{session_id}/share/hidden", _hidden, Effect.SEE),
 )

@@ -9,10 +9,10 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.compose import session_log
+from treadle.app.effects import Effect
 from treadle.app.history.forking import copy_whole
 from treadle.app.reports.checkpoint_list import listed_checkpoints, restore_preview
 from treadle.app.reports.event_words import EventTopic
@@ -20,6 +20,7 @@ from treadle.app.reports.timeline import PAGE_EVENTS, Going, TimelinePage, event
 from treadle.protocol.checkpoints import Restore
 from treadle.web.requests import answer, body_of
 from treadle.web.restoring import restore_in, restored_words
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
 _PREVIEWED = 50
@@ -145,11 +146,11 @@ async def _fork(request: Request) -> Response:
 
 
 ROUTES = (
-    Route("/s/{session_id}/timeline", _show),
-    Route("/s/{session_id}/timeline/rows", _rows),
-    Route("/s/{session_id}/timeline/event/{seq}", _event),
-    Route("/s/{session_id}/news", _news),
-    Route("/s/{session_id}/restore/preview", _preview, methods=["POST"]),
-    Route("/s/{session_id}/restore", _restore, methods=["POST"]),
-    Route("/s/{session_id}/timeline/fork", _fork, methods=["POST"]),
+    PageRoute("/s/{session_id}/timeline", _show, Effect.SEE),
+    PageRoute("/s/{session_id}/timeline/rows", _rows, Effect.SEE),
+    PageRoute("/s/{session_id}/timeline/event/{seq}", _event, Effect.SEE),
+    PageRoute("/s/{session_id}/news", _news, Effect.SEE),
+    PageRoute("/s/{session_id}/restore/preview", _preview, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/restore", _restore, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/timeline/fork", _fork, Effect.WORK, methods=["POST"]),
 )

@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from treadle.app.compose import list_sessions
+from treadle.app.effects import Effect
 from treadle.app.presentation.words import tokens
 from treadle.app.reports.budget_report import BudgetLine, budget_report
 from treadle.app.reports.usage_report import (
@@ -26,6 +26,7 @@ from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.charts import WIDTH, column_bars, length_of
 from treadle.web.requests import book_of
+from treadle.web.rights import PageRoute
 from treadle.web.templating import page
 
 RANGES = (("7d", "7 days"), ("30d", "30 days"), ("90d", "90 days"), ("all", "All"))
@@ -137,4 +138,4 @@ def _days(known: Mapping[str, UsageRow], since: date | None, today: date) -> Ite
         yield (first + timedelta(days=number)).isoformat()
 
 
-ROUTES = (Route("/usage", _show),)
+ROUTES = (PageRoute("/usage", _show, Effect.SEE),)

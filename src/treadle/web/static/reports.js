@@ -38,7 +38,8 @@ async function post(form) {
   const body = values(form);
   for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
   for (const one of buttons) one.disabled = true;
-  const answered = await send(form.dataset.post, body);
+  let answered = await send(form.dataset.post, body);
+  if (answered?.confirm) answered = window.confirm(answered.confirm) ? await send(form.dataset.post, { ...body, sure: true }) : null;
   for (const one of buttons) one.disabled = false;
   if (!answered) return;
   if (form.dataset.stays === undefined) {

@@ -1,0 +1,105 @@
+"""Which hosts a provider's key may go to: those of addresses that somebody set on this computer, one by one."""
+
+from collections.abc import Collection, Mapping
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from treadle.app.config.settings import parse_file
+from treadle.app.places import config_file, read_regular
+from treadle.protocol.errors import ConfigError
+from treadle.workspace.private_file import write_private
+
+_MOST_BYTES = 1_000_000
+
+
+class _Hosts(msgspec.Struct, frozen=True, kw_only=True):
+    """The file: by provider the origins, such as `https://host:8443`, that its key may go to."""
+
+    version: int = 1
+    providers: dict[str, tuple[str, ...]] = {}
+
+
+def confirm_host(provider: str, url: str) -> None:
+    """Note that somebody on this computer wants the key of a provider to go to the host of an address."""
+    known = _read().providers
+    origins = tuple(dict.fromkeys((*known.get(provider, ()), _origin(url))))
+    data = msgspec.json.encode(_Hosts(providers={**known, provider: origins}))
+    write_private(_file(), msgspec.json.format(data) + b"\n")
+
+
+def require_host(names: Collection[str], url: str) -> None:
+    """Raise `ConfigError` where a key would go where nobody on this computer has said it may.
+
+    `names` are those of the provider. An address of the command line, of a variable or of a program is said with the
+    run; one in the settings file may have come there in any way. This computer itself needs no word.
+    """
+    if _is_here(url):
+        return
+    provider = next(iter(names))
+    if urlsplit(url).scheme.lower() == "http" and not _is_confirmed(names, url):
+        raise ConfigError(
+            "key-in-clear",
+            f"The key of {provider} would go to {_origin(url)} in clear text.",
+            why="Whoever is on the way could read the key and everything else: the address begins with http://.",
+            fix=f"Use https://. If the network is your own, confirm it: {_command(provider, url)}",
+        )
+    if _in_file(names, url) and not _is_confirmed(names, url):
+        raise ConfigError(
+            "host-unconfirmed",
+            f"The key of {provider} would go to {_origin(url)}, which nobody has confirmed.",
+            why="The settings file names this address. Whoever runs the server there gets the key and your text.",
+            fix=f"If it is the address that you want, confirm it: {_command(provider, url)}",
+        )
+
+
+def _command(provider: str, url: str) -> str:
+    return f"treadle config set providers.{provider}.base_url {url}"
+
+
+def _is_confirmed(names: Collection[str], url: str) -> bool:
+    known = _read().providers
+    return any(_origin(url) in known.get(name, ()) for name in names)
+
+
+def _in_file(names: Collection[str], url: str) -> bool:
+    values = parse_file(config_file())
+    providers = values.get("providers", {})
+    said: list[Any] = [values.get("base_url")]
+    if isinstance(providers, Mapping):
+        said += [one.get("base_url") for name in names if isinstance(one := providers.get(name), Mapping)]
+    return url in said
+
+
+def _file() -> Any:
+    return config_file().with_name("hosts.json")
+
+
+def _read() -> _Hosts:
+    """Read what was confirmed; what cannot be read confirms nothing."""
+    try:
+        return msgspec.json.decode(read_regular(_file(), _MOST_BYTES) or b"", type=_Hosts)
+    except (OSError, msgspec.MsgspecError):
+        return _Hosts()
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    shown = f"[{host}]" if ":" in host else host
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    usual = {"http": 80, "https": 443}.get(scheme)
+    return f"{scheme}://{shown}:{usual if port is None else port}"
+
+
+def _is_here(url: str) -> bool:
+    host = (urlsplit(url).hostname or "").lower()
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,102 @@
+"""What an operation does to this computer, declared by each operation: which devices may ask for it goes by that."""
+
+from enum import StrEnum
+from typing import assert_never
+
+from treadle.protocol.checkpoints import Restore
+from treadle.protocol.events import (
+    Answer,
+    CompactNow,
+    EditChecklist,
+    EditQueued,
+    Interrupt,
+    Noted,
+    Op,
+    Pin,
+    Prompt,
+    RevokeAllowance,
+    SetFallback,
+    SetLimits,
+    SetMode,
+    SetModel,
+    SetPresence,
+)
+from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind, Question
+from treadle.protocol.tools import Risk
+
+
+class Effect(StrEnum):
+    """The classes of effects, in the words in which a person is told what cannot be done from a device."""
+
+    ENTER = "signs in"
+    SEE = "shows"
+    WORK = "works in sessions"
+    SETTINGS = "changes settings"
+    KEYS = "changes keys of providers"
+    SERVERS = "starts MCP servers, or decides which of their tools are used"
+    RULES = "changes which rules and hooks are used"
+    POLICY = "changes what runs without asking in every session"
+    WIDER = "lets more run without asking than your own settings do"
+    TRUST = "decides whether a folder is trusted"
+    CONTROL = "changes files that decide what runs later"
+    OWN_COMMANDS = "runs a command of yours, or writes any file, without rules and sandbox"
+    DEVICES = "lets devices in, or signs others out"
+
+
+FROM_AFAR = frozenset({Effect.ENTER, Effect.SEE, Effect.WORK})
+"""What a paired device may do; all else is done on the computer that runs Treadle."""
+
+_NARROWEST_FIRST = tuple(Mode)
+_YES = frozenset({OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.RUN_FOR_REAL})
+_ALWAYS = frozenset({OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS})
+_CONTROL_RULE, _PROGRAM_RULE = "control-write", "program"
+
+
+def mode_effect(mode: Mode, *known: Mode) -> Effect:
+    """Say what going to a mode does, where the user's own settings and the session have those that are `known`."""
+    widest = max(_NARROWEST_FIRST.index(one) for one in known)
+    return Effect.WIDER if _NARROWEST_FIRST.index(mode) > widest else Effect.WORK
+
+
+def answer_effect(answer: Answer, question: Question | None) -> Effect:
+    """Say what an answer does: a yes does what was asked about, and an answer for every session is a rule."""
+    if answer.option in _ALWAYS and answer.scope is not AllowScope.SESSION:
+        return Effect.POLICY
+    decision = None if question is None else question.decision
+    if answer.option in _YES and decision is not None and _touches_control(decision):
+        return Effect.CONTROL
+    return Effect.WORK
+
+
+def op_effect(op: Op) -> Effect:
+    """Say what an op does that is neither an answer nor a mode, whose effects depend on the session."""
+    match op:
+        case SetLimits() | SetPresence():
+            return Effect.SETTINGS  # the limits are the user's, and whether somebody can answer decides what is denied
+        case SetMode():
+            return Effect.WIDER
+        case Answer():
+            return Effect.POLICY
+        case (
+            Prompt()
+            | EditQueued()
+            | RevokeAllowance()
+            | Interrupt()
+            | SetModel()
+            | SetFallback()
+            | EditChecklist()
+            | Noted()
+            | CompactNow()
+            | Pin()
+            | Restore()
+        ):
+            return Effect.WORK
+        case _:
+            assert_never(op)
+
+
+def _touches_control(decision: Decision) -> bool:
+    """Whether a call writes what decides over later runs, or starts what does: Treadle itself, another agent, sudo."""
+    rules = {(part.risk, reason.rule) for part in decision.parts for reason in part.reasons}
+    rules |= {(decision.risk, reason.rule) for reason in decision.reasons}
+    return (Risk.CRITICAL, _PROGRAM_RULE) in rules or any(rule == _CONTROL_RULE for _, rule in rules)

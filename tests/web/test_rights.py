@@ -1,0 +1,239 @@
+"""What a browser may do goes by the effect: every route, command, op and answer, from each kind of device."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from tests.e2e.faults.driving import run
+from tests.web.in_process import HOST, Here, Visit, page_here
+from treadle.app.effects import FROM_AFAR, Effect, answer_effect, mode_effect
+from treadle.app.slash_commands import SLASH_TABLE
+from treadle.protocol.events import Answer
+from treadle.protocol.permissions import (
+    AllowScope,
+    Decision,
+    Mode,
+    OptionKind,
+    Part,
+    Question,
+    QuestionKind,
+    Reason,
+    Verdict,
+)
+from treadle.protocol.tools import Risk
+from treadle.providers.scripted.script import SayText, Turn
+from treadle.web.entered import works_here
+from treadle.web.guard import OPEN_PATHS
+from treadle.web.rights import PageRoute
+
+ACTING: Mapping[str, Effect] = {
+    "/login": Effect.ENTER,
+    "/sessions": Effect.WORK,
+    **{
+        f"/s/{{session_id}}/{act}": Effect.WORK
+        for act in (
+            *("say", "open", "answer", "change", "queue", "interrupt", "commands/stop", "close", "jobs/stop"),
+            *("rename", "archive", "unarchive", "delete", "fork", "timeline/fork", "restore/preview", "restore"),
+            *("review/take-back", "review/marks", "review/message"),
+            *("context/compact", "context/pin", "context/unpin"),
+        )
+    },
+    "/devices/out": Effect.WORK,
+    "/devices/link": Effect.DEVICES,
+    "/health/check": Effect.WORK,
+    "/health/verify": Effect.SEE,
+    "/policy/add": Effect.POLICY,
+    "/policy/remove": Effect.POLICY,
+    "/policy/revoke": Effect.WORK,
+    "/settings/set": Effect.SETTINGS,
+    "/settings/unset": Effect.SETTINGS,
+    "/settings/key": Effect.KEYS,
+    "/settings/key/remove": Effect.KEYS,
+    "/settings/servers/add": Effect.SERVERS,
+    "/settings/servers/remove": Effect.SERVERS,
+    "/settings/servers/switch": Effect.SERVERS,
+    "/settings/servers/look": Effect.SERVERS,
+    "/settings/servers/log": Effect.SEE,
+    "/settings/servers/approve": Effect.SERVERS,
+    "/settings/rules/turn": Effect.RULES,
+    "/settings/folders/revoke": Effect.TRUST,
+}
+"""What each route does that acts. One that is not here fails: say what it does, here and at the route."""
+
+REFUSED = "only on the computer that runs Treadle"
+TALK = tuple(Turn(items=(SayText(text="Hello."),)) for _ in range(80))
+
+
+def routes_of(here: Here) -> list[PageRoute]:
+    application = here.application.application
+    assert isinstance(application, Starlette)
+    found = [route for route in application.routes if isinstance(route, PageRoute)]
+    assert [type(route) for route in application.routes if route not in found] == [Mount], "a route says what it does"
+    return found
+
+
+def phone(here: Here) -> Visit:
+    return Visit(here.application, here.keys.let_in(here.keys.new_link()))
+
+
+async def test_every_route_says_what_it_does_and_what_only_shows_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, TALK) as here:
+        routes = routes_of(here)
+    posted = {one.path: one.effect for one in routes if "POST" in (one.methods or ())}
+    assert posted == dict(ACTING)
+    shown = {one.path: one.effect for one in routes if one.path not in posted}
+    assert {path: effect for path, effect in shown.items() if effect is not Effect.SEE} == {"/healthz": Effect.ENTER}
+    entered = {one.path for one in routes if one.effect is Effect.ENTER}
+    assert entered == OPEN_PATHS, "what needs nobody is what the guard lets pass"
+
+
+@pytest.mark.parametrize("query", ["", "?device=owner&paired=false&x-treadle-key=1", "?method=GET"])
+async def test_each_device_reaches_what_it_may_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    async with page_here(tmp_path, monkeypatch, TALK) as here:
+        owner, paired = here.keys.let_in(here.keys.token), here.keys.let_in(here.keys.new_link())
+        devices = {
+            "owner": (owner, "127.0.0.1", frozenset(Effect)),
+            "paired": (paired, "192.0.2.7", FROM_AFAR),
+            "paired, through a tunnel": (paired, "127.0.0.1", FROM_AFAR),
+            "owner's cookie, elsewhere": (owner, "192.0.2.8", FROM_AFAR),
+            "nobody": (None, "127.0.0.1", frozenset({Effect.ENTER})),
+        }
+        for name, (entrance, address, may) in devices.items():
+            transport = httpx2.ASGITransport(app=here.application, client=(address, 5_000))
+            headers = {"origin": f"http://{HOST}", "content-type": "application/json"}
+            if entrance is not None:
+                headers |= {"cookie": f"page={entrance.cookie}", "x-treadle-key": entrance.key}
+            async with httpx2.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers) as client:
+                for route in routes_of(here):
+                    if route.path == "/events":
+                        continue  # a stream without an end: who is not let in is tested with the guard
+                    path = route.path.replace("{session_id}", "none").replace("{seq}", "1") + query
+                    method = "POST" if "POST" in (route.methods or ()) else "GET"
+                    found = await client.request(method, path, content=b"[]" if method == "POST" else b"")
+                    if entrance is None and route.effect not in may:
+                        entering = route.path == "/" and "Open the link" in found.text
+                        assert entering or found.status_code == 401, (name, path)
+                        assert str(here.folder) not in found.text
+                    else:
+                        assert (REFUSED in found.text) == (route.effect not in may), (name, path, found.text[:200])
+                        assert found.status_code != 401, (name, path)
+
+
+FOLLOWS = ("", "approve all", "reconnect all", "off 1", "on 1", "md /tmp/elsewhere.md", "full", "auto", "edits", "ask")
+
+
+async def test_a_command_typed_on_a_phone_does_what_the_phone_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, TALK) as here:
+        page, device = await here.start(here.visit()), phone(here)
+        refused: set[str] = set()
+        for row in SLASH_TABLE:
+            if not works_here(row) or row.name in ("fork", "compact", "init", "newrule", "btw", "doctor"):
+                continue
+            for follows in FOLLOWS:
+                text = f"/{row.name} {follows}".strip()
+                status, said = await device.post(f"/s/{page.session.id}/say", text=text)
+                assert (status == 403) == (REFUSED in str(said)), said
+                if status == 403:
+                    refused.add(text)
+        widened = {f"/mode {mode}" for mode in ("full", "auto", "edits")}
+        servers = {f"/mcp {follows}" for follows in FOLLOWS if follows}
+        rules = {f"/rules {follows}" for follows in FOLLOWS if follows}
+        files = {f"/export {follows}" for follows in FOLLOWS if follows}
+        assert refused == widened | servers | rules | files
+        assert page.session.status.mode is Mode.ASK
+        for text in ("!id", " ! id", "!treadle config set model x"):
+            assert (await device.post(f"/s/{page.session.id}/say", text=text))[0] == 403, text
+        assert not Path("/tmp/elsewhere.md").exists()
+
+
+async def test_a_phone_widens_no_mode_trusts_no_folder_and_makes_no_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [Turn(items=(run("git push origin main"),)), *TALK]
+    async with page_here(tmp_path, monkeypatch, turns) as here:
+        owner, device = here.visit(), phone(here)
+        page = await here.start(owner)
+        question, path = await here.asked(page), f"/s/{page.session.id}"
+        refusals: tuple[tuple[str, dict[str, Any]], ...] = (
+            (f"{path}/change", {"mode": "full"}),
+            (f"{path}/change", {"mode": "edits"}),
+            (f"{path}/answer", {"question_id": question.id, "option": "allow_always", "scope": "user"}),
+            (f"{path}/answer", {"question_id": question.id, "option": "reject_always", "scope": "user"}),
+            ("/sessions", {"folder": str(here.folder), "text": "go", "mode": "full"}),
+        )
+        for where, body in refusals:
+            status, said = await device.post(where, **body)
+            assert (status, REFUSED in str(said)) == (403, True), (where, body, said)
+        assert [one.id for one in page.questions] == [question.id]
+        assert len(here.book.opened) == 1
+        await device.done(f"{path}/change", mode="plan")
+        await device.done(f"{path}/change", mode="ask")
+        await owner.done(f"{path}/change", mode="auto")
+        await device.done(f"{path}/change", mode="edits")  # narrower than what the owner chose
+        await device.done(f"{path}/answer", question_id=question.id, option="reject_once")
+
+
+async def test_a_phone_says_of_no_folder_that_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, TALK, trust=False) as here:
+        (here.folder / ".treadle").mkdir()
+        (here.folder / ".treadle" / "config.toml").write_text('language = "French"\n')
+        device, body = phone(here), {"folder": str(here.folder), "text": "go"}
+        asked = (await device.done("/sessions", **body))["trust"]
+        assert asked["answers"] == [["later", "Not now"]]
+        for said in ("always", "once", "never"):
+            status, why = await device.post("/sessions", **body, trust=said, seen=asked["seen"])
+            assert (status, REFUSED in str(why)) == (403, True), said
+        assert not here.book.trust(here.folder).trusted
+        assert "session" in await device.done("/sessions", **body, trust="later", seen=asked["seen"])
+
+
+async def test_a_phone_approves_no_change_of_what_decides_over_later_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ("echo 'model = 1' >> ~/.config/treadle/config.toml", "treadle config set mode full", "sudo id")
+    for number, line in enumerate(lines):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with page_here(folder, monkeypatch, [Turn(items=(run(line),)), *TALK]) as here:
+            page, device = await here.start(here.visit()), phone(here)
+            question = await here.asked(page)
+            path = f"/s/{page.session.id}/answer"
+            for option in ("allow_once", "allow_always", "run_for_real"):
+                status, said = await device.post(path, question_id=question.id, option=option)
+                assert (status, REFUSED in str(said)) == (403, True), (line, option, said)
+            await device.done(path, question_id=question.id, option="reject_once")
+
+
+def test_a_mode_is_wider_than_all_that_the_user_chose_or_it_is_work() -> None:
+    order = list(Mode)
+    for mode in order:
+        for one in order:
+            for other in order:
+                wider = order.index(mode) > max(order.index(one), order.index(other))
+                assert mode_effect(mode, one, other) is (Effect.WIDER if wider else Effect.WORK)
+
+
+@pytest.mark.parametrize("option", list(OptionKind))
+@pytest.mark.parametrize("scope", list(AllowScope))
+@pytest.mark.parametrize("rule", ["control-write", "program", "delete"])
+def test_an_answer_does_what_was_asked_about(option: OptionKind, scope: AllowScope, rule: str) -> None:
+    part = Part(text="x", verdict=Verdict.DENY, risk=Risk.CRITICAL, reasons=(Reason(rule=rule, text="x"),))
+    decision = Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL, parts=(part,))
+    question = Question(id="q", kind=QuestionKind.PERMISSION, text="?", decision=decision)
+    found = answer_effect(Answer(question_id="q", option=option, scope=scope), question)
+    yes = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.RUN_FOR_REAL)
+    if option in (OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS) and scope is AllowScope.USER:
+        assert found is Effect.POLICY
+    else:
+        assert found is (Effect.CONTROL if yes and rule != "delete" else Effect.WORK)
