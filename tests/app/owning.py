@@ -140,7 +140,8 @@ class OwnWorkScene:
         self.unclear: set[str] = set()
         """Paths of a call that was killed: a way back may leave them, and says so."""
         self.hanging = asyncio.Event()
-        self._hung: list[str] = []
+        self.touched: set[str] = set()
+        """Paths that the session wrote in this turn."""
         self._numbers = iter(range(1, 10_000))
         self._kept_ops: dict[str, list[Op]] = {}
         self.turn_began = deepcopy(self.written)
@@ -204,11 +205,10 @@ class OwnWorkScene:
     async def _do(self, ops: Sequence[Op], *, reports: bool, hangs: bool = True) -> CallResult:
         changes: list[FileChange] = []
         hang = hangs and self.chance.random() < 0.12
-        self._hung = []
         for op in ops:
             before = {path: (self.top / path).read_bytes() for path in self.written.files()}
             path = op()
-            self._hung.append(path)
+            self.touched.add(path)
             file = self.top / path
             changes.append(
                 FileChange(
@@ -373,6 +373,7 @@ class OpenScene:
         scene, chance = self.scene, self.scene.chance
         if self.session.state.turn is None:
             scene.turn_began = deepcopy(scene.written)
+            scene.touched.clear()
             await self.session.post(Prompt(id=f"p{number}", content=(Text(text="go"),)))
         while True:
             told = await self._told()
@@ -427,7 +428,7 @@ class OpenScene:
 
     async def _killed(self) -> bool:
         """End the program as a kill does: nothing more is logged. What its last step changed nobody can tell."""
-        self.scene.unclear |= {path for path, _, _ in self.scene.written.own_changes(self.scene.turn_began)}
+        self.scene.unclear |= self.scene.touched
         changing = self.session.state.files.changing
         self._task.cancel()
         await asyncio.wait((self._task,))
@@ -451,7 +452,7 @@ class OpenScene:
         (restored,) = found
         assert isinstance(restored, Restored)
         stays = {str(Path(one.path).relative_to(scene.top)) for one in restored.conflicts}
-        assert (restored.error, stays - scene.unclear) == ("", set())
+        assert (restored.error, stays - scene.unclear) == ("", set()), (n, restored, scene.unclear, scene.history())
         if files:
             self._took_back(points.checkpoint(n).trees, stays)
         scene.check()
