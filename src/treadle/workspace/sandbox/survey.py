@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
-from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, list_folder
+from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, list_folder
 
 _MOST_ENTRIES = 1_000_000
 _MOST_SECRETS_IN_A_FOLDER = 200
@@ -127,7 +127,7 @@ class Surveyor:
             case unknown:
                 assert_never(unknown)
 
-    def _sort(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
+    def _sort(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         """Note what stands in a folder, and which folders are to be looked into."""
         match found.role:
             case _Role.PLAIN:
@@ -143,7 +143,7 @@ class Surveyor:
             case unknown:
                 assert_never(unknown)
 
-    def _sort_plain(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
+    def _sort_plain(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         if path != self.root and any(entry.name == _ENVIRONMENT for entry in inner):
             found.python.append(path)
         for entry, at, name in self._named(path, inner):
@@ -158,7 +158,7 @@ class Surveyor:
                 usual = _Role.INSTALLED if entry.name in _INSTALLED else _Role.PLAIN
                 found.below.append((at, _Role.SECRETS if secret else usual))
 
-    def _sort_installed(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
+    def _sort_installed(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         """Look for secrets among what tools put there, such as public certificates, which are none."""
         for entry, at, name in self._named(path, inner):
             secret = self._is_secret(name)
@@ -170,7 +170,7 @@ class Surveyor:
                 else:
                     found.secrets.append(at)
 
-    def _named(self, path: str, inner: Sequence[Entry]) -> Iterator[tuple[Entry, str, str]]:
+    def _named(self, path: str, inner: Sequence[FolderEntry]) -> Iterator[tuple[FolderEntry, str, str]]:
         """Give each entry with its absolute path, and the one relative to the root."""
         prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
         above = path.rstrip("/")
