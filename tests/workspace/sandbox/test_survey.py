@@ -102,9 +102,11 @@ def test_what_is_public_in_installed_folders_is_known_by_its_content_alone(tmp_p
     installed.mkdir()
     source = tmp_path / "credentials.py"
     source.write_text("x = 1\n")
+    compiled = tmp_path / "compiled"
+    py_compile.compile(str(source), str(compiled), doraise=True)
     texts = {
         "a.pem": b"-----BEGIN CERTIFICATE-----\n",
-        "credentials.pyc": Path(py_compile.compile(str(source), str(tmp_path / "compiled"), doraise=True)).read_bytes(),
+        "credentials.pyc": compiled.read_bytes(),
         "credentials.js.map": b'{"version":3,"mappings":""}',
     }
     for name, text in texts.items():
