@@ -7,7 +7,7 @@ import asyncio
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -194,12 +194,7 @@ def test_what_is_looked_through_while_it_changes_is_found_or_unknown(place: Comm
     assert surveyor.look() == Surveyor(place.root, is_control=is_control, is_secret=is_secret).look()
 
 
-MADE: dict[str, Callable[[Path], object]] = {
-    "plain/AGENTS.md": lambda path: path.write_text("evil"),
-    "plain/y/.envrc": lambda path: path.write_text("evil"),
-    "plain/.github/workflows/x.yml": lambda path: (path.parent.mkdir(parents=True), path.write_text("evil")),
-    "plain/n/.git/config": lambda path: (path.parent.mkdir(parents=True), path.write_text("evil")),
-}
+MADE = ("plain/AGENTS.md", "plain/y/.envrc", "plain/.github/workflows/x.yml", "plain/n/.git/config")
 
 
 @normal_user
@@ -208,7 +203,8 @@ def test_what_was_made_in_a_folder_of_any_mode_is_moved_away(place: CommandFolde
     surveyor = Surveyor(place.root, is_control=is_control, is_secret=is_secret)
     run = MadeFiles(place.data, [surveyor], [surveyor.look()])
     made = Path(place.root, name)
-    MADE[name](made)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    made.write_text("evil")
     closed = [folder for folder in made.parents if folder.is_relative_to(Path(place.root, "plain"))]
     for folder in closed:
         folder.chmod(mode)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.normal_user import MODES, normal_user
 
-from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder
 
 
 def test_a_folder_is_listed_by_name_with_what_stands_there(tmp_path: Path) -> None:
@@ -15,7 +15,11 @@ def test_a_folder_is_listed_by_name_with_what_stands_there(tmp_path: Path) -> No
     (tmp_path / "c").symlink_to("b")
     found = list_folder(tmp_path)
     assert isinstance(found, Listed)
-    assert found.entries == (Entry("a", False, False), Entry("b", True, False), Entry("c", False, True))
+    assert found.entries == (
+        FolderEntry("a", False, False),
+        FolderEntry("b", True, False),
+        FolderEntry("c", False, True),
+    )
     facts = tmp_path.stat()
     assert found.stamp == (facts.st_dev, facts.st_ino, facts.st_ctime_ns)
 

@@ -27,7 +27,7 @@ from treadle.store.activation import (
     changes,
     digest_of,
 )
-from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder
 
 _MOST_FILES = 2000
 _DEEPEST_IMPORT = 5
@@ -347,7 +347,7 @@ def _names(folder: Path) -> list[str]:
     return [entry.name for entry in _entries(folder, follow=True)]
 
 
-def _entries(folder: Path, *, follow: bool) -> Sequence[Entry]:
+def _entries(folder: Path, *, follow: bool) -> Sequence[FolderEntry]:
     """List a folder; what cannot be listed is not empty. Raises `StoreError`."""
     match list_folder(folder, follow=follow):
         case Listed(entries=entries):

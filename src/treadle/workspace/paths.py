@@ -1,6 +1,8 @@
-"""Paths of the workspace: made absolute, resolved through links, and shown short."""
+"""Paths of the workspace: made absolute, resolved through links, and shown short; and what a folder holds, if known."""
 
+import errno
 import os
+import stat
 import unicodedata
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from treadle.workspace.names import existing_path, shown_name
 _LONGEST = 4095
 _CLOCK = regex(r" ([AP]M\b)")
 """Before it, the screenshots of macOS have a narrow blank."""
+_NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""What is said of a path where no folder is, and of a link that leads to none."""
 
 
 class Paths(Struct, frozen=True):
@@ -57,3 +61,74 @@ def _as_it_is_named(path: str) -> str:
     composed = unicodedata.normalize("NFC", path)
     others = (composed, unicodedata.normalize("NFD", path), _CLOCK.sub("\u202f\\1", composed))
     return next((other for other in others if os.path.lexists(other)), path)
+
+
+class FolderEntry(Struct, frozen=True):
+    """One name in a folder, and what stands there; a link is no folder."""
+
+    name: str
+    is_folder: bool
+    is_link: bool
+
+
+class Listed(Struct, frozen=True):
+    """What a folder holds, by name; `stamp` is its device, its number, and its time of change (ctime, nanoseconds)."""
+
+    entries: tuple[FolderEntry, ...]
+    stamp: tuple[int, int, int]
+
+
+class NoFolder(Struct, frozen=True):
+    """No folder is there."""
+
+
+class Unlisted(Struct, frozen=True):
+    """A folder that cannot be listed, or in which nothing can be looked at: what it holds is not known."""
+
+    why: str
+
+
+FolderListing = Listed | NoFolder | Unlisted
+
+
+def list_folder(path: str | os.PathLike[str], *, follow: bool = False) -> FolderListing:
+    """List a folder; a link to one is `NoFolder`, unless links are to be followed.
+
+    A folder that is listed can also be searched: a name without what stands there tells nothing.
+    """
+    kind = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, kind)
+    except OSError as error:
+        return _failed(error)
+    try:
+        facts = os.stat(".", dir_fd=descriptor)
+        with os.scandir(descriptor) as found:
+            entries = [FolderEntry(one.name, one.is_dir(follow_symlinks=False), one.is_symlink()) for one in found]
+    except OSError as error:
+        return Unlisted(error.strerror or str(error))
+    finally:
+        os.close(descriptor)
+    entries.sort(key=lambda one: one.name)
+    return Listed(tuple(entries), (facts.st_dev, facts.st_ino, facts.st_ctime_ns))
+
+
+def _failed(error: OSError) -> NoFolder | Unlisted:
+    return NoFolder() if error.errno in _NOTHING_THERE else Unlisted(error.strerror or str(error))
+
+
+def first_closed(top: str, name: str) -> str:
+    """Give the first folder, from `top` on the way to `name` in it, in which nothing can be looked at.
+
+    Empty where all can be, and where one of them is not there.
+    """
+    folder = top
+    for part in ("", *name.split("/")[:-1]):
+        folder = f"{folder}/{part}" if part else folder
+        try:
+            mode = os.stat(f"{folder}/.").st_mode  # noqa: PTH116 - a Path would leave out the dot
+        except OSError as error:
+            return "" if error.errno in _NOTHING_THERE else folder
+        if not stat.S_ISDIR(mode):
+            return ""
+    return ""

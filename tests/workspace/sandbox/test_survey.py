@@ -1,11 +1,13 @@
 """What a folder has is known without reading it again, whatever was changed in it meanwhile."""
 
 import os
+import py_compile
 import random
 import shutil
 from pathlib import Path
 
 import pytest
+from treadle.policy.names import control_name, secret_name
 
 from treadle.workspace.sandbox import Survey, Surveyor
 
@@ -93,3 +95,43 @@ def test_a_folder_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "a").rename(tmp_path / "old")
     write(tmp_path, "a/AGENTS.md")
     assert kept.look().control == ((f"{tmp_path}/a/AGENTS.md", ""),)
+
+
+def test_what_is_public_in_installed_folders_is_known_by_its_content_alone(tmp_path: Path) -> None:
+    installed = tmp_path / "target"
+    installed.mkdir()
+    source = tmp_path / "credentials.py"
+    source.write_text("x = 1\n")
+    compiled = tmp_path / "compiled"
+    py_compile.compile(str(source), str(compiled), doraise=True)
+    texts = {
+        "a.pem": b"-----BEGIN CERTIFICATE-----\n",
+        "credentials.pyc": compiled.read_bytes(),
+        "credentials.js.map": b'{"version":3,"mappings":""}',
+    }
+    for name, text in texts.items():
+        (installed / name).write_bytes(text)
+    kept = Surveyor(str(tmp_path), is_control=is_control, is_secret=lambda path: path.startswith("target/"))
+    assert kept.look().secrets == ()
+    for name, text in texts.items():
+        (installed / name).write_bytes(text.replace(b"CERT", b"PRIVATE KEY") if name == "a.pem" else b"told")
+        os.utime(installed / name, (1, 1))
+        assert f"{installed}/{name}" in kept.look().secrets, "written over in place"
+    (tmp_path / "target").rename(tmp_path / "plain")
+    (tmp_path / "plain/a.pem").write_bytes(texts["a.pem"])
+    plain = Surveyor(str(tmp_path), is_control=is_control, is_secret=lambda path: path == "plain/a.pem").look()
+    assert plain.secrets == (f"{tmp_path}/plain/a.pem",), "elsewhere a name is enough"
+
+
+def test_program_texts_of_packages_stay_readable_beside_secrets(tmp_path: Path) -> None:
+    write(tmp_path, *(f"node_modules/sdk/credentials/{name}" for name in ("chain.js", "chain.d.ts", "in/er.mjs")))
+    write(
+        tmp_path, *(f"node_modules/sdk/credentials/{name}" for name in ("token", "deep/key.json")), "credentials/a.js"
+    )
+    found = Surveyor(
+        str(tmp_path),
+        is_control=lambda path: control_name(path) is not None,
+        is_secret=lambda path: secret_name(path) is not None,
+    ).look()
+    inside = f"{tmp_path}/node_modules/sdk/credentials"
+    assert {*found.secrets} == {f"{tmp_path}/credentials/a.js", f"{inside}/token", f"{inside}/deep/key.json"}

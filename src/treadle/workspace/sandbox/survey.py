@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from treadle.protocol.name_lists import ENVIRONMENT_MARK
-from treadle.workspace.listing import Entry, Listed, NoFolder, Unlisted, list_folder
+from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, list_folder
 
 _MOST_ENTRIES = 1_000_000
 _MOST_SECRETS_IN_A_FOLDER = 200
@@ -22,8 +22,7 @@ _SETTLED = 20_000_000  # nanoseconds; the kernel's clock for files ticks every 4
 _INSTALLED = frozenset({"__pycache__", ".tox", ".nox", "target", "site-packages"})
 """Folders that tools fill: control files are not looked for there, but secrets are, since anybody can give a name."""
 
-_CERTIFICATES = (".pem", ".crt", ".cer")
-_LARGEST_CERTIFICATES = 1024 * 1024  # bytes
+_LARGEST_PUBLIC = 1024 * 1024  # bytes
 _NEVER = (0, 0, 0)
 """The stamp of what is to be read again."""
 
@@ -59,6 +58,7 @@ class _Role(Enum):
     SECRETS = auto()
     NODE = auto()
     INSTALLED = auto()
+    INSTALLED_SECRETS = auto()
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class Surveyor:
             case unknown:
                 assert_never(unknown)
 
-    def _sort(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
+    def _sort(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         """Note what stands in a folder, and which folders are to be looked into."""
         match found.role:
             case _Role.PLAIN:
@@ -138,12 +138,12 @@ class Surveyor:
             case _Role.NODE:
                 found.node = [f"{path}/{each.name}" for each in inner if each.name == ".bin"]
                 self._sort_installed(path, inner, found)
-            case _Role.INSTALLED:
+            case _Role.INSTALLED | _Role.INSTALLED_SECRETS:
                 self._sort_installed(path, inner, found)
             case unknown:
                 assert_never(unknown)
 
-    def _sort_plain(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
+    def _sort_plain(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         if path != self.root and any(entry.name == ENVIRONMENT_MARK for entry in inner):
             found.python.append(path)
         for entry, at, name in self._named(path, inner):
@@ -158,19 +158,23 @@ class Surveyor:
                 usual = _Role.INSTALLED if entry.name in _INSTALLED else _Role.PLAIN
                 found.below.append((at, _Role.SECRETS if secret else usual))
 
-    def _sort_installed(self, path: str, inner: Sequence[Entry], found: _Folder) -> None:
-        """Look for secrets among what tools put there, such as public certificates, which are none."""
+    def _sort_installed(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
+        """Look for secrets among what tools put there; what is public by its content is none.
+
+        Packages have folders such as `credentials` with their own program texts, which are none either.
+        """
+        among = found.role is _Role.INSTALLED_SECRETS
         for entry, at, name in self._named(path, inner):
-            secret = self._is_secret(name)
+            secret = self._is_secret(f"secrets/{entry.name}" if among else name)
             if entry.is_folder:
-                found.below.append((at, _Role.SECRETS if secret else _Role.INSTALLED))
-            elif secret and not entry.name.endswith(".pyc"):
+                found.below.append((at, _Role.INSTALLED_SECRETS if among or secret else _Role.INSTALLED))
+            elif secret:
                 if _is_public(at):
                     found.stamp = _NEVER  # a folder does not tell when what is in a file of it changes
                 else:
                     found.secrets.append(at)
 
-    def _named(self, path: str, inner: Sequence[Entry]) -> Iterator[tuple[Entry, str, str]]:
+    def _named(self, path: str, inner: Sequence[FolderEntry]) -> Iterator[tuple[FolderEntry, str, str]]:
         """Give each entry with its absolute path, and the one relative to the root."""
         prefix = "" if path == self.root else f"{path[len(self.root) :].lstrip('/')}/"
         above = path.rstrip("/")
@@ -195,13 +199,19 @@ def _target(path: str) -> str:
 
 
 def _is_public(path: str) -> bool:
-    """Whether a file holds certificates and no private key."""
-    if not path.endswith(_CERTIFICATES):
-        return False
+    """Whether a file holds certificates and no private key, compiled Python, or a map of a program's source."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            text = file.read(_LARGEST_CERTIFICATES + 1)
+            text = file.read(_LARGEST_PUBLIC + 1)
     except OSError:
         return False
-    return len(text) <= _LARGEST_CERTIFICATES and b"BEGIN CERTIFICATE" in text and b"PRIVATE KEY" not in text
+    match Path(path).suffix:
+        case ".pem" | ".crt" | ".cer":
+            return len(text) <= _LARGEST_PUBLIC and b"BEGIN CERTIFICATE" in text and b"PRIVATE KEY" not in text
+        case ".pyc":
+            return text[2:4] == b"\r\n" and text[16:17] in (b"\xe3", b"c")  # the code of a module
+        case ".map":
+            return text.startswith(b'{"version":3,')
+        case _:
+            return False

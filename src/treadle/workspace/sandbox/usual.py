@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from treadle.protocol.tools import Confinement
-from treadle.workspace.listing import Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.paths import Listed, NoFolder, Unlisted, first_closed, list_folder
 from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox.home import Home, home_for
 from treadle.workspace.sandbox.owned import Installer
