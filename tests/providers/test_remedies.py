@@ -230,3 +230,14 @@ async def test_only_a_part_that_was_sent_is_named(said: str) -> None:
     assert isinstance(with_it[-1], StreamFailure)
     assert isinstance(without[-1], StreamFailure)
     assert (with_it[-1].error.refused, without[-1].error.refused) == (SAID[said], None)
+
+
+async def test_a_server_that_finds_always_something_else_is_asked_four_times() -> None:
+    names = ("stream_options", "max_tokens: 64000 > 8000", "max_tokens: 8000 > 4000", "max_tokens: 4000 > 2000", "x")
+    answers = [refusal(f"Unknown parameter: {name}" if ":" not in name else name) for name in names]
+    server = Refusing(*answers)
+
+    (events,) = await asked("chat", server, ASKED)
+
+    assert isinstance(events[-1], StreamFailure)
+    assert len(server.bodies) == 4

@@ -39,6 +39,8 @@ DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""
 MOST_PARTS = 6
 """Calls that one reply may take where the provider pauses it; then it ends as it is."""
+MOST_REMEDIES = 3
+"""Times that a request is sent again otherwise."""
 MAX_REFUSAL = 64 * 1024
 MAX_SHOWN = 300
 _BROKEN_OFF = frozenset({ErrorKind.NETWORK, ErrorKind.TIMEOUT})
@@ -76,21 +78,24 @@ class HttpReplies:
         self, request: ModelRequest, call: HttpCall, begun: Begun | None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give the reply to a request whose call has begun; a refusal that has a remedy is followed by another call."""
-        while True:
+        for left in range(MOST_REMEDIES, -1, -1):
             self._said = ""
-            nothing_yet = True
+            refused: StreamFailure | None = None
             async with aclosing(self._reply(request.messages, call, begun)) as items:
+                begins = True
                 async for item in items:
-                    if isinstance(item, StreamFailure) and item.error.kind in _REFUSALS and nothing_yet:
-                        if self._amendments.learn(request.model, f"{item.error.message}\n{self._said}", call):
-                            call, begun = self._amendments.changed(request.model, call), None
-                            break
-                        yield _with_part(item, request, self._said)
-                        return
-                    nothing_yet = False
+                    if begins and isinstance(item, StreamFailure) and item.error.kind in _REFUSALS:
+                        refused = item
+                        break
+                    begins = False
                     yield item
-                else:
-                    return
+            if refused is None:
+                return
+            said = f"{refused.error.message}\n{self._said}"
+            if not left or not self._amendments.learn(request.model, said, call):
+                yield _with_part(refused, request, said)
+                return
+            call, begun = self._amendments.changed(request.model, call), None
 
     async def _reply(
         self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None
@@ -279,7 +284,7 @@ _REFUSALS = (ErrorKind.BAD_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PERMISSION)
 
 def _with_part(failed: StreamFailure, request: ModelRequest, said: str) -> StreamFailure:
     """Name the part of the conversation that is refused; one that was not sent is not to blame."""
-    part = refused_part(f"{failed.error.message}\n{said}")
+    part = refused_part(said)
     if part is None or not _has_part(request, part):
         return failed
     return msgspec.structs.replace(failed, error=msgspec.structs.replace(failed.error, refused=part))

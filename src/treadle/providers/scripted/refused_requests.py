@@ -35,7 +35,7 @@ class Medium(Struct, frozen=True, kw_only=True):
 
 
 class RequestRule(Struct, frozen=True, kw_only=True):
-    """One thing that an API refuses; `source` says where that is known from, and when it was looked up."""
+    """One thing that an API refuses; `source` says where that is known from, and of which month."""
 
     what: str
     source: str

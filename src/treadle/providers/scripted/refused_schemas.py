@@ -26,7 +26,7 @@ ToolCheck = Callable[[Mapping[str, Any]], Iterator[str]]
 
 
 class ToolRule(Struct, frozen=True, kw_only=True):
-    """One thing that an API refuses; `source` says where that is known from, and when it was looked up."""
+    """One thing that an API refuses; `source` says where that is known from, and of which month."""
 
     what: str
     source: str
