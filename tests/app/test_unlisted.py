@@ -68,7 +68,7 @@ async def execute(place: CommandFolders, line: str, kind: Confinement = Confinem
     output = command.take_output()
     said = await asyncio.to_thread(setup.settle, output, ended=True)
     await command.close()
-    return "\n".join((output, *said))
+    return "\n".join((output, *(one.text for one in said)))
 
 
 def state_of(place: CommandFolders) -> dict[str, str]:

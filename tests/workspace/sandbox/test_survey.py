@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from treadle.policy.names import control_name, secret_name
+from treadle.protocol.protected_names import control_name, secret_name
 
 from treadle.workspace.sandbox import Survey, Surveyor
 
