@@ -160,7 +160,13 @@ def test_no_model_of_any_provider_is_without_a_window(said: dict[str, int]) -> N
         for name in ("never-heard-of-it", "claude-sonnet-9", "gpt-9", "x"):
             ref = f"{row.name}/{name}"
             providers = {row.name: ProviderSettings(base_url="http://models.example/v1")}
-            models = Models(Settings(providers=providers, models={ref: ModelSettings(**said)} if said else {}), {})
+            models = Models(
+                Settings(
+                    providers=providers,
+                    models={ref: ModelSettings(context_window=said["context_window"])} if said else {},
+                ),
+                {},
+            )
             assert models.spec(ref).context_window == said.get("context_window", models.spec(ref).context_window)
             assert models.spec(ref).context_window
             assert bool(models.notices(ref)) == (not said)

@@ -86,7 +86,7 @@ async def test_a_key_is_tried_stored_and_the_session_begins_with_the_chosen_mode
             await terminal.until_shown(f"{len(SECRET)} characters")
             terminal.type(ENTER)
             stored = ("✓ The key of Groq is stored in", "it answered", "Which model of Groq?")
-            await terminal.until_shown(*stored, "❯ openai/gpt-oss-120b")
+            await terminal.until_shown(*stored, "❯ qwen/qwen3.8-27b")
             await terminal.confirm(DOWN)
             await terminal.until_shown("✓ Model groq/", "saved in", "? for keys")
             terminal.type(CTRL_D)
@@ -105,7 +105,7 @@ async def test_a_key_is_kept_when_the_network_fails_and_the_screen_says_so(tmp_p
         terminal.type(f"{SECRET}{ENTER}")
         await terminal.until_shown("The key of Groq is stored in", "saved, not checked:", "Which model of Groq?")
         terminal.type(ESCAPE)
-        await terminal.until_shown("openai/gpt-oss-120b (Groq)", "? for keys")
+        await terminal.until_shown("qwen/qwen3.8-27b (Groq)", "? for keys")
         _nowhere(program, terminal, SECRET)
     assert json.loads((program.home / "auth.json").read_text())["keys"] == {"groq": SECRET}
 

@@ -69,7 +69,7 @@ async def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
     assert "https://evil.example/v1," in failed.error.message
 
 
-PROXIES = ({}, {"HTTP_PROXY": "", "NO_PROXY": "*"})
+PROXIES: tuple[dict[str, str], ...] = ({}, {"HTTP_PROXY": "", "NO_PROXY": "*"})
 """Without proxies in the environment plain connections serve, with any those of the HTTP library."""
 
 

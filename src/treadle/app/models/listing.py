@@ -77,11 +77,6 @@ def without_secrets(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}" if host else url.partition("?")[0]
 
 
-def data_date() -> str:
-    """Give the day (ISO) of the newest source of the catalogue's figures."""
-    return known_models().data.date
-
-
 def data_words() -> str:
     """Say how new the catalogue is: the day of its newest source, and the newest model whose release has a day."""
     data = known_models().data

@@ -13,12 +13,14 @@ from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings,
 from treadle.app.effects import Effect
 from treadle.app.models.call_check import CallCheck
 from treadle.app.models.choosing import Models
+from treadle.app.models.known import is_over
 from treadle.app.models.listing import (
     catalogue_models,
-    data_date,
+    data_words,
     local_lines,
     local_servers,
     provider_lines,
+    replacement,
     usable_providers,
 )
 from treadle.app.models.login import (
@@ -173,7 +175,7 @@ def _catalogue(query: str) -> Mapping[str, Any]:
     models = Models(settings)
     usable = usable_providers(models)
     found = catalogue_models(models, query)
-    listed = found if query else [spec for spec in found if spec.provider in usable]
+    listed = found if query else [spec for spec in found if spec.provider in usable and not is_over(spec)]
     return {
         "default": settings.model,
         "fallback": settings.fallback,
@@ -181,7 +183,8 @@ def _catalogue(query: str) -> Mapping[str, Any]:
         "models": listed[:_MOST_MODELS],
         "more": max(0, len(listed) - _MOST_MODELS),
         "usable": usable,
-        "date": data_date(),
+        "data": data_words(),
+        "ends": {spec.ref: replacement(models, spec) for spec in listed[:_MOST_MODELS] if spec.retires},
     }
 
 
