@@ -90,8 +90,8 @@ async def test_a_call_of_a_killed_program_is_counted_once_when_its_session_is_ta
 async def test_an_interrupted_turn_says_about_and_one_without_a_price_says_that_it_is_unknown(tmp_path: Path) -> None:
     said = []
     for name, prices in (("priced", PRICES), ("unpriced", "")):
-        program = priced(tmp_path / name) if (tmp_path / name).mkdir() is None else None
-        assert program is not None
+        (tmp_path / name).mkdir()
+        program = priced(tmp_path / name)
         (program.home / "config.toml").write_text(prices)
         async with ScriptedServer(SLOW, tokens=count_tokens) as server:
             process = await program.start("-p", "Go.", *flags(server, tmp_path / name / "w"))

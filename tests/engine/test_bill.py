@@ -137,6 +137,12 @@ async def begun(provider: Hanging, log: FakeLog, limits: Limits = Limits(), **ot
     return session, working
 
 
+async def over(session: Session) -> None:
+    """Wait for the end of the turn."""
+    while session.state.turn is not None:
+        await asyncio.sleep(0.001)
+
+
 def of(log: FakeLog, kind: type[Any]) -> list[Any]:
     return [event.data for event in log.events if isinstance(event.data, kind)]
 
@@ -151,8 +157,7 @@ async def test_an_interrupted_call_is_billed_to_its_turn_and_told_to_surfaces() 
     feed = session.follow()
     await provider.said.wait()
     await session.post(Interrupt())
-    while session.state.turn is not None:
-        await asyncio.sleep(0)
+    await over(session)
     (failed,) = of(log, ReplyFailed)
     assert (failed.usage, failed.cost, failed.left) == (replace(TOLD, output_tokens=21, estimated=True), COST, False)
     spent = session.state.money.spent
@@ -169,11 +174,9 @@ async def test_an_estimate_counts_against_a_budget() -> None:
     session, working = await begun(provider, log, Limits(session=Budget(cost=least + COST), raisable=False))
     await provider.said.wait()
     await session.post(Interrupt())
-    while session.state.turn is not None:
-        await asyncio.sleep(0)
+    await over(session)
     await session.post(Prompt(id="q", content=(Text(text="go on"),)))
-    while session.state.turn is not None:
-        await asyncio.sleep(0)
+    await over(session)
     last = of(log, TurnSettled)[-1].outcome
     assert last.stop is TurnStop.BUDGET
     assert "about $0.30 is spent" in last.why
@@ -216,11 +219,13 @@ async def test_a_call_of_a_killed_program_is_billed_by_our_own_count() -> None:
 
 
 async def test_an_interrupted_side_question_is_billed() -> None:
-    whole = [StreamText(text="Done."), StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50))]
+    whole: list[StreamEvent] = [
+        StreamText(text="Done."),
+        StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50)),
+    ]
     provider, log = hanging(*WRITTEN, before=[whole]), FakeLog()
     session, working = await begun(provider, log)
-    while session.state.turn is not None:
-        await asyncio.sleep(0)
+    await over(session)
 
     async def ask(*given: Any) -> SideAnswered:
         return await answer_aside("why?", *given)
@@ -237,15 +242,14 @@ async def test_an_interrupted_side_question_is_billed() -> None:
 
 
 async def test_a_provider_that_fails_is_billed_for_each_attempt_that_it_took() -> None:
-    broken = [StreamUsage(usage=TOLD), StreamText(text=PROSE), FAILED]
+    broken: list[StreamEvent] = [StreamUsage(usage=TOLD), StreamText(text=PROSE), FAILED]
     whole: list[StreamEvent] = [
         StreamText(text="Done."),
         StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=90)),
     ]
     provider, log = hanging(before=[[FAILED], broken, whole]), FakeLog()
     session, working = await begun(provider, log)
-    while session.state.turn is not None:
-        await asyncio.sleep(0.01)
+    await over(session)
     assert [(one.cost, one.usage.estimated) for one in of(log, ReplyFailed)] == [(0.0, False), (COST, True)]
     (finished,) = of(log, ReplyFinished)
     assert session.state.money.spent.cost == pytest.approx(COST + finished.cost)

@@ -68,7 +68,8 @@ class BilledSession:
             return f"{self.seed} {self.wire}: the cost is unknown, the bill is {self.billed:.6f}"
         if self.off > WITHIN:
             return f"{self.seed} {self.wire}: {self.reported:.6f} was reported, {self.billed:.6f} billed"
-        if (self.cut and not self.estimated) or (self.estimated and self.outcome.stop is not TurnStop.CANCELLED):
+        interrupted = self.outcome.stop is TurnStop.CANCELLED  # maybe when all was sent, but nobody had read it yet
+        if (self.cut and not self.estimated) or (self.estimated and not (self.cut or interrupted)):
             return f"{self.seed} {self.wire}: estimated is {self.estimated}, a reply was cut: {self.cut}"
         if self.outcome.cost is None or abs(self.outcome.cost - self.reported) > 1e-9:
             return f"{self.seed} {self.wire}: the turn says {self.outcome.cost}, the log {self.reported}"

@@ -32,6 +32,7 @@ class TurnCount:
 
     def __init__(self) -> None:
         self.cost: float | None = 0.0
+        self._estimated = False
         self._models: dict[str, tuple[Usage, float | None, int]] = {}
         self._began = time.monotonic()
         self._asked_at: float | None = None
@@ -54,6 +55,7 @@ class TurnCount:
     def add(self, outcome: TurnOutcome, model: str, window: int | None) -> None:
         """Add what a turn took; several may be one turn for the host."""
         self.cost = _sum(self.cost, outcome.cost)
+        self._estimated = self._estimated or outcome.usage.estimated
         usage, cost, _ = self._models.get(model, (Usage(), 0.0, 0))
         self._models[model] = (usage + outcome.usage, _sum(cost, outcome.cost), window or 0)
         self._steps += outcome.steps
@@ -66,6 +68,7 @@ class TurnCount:
             "duration_api_ms": round(self._waited * 1000),
             "num_turns": self._steps,
             "total_cost_usd": _rounded(self.cost),
+            **({"total_cost_is_estimated": True} if self._estimated else {}),
             "usage": usage_of(self._usage),
             "modelUsage": {model: _model_usage(*said) for model, said in self._models.items()},
         }

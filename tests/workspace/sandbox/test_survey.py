@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from treadle.protocol.protected_names import control_name, secret_name
 
+from treadle.protocol.protected_names import control_name, secret_name
 from treadle.workspace.sandbox import Survey, Surveyor
 
 NAMES = ("a", "b", "AGENTS.md", ".env", ".git", "node_modules", ".bin", "pyvenv.cfg", "c")
