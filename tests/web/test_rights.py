@@ -78,7 +78,7 @@ def routes_of(here: Here) -> list[PageRoute]:
 
 
 def phone(here: Here) -> Visit:
-    return Visit(here.application, here.keys.let_in(here.keys.new_link()))
+    return Visit(here.application, here.keys.let_in(here.keys.new_link()), here.keys.base)
 
 
 async def test_every_route_says_what_it_does_and_what_only_shows_is_read(
@@ -109,10 +109,13 @@ async def test_each_device_reaches_what_it_may_and_nothing_else(
         }
         for name, (entrance, address, may) in devices.items():
             transport = httpx2.ASGITransport(app=here.application, client=(address, 5_000))
-            headers = {"origin": f"http://{HOST}", "content-type": "application/json"}
+            site = f"{'http' if address == '127.0.0.1' else 'https'}://{HOST}"
+            headers = {"origin": site, "content-type": "application/json"}
             if entrance is not None:
                 headers |= {"cookie": f"page={entrance.cookie}", "x-treadle-key": entrance.key}
-            async with httpx2.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers) as client:
+            async with httpx2.AsyncClient(
+                transport=transport, base_url=f"{site}{here.keys.base}", headers=headers
+            ) as client:
                 for route in routes_of(here):
                     if route.path == "/events":
                         continue  # a stream without an end: who is not let in is tested with the guard

@@ -76,14 +76,14 @@ def web_application(
         )
         if given is None:
             raise HTTPException(403, "The link is not valid any more. Open a new one of `treadle web`.")
-        response = answer({"key": given.key})
+        response = answer({"key": given.key, "base": keys.base})
         response.set_cookie(
             cookie,
             given.cookie,
             max_age=_WEEK,
             httponly=True,
             samesite="strict",
-            path="/",
+            path=keys.base,
             secure=request.url.scheme == "https",
         )
         return response
