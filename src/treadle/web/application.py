@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.guard import PageGuard, is_near
@@ -93,9 +93,9 @@ def web_application(
 
     application = Starlette(
         routes=[
-            PageRoute("/healthz", alive, Effect.ENTER),
-            PageRoute("/login", login, Effect.ENTER, methods=["POST"]),
-            PageRoute("/events", streams.events, Effect.SEE),
+            PageRoute("/healthz", alive, Reach.ENTER),
+            PageRoute("/login", login, Reach.ENTER, methods=["POST"]),
+            PageRoute("/events", streams.events, Reach.SEE),
             *session_list.ROUTES,
             *inbox.ROUTES,
             *session_keeping.ROUTES,

@@ -13,7 +13,7 @@ import msgspec
 from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.keys import ApiKey, find_key
+from treadle.app.models.keys import ApiKey, find_key, require_key_host
 from treadle.app.models.said import as_found, as_spoken_elsewhere, checked_url, limits_for, own_row, with_settings
 from treadle.app.models.windows import LearningProvider, learn_window, learned_windows
 from treadle.engine.ports import Provider
@@ -155,8 +155,7 @@ class Models:
         from treadle.providers.local_advice import window_fix, window_problem
 
         key = self.key(row)
-        if key is not None:
-            self.require_host(row)
+        require_key_host(row, self._said(row), key)
         found = await find_model(row.name, self.base_url(row), key.value if key else "", name)
         if found is None:
             return
@@ -295,8 +294,7 @@ class Models:
             from treadle.app.models.refusals import key_missing
 
             raise key_missing(row, said.api_key_env or " or ".join(row.keys))
-        if said.base_url and (key is not None or authorizer is not None):
-            self.require_host(row)
+        require_key_host(row, said, key or authorizer)
         endpoint = Endpoint(
             name=row.name,
             base_url=base_url,
@@ -313,13 +311,6 @@ class Models:
         inner = provider_for(self._spoken(row), endpoint, proof, meanwhile=load_ahead)
         guarded = GuardedProvider(inner, self._circuits, name=row.name, place=base_url)
         return LearningProvider(guarded, lambda name, window: self._learn(f"{row.name}/{name}", window))
-
-    def require_host(self, row: ProviderRow) -> None:
-        """Raise `ConfigError` where the key of a provider may not go to the address that the user's settings give."""
-        if said := self._said(row).base_url:
-            from treadle.app.config.hosts import require_host
-
-            require_host((row.name, *row.aliases), said)
 
     def _spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from treadle.app.models.choosing import DEFAULTS, LOCAL, Models
+from treadle.app.models.keys import require_key_host
 from treadle.app.models.offered import OfferedModel
 from treadle.app.models.windows import learned_windows
 from treadle.protocol.base import Record
@@ -127,7 +128,7 @@ async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     for row in rows:
         key = models.key(row)
         with suppress(ConfigError):  # it is looked for without its key where that may not go there
-            models.require_host(row)
+            require_key_host(row, models.said(row.name), key)
             keys |= {} if key is None else {row.name: key.value}
     return await find_servers({row.name: models.base_url(row) for row in rows}, keys)
 
