@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import assert_never
 
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.events import (
     Answer,
     CompactNow,
@@ -13,7 +14,6 @@ from treadle.protocol.events import (
     Op,
     Pin,
     Prompt,
-    Restore,
     RevokeAllowance,
     SetFallback,
     SetLimits,
