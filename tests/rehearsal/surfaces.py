@@ -90,6 +90,7 @@ class Server:
     process: asyncio.subprocess.Process | None = None
     cookies: dict[str, str] = field(default_factory=dict)
     key: str = ""
+    path: str = ""
 
     async def start(self) -> None:
         self.process = await self.program.start("web", "--no-open", *self.flags)
@@ -102,7 +103,7 @@ class Server:
                 f"{self.base}/login", json={"token": link.partition("token=")[2]}, headers=self.headers
             )
         assert answer.status_code == 200, answer.text
-        self.cookies, self.key = dict(answer.cookies), answer.json()["key"]
+        self.cookies, self.key, self.path = dict(answer.cookies), answer.json()["key"], answer.json()["base"]
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None and self.process.returncode is None:
@@ -120,7 +121,7 @@ class Server:
 
     def client(self) -> httpx2.AsyncClient:
         """A browser: it goes over the wire."""
-        base = f"http://127.0.0.1:{self.wire.port}"
+        base = f"http://127.0.0.1:{self.wire.port}{self.path}"
         return httpx2.AsyncClient(base_url=base, headers=self.headers, cookies=self.cookies, timeout=90)
 
 
@@ -362,7 +363,7 @@ async def _servers(folder: Path, flags: tuple[str, ...]) -> AsyncIterator[tuple[
 
 async def begin_session(own: Server, folder: Path) -> str:
     """Start a session in the folder `ws`; gives its id."""
-    async with httpx2.AsyncClient(base_url=own.base, headers=own.headers, cookies=own.cookies) as client:
+    async with httpx2.AsyncClient(base_url=own.base + own.path, headers=own.headers, cookies=own.cookies) as client:
         body = {"folder": str(folder / "ws"), "text": "Work.", "mode": "ask"}
         answer = (await client.post("/sessions", json=body)).json()
         if "trust" in answer:

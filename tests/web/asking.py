@@ -62,12 +62,17 @@ class Asked:
         own |= {name.replace("_", "-"): value for name, value in more.items()}
         return {name: value for name, value in own.items() if value}
 
+    def path(self, path: str, entrance: Entrance | None = None) -> str:
+        """Where the page has something; what needs nobody is outside of its own path, too."""
+        outside = path in ("/login", "/healthz") or (entrance is None and path.startswith("/static"))
+        return path if outside else self.keys.base + path
+
     async def ask(
         self, path: str, entrance: Entrance | None = None, *, method: str = "GET", body: Any = None, **more: str
     ) -> Answered:
         """Ask for a path; `body` is sent as JSON, or as it is."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        lines = [f"{method} {path} HTTP/1.1"]
+        lines = [f"{method} {self.path(path, entrance)} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in self.headers(entrance, **more).items()]
         if body is not None:
             lines.append(f"content-length: {len(content)}")
@@ -93,7 +98,8 @@ class Asked:
 
     def client(self, entrance: Entrance) -> httpx2.AsyncClient:
         """A client that is let in."""
-        return httpx2.AsyncClient(base_url=f"http://{self.host}", headers=self.headers(entrance), timeout=PATIENCE)
+        base = f"http://{self.host}{self.keys.base}"
+        return httpx2.AsyncClient(base_url=base, headers=self.headers(entrance), timeout=PATIENCE)
 
 
 @asynccontextmanager

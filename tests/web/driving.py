@@ -33,9 +33,16 @@ class Served:
     link: str
     folder: Path
 
+    at: str = ""
+    """The path below which the page is, once a browser was let in."""
+
+    @property
+    def origin(self) -> str:
+        return self.link.partition("/#")[0]
+
     @property
     def address(self) -> str:
-        return self.link.partition("/#")[0]
+        return self.origin + self.at
 
     async def end(self) -> tuple[int, str]:
         """Ask it to end; gives its exit code and what it wrote to standard error."""
@@ -88,6 +95,7 @@ class Seen:
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         await page.goto(served.link)
         await page.wait_for_selector("header.top", timeout=PATIENCE * 1000)
+        served.at = page.url.removeprefix(served.origin).rstrip("/")
         if path != "/":
             await page.goto(served.address + path)
         return page

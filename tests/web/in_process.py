@@ -29,11 +29,11 @@ HOST = "127.0.0.1:8000"
 class Visit:
     """A browser as its requests are."""
 
-    def __init__(self, application: PageGuard, entrance: Entrance | None) -> None:
+    def __init__(self, application: PageGuard, entrance: Entrance | None, base: str) -> None:
         assert entrance is not None
         self._client = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=application),
-            base_url=f"http://{HOST}",
+            base_url=f"http://{HOST}{base}",
             headers={
                 "cookie": f"page={entrance.cookie}",
                 "sec-fetch-site": "same-origin",
@@ -77,7 +77,7 @@ class Here:
 
     def visit(self) -> Visit:
         """Let another browser in."""
-        return Visit(self.application, self.keys.let_in(self.keys.token))
+        return Visit(self.application, self.keys.let_in(self.keys.token), self.keys.base)
 
     async def start(self, visit: Visit, text: str = "Work.") -> PageSession:
         """Start a session."""

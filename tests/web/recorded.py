@@ -86,7 +86,7 @@ class Visit:
 
     def get(self, path: str, accept: str = "text/html") -> Response:
         """Load a page, or what a page loads."""
-        return self.client.get(path.replace("ID", self.recorded.session), headers={"accept": accept})
+        return self.client.get(self.keys.base + path.replace("ID", self.recorded.session), headers={"accept": accept})
 
     def text(self, path: str) -> str:
         """Load what must be there."""
@@ -98,7 +98,7 @@ class Visit:
     def post(self, path: str, **body: Any) -> Response:
         """Send what a form sends."""
         path = path.replace("ID", self.recorded.session)
-        return self.client.post(path, json=body, headers={"origin": f"http://{HOST}"})
+        return self.client.post(self.keys.base + path, json=body, headers={"origin": f"http://{HOST}"})
 
     def done(self, path: str, **body: Any) -> Mapping[str, Any]:
         """Send what must work."""

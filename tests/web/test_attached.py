@@ -21,7 +21,7 @@ async def test_a_question_of_another_program_is_answered_on_the_page_and_its_ses
         question = await there.asked()
         keys, changed = Keys(), asyncio.Event()
         async with SessionBook(tmp_path, {}, trust=True) as book:
-            visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token))
+            visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token), keys.base)
             with book.changed.notifying(changed):
                 async with asyncio.timeout(PATIENCE):
                     while there.live.id not in book.opened:
@@ -47,7 +47,7 @@ async def test_a_page_that_is_not_there_says_so_as_a_page(tmp_path: Path, monkey
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
     keys = Keys()
     async with SessionBook(tmp_path, {}, trust=True) as book:
-        visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token))
+        visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token), keys.base)
         status, html = await visit.look("/s/<b>")
         assert status == 404
         assert "<h1>There is no session " in html

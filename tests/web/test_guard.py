@@ -186,7 +186,7 @@ async def test_a_body_is_bounded_with_and_without_its_length(server: Asked) -> N
     assert (await server.ask("/sessions", entrance, method="POST", body=big)).status == 413
     assert (await server.ask("/login", method="POST", body={"token": "x" * 5_000})).status == 413
     for path, length in (("/login", 20_000), ("/sessions", 5_000_000)):
-        head = [f"POST {path} HTTP/1.1", "transfer-encoding: chunked", "connection: close"]
+        head = [f"POST {server.path(path)} HTTP/1.1", "transfer-encoding: chunked", "connection: close"]
         head += [f"{name}: {value}" for name, value in server.headers(entrance).items()]
         chunk = f"{length:x}\r\n".encode() + b"x" * length + b"\r\n0\r\n\r\n"
         found = await server.raw("\r\n".join([*head, "", ""]).encode() + chunk)
@@ -275,7 +275,7 @@ async def test_a_browser_that_is_shut_out_hears_no_more(server: Asked) -> None:
 async def test_one_browser_listens_with_so_many_pages_and_no_more(server: Asked) -> None:
     entrance = server.enter()
     head = [f"{name}: {value}" for name, value in server.headers(entrance).items()]
-    request = "\r\n".join(["GET /events HTTP/1.1", *head, "", ""]).encode()
+    request = "\r\n".join([f"GET {server.path('/events')} HTTP/1.1", *head, "", ""]).encode()
     opened = []
     for _ in range(24):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -321,5 +321,5 @@ async def test_on_a_network_the_page_is_called_by_the_address_of_ipv6_that_a_con
         await guard({**scope, "server": ("2001:db8::7", 8000)}, receive, send)
 
     transport = httpx2.ASGITransport(app=serve, client=("2001:db8::9", 50_000))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+    async with httpx2.AsyncClient(transport=transport, base_url="https://127.0.0.1:8000") as client:
         assert (await client.get("/healthz", headers={"host": host})).status_code == status

@@ -33,7 +33,7 @@ def test_checks_that_run_are_not_started_a_second_time(visit: Visit) -> None:
     assert portal is not None
     visit.post("/health/check", calls=False)
     guard: Any = visit.client.app
-    state = guard._application.state.health
+    state = guard.application.state.health
     before = state.checked_at
 
     async def begin() -> None:

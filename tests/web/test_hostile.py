@@ -13,7 +13,7 @@ from playwright.async_api import Page
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
 from tests.needed import PEERS
-from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, needs_chromium, serving
+from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, curl, needs_chromium, serving
 from treadle.providers.scripted.script import SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
@@ -111,7 +111,7 @@ async def _look(page: Page, served: Served, session: str, requests: list[str]) -
         if AXE.exists():
             await page.add_script_tag(path=AXE)
             found += [f"{path}: {one}" for one in await page.evaluate(CHECK)]
-    return found + [one for one in requests if not one.startswith(served.address)]
+    return found + [one for one in requests if not one.startswith(served.origin)]
 
 
 async def _eyes(seen: Seen, served: Served) -> list[tuple[Page, list[str]]]:
@@ -225,9 +225,11 @@ Promise.all(tried).then(() => setTimeout(() => { window.done = seen; }, 2000));
 
 async def test_another_site_s_page_in_the_same_browser_reaches_nothing(tmp_path: Path) -> None:
     stolen: list[str] = []
+    heads: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        heads.extend(head.splitlines())
         stolen.extend(line for line in head.splitlines() if line.lower().startswith("cookie:"))
         body = EVIL_PAGE.replace("TARGET", target).encode()
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n" + body)
@@ -235,7 +237,7 @@ async def test_another_site_s_page_in_the_same_browser_reaches_nothing(tmp_path:
         writer.close()
 
     async with serving(tmp_path / "home", tmp_path / "ws") as served, browser() as seen:
-        target = served.address.removeprefix("http://")
+        target = served.origin.removeprefix("http://")
         evil = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = evil.sockets[0].getsockname()[1]
         page = await seen.page(served)
@@ -248,9 +250,17 @@ async def test_another_site_s_page_in_the_same_browser_reaches_nothing(tmp_path:
         evil.close()
         await page.goto(served.address)
         assert "No sessions yet" in await page.inner_text("main")
-        # Any server of this computer is sent the cookie. It shows what there is, and acts in nothing.
-        (cookie,) = {line.partition(": ")[2] for line in stolen}
-        headers = {"cookie": cookie, "origin": served.address, "content-type": "application/json"}
+        # Cookies go to every port of a computer: the page's goes only below its path, which no other server knows.
+        assert stolen == []
+        assert [line for line in heads if served.at in line] == []
+        (cookie,) = [one for one in await page.context.cookies() if one["name"].startswith("treadle-")]
+        assert (cookie["path"], cookie["httpOnly"], cookie["sameSite"]) == (served.at, True, "Strict")
+        for path in ("/", "/inbox", "/events", "/sessions/rows", "/~guessed/inbox", "//inbox"):
+            replayed = curl(f"{served.origin}{path}", "-H", f"cookie: {cookie['name']}={cookie['value']}")
+            assert "<nav" not in replayed.stdout, path
+            assert served.at not in replayed.stdout, path
+        # With the cookie and the path, but without the key that only its own pages have, nothing is done.
+        headers = {"origin": served.origin, "content-type": "application/json"}
         answer = await page.context.request.post(f"{served.address}/sessions", headers=headers, data="{}")
         assert answer.status == 403
         assert "lost its key" in await answer.text()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from tests.app.reviewing import ID, Worked, worked
 from treadle.app.checkpoints.opening import opened_checkpoints
@@ -37,13 +38,19 @@ def client(session: Worked) -> TestClient:
 def visiting(book: SessionBook) -> TestClient:
     keys = Keys()
     application, _ = web_application(book, keys, ["127.0.0.1:1"], cookie="c")
+
+    async def below(scope: Scope, receive: Receive, send: Send) -> None:
+        await application({**scope, "path": keys.base + scope["path"]}, receive, send)
+
     client = TestClient(
-        application,
+        below,
         base_url="http://127.0.0.1:1",
         headers={"origin": "http://127.0.0.1:1"},
         client=("127.0.0.1", 50_000),
     )
-    client.headers["x-treadle-key"] = client.post("/login", json={"token": keys.token}).json()["key"]
+    entrance = keys.let_in(keys.token)
+    assert entrance is not None
+    client.headers.update({"x-treadle-key": entrance.key, "cookie": f"c={entrance.cookie}"})
     return client
 
 

@@ -97,7 +97,7 @@ async def _usage(page: Page, session: str) -> None:
     await page.select_option("select[name=since]", "7d")
     await page.click("form button[type=submit]")
     await page.wait_for_url("**since=7d**")
-    assert await page.locator(f"a[href='/s/{session}']").inner_text() == "Write a file."
+    assert await page.locator(f"a[href$='/s/{session}']").inner_text() == "Write a file."
 
 
 async def _policy(page: Page, file: Path) -> None:

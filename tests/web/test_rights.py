@@ -11,7 +11,7 @@ from starlette.routing import Mount
 
 from tests.e2e.faults.driving import run
 from tests.web.in_process import HOST, Here, Visit, page_here
-from treadle.app.effects import FROM_AFAR, Effect, answer_effect, mode_effect
+from treadle.app.effects import FROM_AFAR, Reach, answer_effect, mode_effect
 from treadle.app.slash_commands import SLASH_TABLE
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import (
@@ -31,11 +31,11 @@ from treadle.web.entered import works_here
 from treadle.web.guard import OPEN_PATHS
 from treadle.web.rights import PageRoute
 
-ACTING: Mapping[str, Effect] = {
-    "/login": Effect.ENTER,
-    "/sessions": Effect.WORK,
+ACTING: Mapping[str, Reach] = {
+    "/login": Reach.ENTER,
+    "/sessions": Reach.WORK,
     **{
-        f"/s/{{session_id}}/{act}": Effect.WORK
+        f"/s/{{session_id}}/{act}": Reach.WORK
         for act in (
             *("say", "open", "answer", "change", "queue", "interrupt", "commands/stop", "close", "jobs/stop"),
             *("rename", "archive", "unarchive", "delete", "fork", "timeline/fork", "restore/preview", "restore"),
@@ -43,25 +43,25 @@ ACTING: Mapping[str, Effect] = {
             *("context/compact", "context/pin", "context/unpin"),
         )
     },
-    "/devices/out": Effect.WORK,
-    "/devices/link": Effect.DEVICES,
-    "/health/check": Effect.WORK,
-    "/health/verify": Effect.SEE,
-    "/policy/add": Effect.POLICY,
-    "/policy/remove": Effect.POLICY,
-    "/policy/revoke": Effect.WORK,
-    "/settings/set": Effect.SETTINGS,
-    "/settings/unset": Effect.SETTINGS,
-    "/settings/key": Effect.KEYS,
-    "/settings/key/remove": Effect.KEYS,
-    "/settings/servers/add": Effect.SERVERS,
-    "/settings/servers/remove": Effect.SERVERS,
-    "/settings/servers/switch": Effect.SERVERS,
-    "/settings/servers/look": Effect.SERVERS,
-    "/settings/servers/log": Effect.SEE,
-    "/settings/servers/approve": Effect.SERVERS,
-    "/settings/rules/turn": Effect.RULES,
-    "/settings/folders/revoke": Effect.TRUST,
+    "/devices/out": Reach.WORK,
+    "/devices/link": Reach.DEVICES,
+    "/health/check": Reach.WORK,
+    "/health/verify": Reach.SEE,
+    "/policy/add": Reach.POLICY,
+    "/policy/remove": Reach.POLICY,
+    "/policy/revoke": Reach.WORK,
+    "/settings/set": Reach.SETTINGS,
+    "/settings/unset": Reach.SETTINGS,
+    "/settings/key": Reach.KEYS,
+    "/settings/key/remove": Reach.KEYS,
+    "/settings/servers/add": Reach.SERVERS,
+    "/settings/servers/remove": Reach.SERVERS,
+    "/settings/servers/switch": Reach.SERVERS,
+    "/settings/servers/look": Reach.SERVERS,
+    "/settings/servers/log": Reach.SEE,
+    "/settings/servers/approve": Reach.SERVERS,
+    "/settings/rules/turn": Reach.RULES,
+    "/settings/folders/revoke": Reach.TRUST,
 }
 """What each route does that acts. One that is not here fails: say what it does, here and at the route."""
 
@@ -78,7 +78,7 @@ def routes_of(here: Here) -> list[PageRoute]:
 
 
 def phone(here: Here) -> Visit:
-    return Visit(here.application, here.keys.let_in(here.keys.new_link()))
+    return Visit(here.application, here.keys.let_in(here.keys.new_link()), here.keys.base)
 
 
 async def test_every_route_says_what_it_does_and_what_only_shows_is_read(
@@ -89,8 +89,8 @@ async def test_every_route_says_what_it_does_and_what_only_shows_is_read(
     posted = {one.path: one.effect for one in routes if "POST" in (one.methods or ())}
     assert posted == dict(ACTING)
     shown = {one.path: one.effect for one in routes if one.path not in posted}
-    assert {path: effect for path, effect in shown.items() if effect is not Effect.SEE} == {"/healthz": Effect.ENTER}
-    entered = {one.path for one in routes if one.effect is Effect.ENTER}
+    assert {path: effect for path, effect in shown.items() if effect is not Reach.SEE} == {"/healthz": Reach.ENTER}
+    entered = {one.path for one in routes if one.effect is Reach.ENTER}
     assert entered == OPEN_PATHS, "what needs nobody is what the guard lets pass"
 
 
@@ -101,18 +101,21 @@ async def test_each_device_reaches_what_it_may_and_nothing_else(
     async with page_here(tmp_path, monkeypatch, TALK) as here:
         owner, paired = here.keys.let_in(here.keys.token), here.keys.let_in(here.keys.new_link())
         devices = {
-            "owner": (owner, "127.0.0.1", frozenset(Effect)),
+            "owner": (owner, "127.0.0.1", frozenset(Reach)),
             "paired": (paired, "192.0.2.7", FROM_AFAR),
             "paired, through a tunnel": (paired, "127.0.0.1", FROM_AFAR),
             "owner's cookie, elsewhere": (owner, "192.0.2.8", FROM_AFAR),
-            "nobody": (None, "127.0.0.1", frozenset({Effect.ENTER})),
+            "nobody": (None, "127.0.0.1", frozenset({Reach.ENTER})),
         }
         for name, (entrance, address, may) in devices.items():
             transport = httpx2.ASGITransport(app=here.application, client=(address, 5_000))
-            headers = {"origin": f"http://{HOST}", "content-type": "application/json"}
+            site = f"{'http' if address == '127.0.0.1' else 'https'}://{HOST}"
+            headers = {"origin": site, "content-type": "application/json"}
             if entrance is not None:
                 headers |= {"cookie": f"page={entrance.cookie}", "x-treadle-key": entrance.key}
-            async with httpx2.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=headers) as client:
+            async with httpx2.AsyncClient(
+                transport=transport, base_url=f"{site}{here.keys.base}", headers=headers
+            ) as client:
                 for route in routes_of(here):
                     if route.path == "/events":
                         continue  # a stream without an end: who is not let in is tested with the guard
@@ -221,7 +224,7 @@ def test_a_mode_is_wider_than_all_that_the_user_chose_or_it_is_work() -> None:
         for one in order:
             for other in order:
                 wider = order.index(mode) > max(order.index(one), order.index(other))
-                assert mode_effect(mode, one, other) is (Effect.WIDER if wider else Effect.WORK)
+                assert mode_effect(mode, one, other) is (Reach.WIDER if wider else Reach.WORK)
 
 
 @pytest.mark.parametrize("option", list(OptionKind))
@@ -234,6 +237,6 @@ def test_an_answer_does_what_was_asked_about(option: OptionKind, scope: AllowSco
     found = answer_effect(Answer(question_id="q", option=option, scope=scope), question)
     yes = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.RUN_FOR_REAL)
     if option in (OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS) and scope is AllowScope.USER:
-        assert found is Effect.POLICY
+        assert found is Reach.POLICY
     else:
-        assert found is (Effect.CONTROL if yes and rule != "delete" else Effect.WORK)
+        assert found is (Reach.CONTROL if yes and rule != "delete" else Reach.WORK)

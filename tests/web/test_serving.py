@@ -87,8 +87,8 @@ async def test_it_lives_on_without_its_terminal_and_ends_with_pages_open(tmp_pat
         served.process.send_signal(signal.SIGHUP)
         token = served.link.partition("token=")[2]
         async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as client:
-            assert (await client.post("/login", json={"token": token})).status_code == 200
-            async with client.stream("GET", "/events") as stream:
+            at = (await client.post("/login", json={"token": token})).json()["base"]
+            async with client.stream("GET", f"{at}/events") as stream:
                 heard = stream.aiter_text()
                 await anext(heard)
                 served.process.send_signal(signal.SIGINT)
@@ -125,8 +125,8 @@ async def test_a_data_directory_that_cannot_be_used_is_said_on_the_page(tmp_path
         assert "200 OK" in curl(f"{served.address}/healthz").stdout
         token = served.link.partition("token=")[2]
         async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as client:
-            assert (await client.post("/login", json={"token": token})).status_code == 200
-            shown = await client.get("/", headers={"accept": "text/html"})
+            at = (await client.post("/login", json={"token": token})).json()["base"]
+            shown = await client.get(f"{at}/", headers={"accept": "text/html"})
             assert shown.status_code == 500
             assert "The session log" in shown.text
             assert "<nav" in shown.text
@@ -158,7 +158,7 @@ async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Pa
             assert [one.status_code for one in answers] == [200, 403, 403]
             cookie = answers[0].headers["set-cookie"].lower()
             assert {"secure", "httponly", "samesite=strict"} <= {one.strip() for one in cookie.split(";")}
-            shown = (await client.get("/devices")).text
+            shown = (await client.get(f"{answers[0].json()['base']}/devices")).text
             assert "signed in with a link" in shown
             assert "New link" not in shown
             carried = f"{answers[0].headers['set-cookie'].partition(';')[0]}"
@@ -170,8 +170,9 @@ async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Pa
         assert "403" in posted.stdout.splitlines()[0]
         assert "served with TLS alone" in posted.stdout
         async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as owner:
-            key = (await owner.post("/login", json={"token": token})).json()["key"]
-            made = await owner.post("/devices/link", json={}, headers={"x-treadle-key": key})
+            given = (await owner.post("/login", json={"token": token})).json()
+            headers = {"x-treadle-key": given["key"]}
+            made = await owner.post(f"{given['base']}/devices/link", json={}, headers=headers)
             assert f"https://{host}/#token=" in made.text
             assert printed in made.text
 
@@ -187,8 +188,9 @@ async def test_at_an_address_of_ipv6_the_page_is_called_by_it_in_brackets_alone(
                 refused = await client.post("/login", json={"token": token}, headers={"origin": origin})
                 assert refused.status_code == 403, origin
             own = {"origin": served.address}
-            key = (await client.post("/login", json={"token": token}, headers=own)).json()["key"]
-            made = await client.post("/devices/link", json={}, headers={**own, "x-treadle-key": key})
+            given = (await client.post("/login", json={"token": token}, headers=own)).json()
+            headers = {**own, "x-treadle-key": given["key"]}
+            made = await client.post(f"{given['base']}/devices/link", json={}, headers=headers)
             assert f"http://[::1]:{port}/#token=" in made.text
         for host in (f"[::]:{port}", "[::1]", f"::1:{port}", f"[0:0::1]:{port}", f"[::ffff:127.0.0.1]:{port}"):
             assert "421" in curl(f"{served.address}/", "-g", "-H", f"host: {host}").stdout.splitlines()[0], host
@@ -236,9 +238,9 @@ async def test_the_browser_that_it_opens_is_given_a_link_that_works_once(tmp_pat
         assert printed.partition("/#token=")[0] == base
         assert secret not in printed
         async with httpx2.AsyncClient(base_url=base, headers={"origin": base}) as client:
-            codes = [(await client.post("/login", json={"token": secret})).status_code for _ in range(2)]
-            assert codes == [200, 403]
-            shown = (await client.get("/devices")).text
+            answers = [await client.post("/login", json={"token": secret}) for _ in range(2)]
+            assert [one.status_code for one in answers] == [200, 403]
+            shown = (await client.get(f"{answers[0].json()['base']}/devices")).text
             assert "New link" in shown  # it is the user's own
     finally:
         process.terminate()

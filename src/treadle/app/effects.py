@@ -25,7 +25,7 @@ from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind,
 from treadle.protocol.tools import Risk
 
 
-class Effect(StrEnum):
+class Reach(StrEnum):
     """The classes of effects, in the words in which a person is told what cannot be done from a device."""
 
     ENTER = "signs in"
@@ -43,7 +43,7 @@ class Effect(StrEnum):
     DEVICES = "lets devices in, or signs others out"
 
 
-FROM_AFAR = frozenset({Effect.ENTER, Effect.SEE, Effect.WORK})
+FROM_AFAR = frozenset({Reach.ENTER, Reach.SEE, Reach.WORK})
 """What a paired device may do; all else is done on the computer that runs Treadle."""
 
 _NARROWEST_FIRST = tuple(Mode)
@@ -52,31 +52,31 @@ _ALWAYS = frozenset({OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS})
 _CONTROL_RULE, _PROGRAM_RULE = "control-write", "program"
 
 
-def mode_effect(mode: Mode, *known: Mode) -> Effect:
+def mode_effect(mode: Mode, *known: Mode) -> Reach:
     """Say what going to a mode does, where the user's own settings and the session have those that are `known`."""
     widest = max(_NARROWEST_FIRST.index(one) for one in known)
-    return Effect.WIDER if _NARROWEST_FIRST.index(mode) > widest else Effect.WORK
+    return Reach.WIDER if _NARROWEST_FIRST.index(mode) > widest else Reach.WORK
 
 
-def answer_effect(answer: Answer, question: Question | None) -> Effect:
+def answer_effect(answer: Answer, question: Question | None) -> Reach:
     """Say what an answer does: a yes does what was asked about, and an answer for every session is a rule."""
     if answer.option in _ALWAYS and answer.scope is not AllowScope.SESSION:
-        return Effect.POLICY
+        return Reach.POLICY
     decision = None if question is None else question.decision
     if answer.option in _YES and decision is not None and _touches_control(decision):
-        return Effect.CONTROL
-    return Effect.WORK
+        return Reach.CONTROL
+    return Reach.WORK
 
 
-def op_effect(op: Op) -> Effect:
+def op_effect(op: Op) -> Reach:
     """Say what an op does that is neither an answer nor a mode, whose effects depend on the session."""
     match op:
         case SetLimits() | SetPresence():
-            return Effect.SETTINGS  # the limits are the user's, and whether somebody can answer decides what is denied
+            return Reach.SETTINGS  # the limits are the user's, and whether somebody can answer decides what is denied
         case SetMode():
-            return Effect.WIDER
+            return Reach.WIDER
         case Answer():
-            return Effect.POLICY
+            return Reach.POLICY
         case (
             Prompt()
             | EditQueued()
@@ -90,7 +90,7 @@ def op_effect(op: Op) -> Effect:
             | Pin()
             | Restore()
         ):
-            return Effect.WORK
+            return Reach.WORK
         case _:
             assert_never(op)
 

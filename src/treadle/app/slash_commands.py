@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 
@@ -29,8 +29,8 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    effect: Effect
-    given: Effect | None = None
+    effect: Reach
+    given: Reach | None = None
     arguments: str = ""
     about: str
     where: Surfaces = Surfaces.ALL
@@ -42,7 +42,7 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
         """The command as it is written."""
         return f"/{self.name} {self.arguments}".rstrip()
 
-    def effect_of(self, argument: str) -> Effect:
+    def effect_of(self, argument: str) -> Reach:
         """What it does with what follows it."""
         return self.given if self.given is not None and argument.strip() else self.effect
 
@@ -51,175 +51,183 @@ _TERMINALS = Surfaces.TERMINALS
 SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="steer",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="TEXT",
         about="send TEXT at the next step (Ctrl-S does the same)",
         where=_TERMINALS,
     ),
-    SlashCommand(name="queue", effect=Effect.SEE, about="list the queued prompts", where=_TERMINALS),
-    SlashCommand(name="drop", effect=Effect.WORK, arguments="N", about="drop a queued prompt", where=_TERMINALS),
+    SlashCommand(name="queue", effect=Reach.SEE, about="list the queued prompts", where=_TERMINALS),
+    SlashCommand(name="drop", effect=Reach.WORK, arguments="N", about="drop a queued prompt", where=_TERMINALS),
     SlashCommand(
         name="edit",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="N",
         about="move a queued prompt to the input line to change it",
         where=_TERMINALS,
     ),
     SlashCommand(
         name="mode",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="NAME",
         about=f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)",
     ),
-    SlashCommand(name="plan", effect=Effect.WORK, about="look and plan, change nothing (mode plan)"),
-    SlashCommand(name="act", effect=Effect.WORK, about="end plan mode: changes need your approval (mode ask)"),
+    SlashCommand(name="plan", effect=Reach.WORK, about="look and plan, change nothing (mode plan)"),
+    SlashCommand(name="act", effect=Reach.WORK, about="end plan mode: changes need your approval (mode ask)"),
     SlashCommand(
         name="model",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[NAME]",
         about="choose the model from a list, or by its name, provider/name (Alt-P)",
     ),
     SlashCommand(
         name="effort",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[LEVEL]",
         about="how much the model thinks: off, low, medium, high",
     ),
     SlashCommand(
         name="btw",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="QUESTION",
         about="ask something beside the work; the model forgets it",
     ),
     SlashCommand(
         name="compact",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[FOCUS]",
         about="free space in the model's window; FOCUS says what must be kept",
     ),
     SlashCommand(
         name="pin",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[TEXT]",
         about="keep TEXT in the conversation whatever leaves it; without TEXT list what is pinned, `off N` removes it",
     ),
-    SlashCommand(name="init", effect=Effect.WORK, about="let the model look at the project and write AGENTS.md"),
+    SlashCommand(name="init", effect=Reach.WORK, about="let the model look at the project and write AGENTS.md"),
     SlashCommand(
         name="new",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         about="start a new session",
         where=Surfaces.FIRST,
         instead="To start a new session: treadle",
     ),
     SlashCommand(
         name="clear",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         about="the same: start a new session; this one is kept",
         where=Surfaces.FIRST,
         instead="To start a new session: treadle",
     ),
     SlashCommand(
         name="resume",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[WORDS]",
         about="choose another session from a list and continue it",
         where=_TERMINALS,
         instead="To continue a session: treadle --resume ID (`treadle sessions` lists them).",
     ),
     SlashCommand(
-        name="rename", effect=Effect.WORK, arguments="NAME", about="give the session another name", takes_time=True
+        name="rename",
+        effect=Reach.WORK,
+        arguments="NAME",
+        about="give the session another name",
+        takes_time=True,
     ),
     SlashCommand(
         name="fork",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[N]",
         about="copy the session as it was after turn N, or as it is; this one stays as it is",
         takes_time=True,
     ),
     SlashCommand(
         name="rewind",
-        effect=Effect.WORK,
+        effect=Reach.WORK,
         arguments="[N]",
         about="go back to before message N, with the files; without N list the messages",
         takes_time=True,
     ),
     SlashCommand(
-        name="undo", effect=Effect.WORK, about="take the changes of the last turn back, in the files", takes_time=True
+        name="undo",
+        effect=Reach.WORK,
+        about="take the changes of the last turn back, in the files",
+        takes_time=True,
     ),
     SlashCommand(
         name="export",
-        effect=Effect.WORK,
-        given=Effect.OWN_COMMANDS,
+        effect=Reach.WORK,
+        given=Reach.OWN_COMMANDS,
         arguments="[FORMAT] [PATH]",
         about="write the session to a file: md, html or json",
         takes_time=True,
     ),
     SlashCommand(
         name="diff",
-        effect=Effect.SEE,
+        effect=Reach.SEE,
         about="show what is changed in the working tree and not committed",
         takes_time=True,
     ),
-    SlashCommand(name="status", effect=Effect.SEE, about="show session, model, mode, folder and what is going on"),
+    SlashCommand(name="status", effect=Reach.SEE, about="show session, model, mode, folder and what is going on"),
     SlashCommand(
         name="context",
-        effect=Effect.SEE,
+        effect=Reach.SEE,
         arguments="[left]",
         about="show what the model was sent: each part with its tokens and price",
         takes_time=True,
     ),
-    SlashCommand(name="cost", effect=Effect.SEE, about="show what this session cost so far", takes_time=True),
+    SlashCommand(name="cost", effect=Reach.SEE, about="show what this session cost so far", takes_time=True),
     SlashCommand(
         name="usage",
-        effect=Effect.SEE,
+        effect=Reach.SEE,
         arguments="[KEY]",
         about="show what all sessions used, by model or KEY: day, project, tool, mode, session",
         takes_time=True,
     ),
     SlashCommand(
-        name="todo", effect=Effect.SEE, about="show the task's checklist, and the file in which you can change it"
+        name="todo", effect=Reach.SEE, about="show the task's checklist, and the file in which you can change it"
     ),
     SlashCommand(
         name="mcp",
-        effect=Effect.SEE,
-        given=Effect.SERVERS,
+        effect=Reach.SEE,
+        given=Reach.SERVERS,
         arguments="[approve NAME]",
         about="list the MCP servers and how they are; `approve NAME` accepts the tools of one as they are now",
         takes_time=True,
     ),
-    SlashCommand(name="jobs", effect=Effect.SEE, about="list commands that run in the background", takes_time=True),
+    SlashCommand(name="jobs", effect=Reach.SEE, about="list commands that run in the background", takes_time=True),
     SlashCommand(
         name="permissions",
-        effect=Effect.SEE,
+        effect=Reach.SEE,
         about="show what runs without asking: mode, allowances and rules",
         takes_time=True,
     ),
     SlashCommand(
         name="rules",
-        effect=Effect.SEE,
-        given=Effect.RULES,
+        effect=Reach.SEE,
+        given=Reach.RULES,
         arguments="[off N]",
         about="list the rules for the model, with their tokens; `off N` and `on N` turn one off and on",
         takes_time=True,
     ),
     SlashCommand(
-        name="newrule", effect=Effect.WORK, arguments="[TEXT]", about="let the model write a rule for this project"
+        name="newrule",
+        effect=Reach.WORK,
+        arguments="[TEXT]",
+        about="let the model write a rule for this project",
     ),
-    SlashCommand(name="skills", effect=Effect.SEE, about="list the skills; /NAME uses one", takes_time=True),
-    SlashCommand(name="approvals", effect=Effect.SEE, about="list what you have allowed for this session"),
-    SlashCommand(name="revoke", effect=Effect.WORK, arguments="N", about="remove something that you allowed"),
+    SlashCommand(name="skills", effect=Reach.SEE, about="list the skills; /NAME uses one", takes_time=True),
+    SlashCommand(name="approvals", effect=Reach.SEE, about="list what you have allowed for this session"),
+    SlashCommand(name="revoke", effect=Reach.WORK, arguments="N", about="remove something that you allowed"),
     SlashCommand(
         name="trust",
-        effect=Effect.SEE,
+        effect=Reach.SEE,
         about="show what this folder's files would run or set, and whether you trust it",
     ),
+    SlashCommand(name="config", effect=Reach.SEE, about="show the settings and where each comes from", takes_time=True),
+    SlashCommand(name="doctor", effect=Reach.SEE, about="check the installation; calls no provider", takes_time=True),
+    SlashCommand(name="help", effect=Reach.SEE, about="show this"),
     SlashCommand(
-        name="config", effect=Effect.SEE, about="show the settings and where each comes from", takes_time=True
-    ),
-    SlashCommand(name="doctor", effect=Effect.SEE, about="check the installation; calls no provider", takes_time=True),
-    SlashCommand(name="help", effect=Effect.SEE, about="show this"),
-    SlashCommand(
-        name="quit", effect=Effect.WORK, about="quit; the session is kept and can be resumed", where=_TERMINALS
+        name="quit", effect=Reach.WORK, about="quit; the session is kept and can be resumed", where=_TERMINALS
     ),
 )
 

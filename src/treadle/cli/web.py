@@ -26,7 +26,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             "host-without-lan",
             "--host opens the page to the network.",
-            why="Other devices reach it then, and what goes over the network is not encrypted.",
+            why="Other devices reach it then; they are let in with a link.",
             fix="Add --lan if that is what you want.",
         )
     folder = arguments.directory.expanduser().resolve()

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.guard import PageGuard, is_near
@@ -76,14 +76,14 @@ def web_application(
         )
         if given is None:
             raise HTTPException(403, "The link is not valid any more. Open a new one of `treadle web`.")
-        response = answer({"key": given.key})
+        response = answer({"key": given.key, "base": keys.base})
         response.set_cookie(
             cookie,
             given.cookie,
             max_age=_WEEK,
             httponly=True,
             samesite="strict",
-            path="/",
+            path=keys.base,
             secure=request.url.scheme == "https",
         )
         return response
@@ -93,9 +93,9 @@ def web_application(
 
     application = Starlette(
         routes=[
-            PageRoute("/healthz", alive, Effect.ENTER),
-            PageRoute("/login", login, Effect.ENTER, methods=["POST"]),
-            PageRoute("/events", streams.events, Effect.SEE),
+            PageRoute("/healthz", alive, Reach.ENTER),
+            PageRoute("/login", login, Reach.ENTER, methods=["POST"]),
+            PageRoute("/events", streams.events, Reach.SEE),
             *session_list.ROUTES,
             *inbox.ROUTES,
             *session_keeping.ROUTES,

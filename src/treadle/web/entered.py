@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.slash import named_texts
 from treadle.app.slash.entering import entered_command, run_entered
@@ -66,7 +66,7 @@ async def _help(trust: SessionTrust) -> str:
 async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredText:
     """Do what was entered. Raises `TreadleError`, and `HTTPException` for what `who` may not do."""
     if text.lstrip().startswith("!"):
-        require(who, Effect.OWN_COMMANDS)
+        require(who, Reach.OWN_COMMANDS)
         return _own(text.strip()[1:].strip(), session)
     command = await entered_command(text, session.session.trust)
     if command is None or isinstance(command, str):

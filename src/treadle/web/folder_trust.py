@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.security.asked_trust import asked_trust, keep_trust_answer
 from treadle.app.security.trusting import SessionTrust
 from treadle.web.book import SessionBook
@@ -27,8 +27,8 @@ class AnsweredTrust(NamedTuple):
     seen: str
 
 
-def _effect(said: str) -> Effect:
-    return Effect.WORK if said == _LATER else Effect.TRUST
+def _effect(said: str) -> Reach:
+    return Reach.WORK if said == _LATER else Reach.TRUST
 
 
 async def folder_trust(

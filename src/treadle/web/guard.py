@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.app.http_serving import is_loopback, url_host
 from treadle.web.keys import Keys, Visitor
+from treadle.web.templating import PAGE_BASE
 
 MOST_BODY_BYTES = 16_000_000
 """Bytes of a prompt with its images."""
@@ -86,17 +87,23 @@ class PageGuard:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        visitor = self._visitor(headers, scope)
+        inside = f"{scope['path']}/".startswith(f"{self._keys.base}/")
+        visitor = self._visitor(headers, scope) if inside else None
+        PAGE_BASE.set("" if visitor is None else self._keys.base)
         scope.setdefault("state", {})["visitor"] = visitor
+        if inside:
+            raw = (scope.get("raw_path") or b"").removeprefix(self._keys.base.encode())
+            scope = {**scope, "path": scope["path"].removeprefix(self._keys.base) or "/", "raw_path": raw or b"/"}
         most = _most_bytes(scope["path"], visitor)
-        refusal = self._refusal(scope, headers, visitor, most)
+        refusal = self._refusal(scope, headers, most, inside=inside)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
         await self.application(scope, _bounded(receive, most), send)
 
-    def _refusal(self, scope: Scope, headers: Headers, visitor: Visitor | None, most: int) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers, most: int, *, inside: bool) -> Response | None:
         """Say no to what the page itself never sends, and to whoever was not let in."""
+        visitor = scope["state"]["visitor"]
         host, method, path = headers.get("host", "").lower(), scope["method"], scope["path"]
         if len(headers.getlist("host")) != 1 or not self._is_own(host, scope):
             return PlainTextResponse("This address is not served here.\n", status_code=421)
@@ -110,7 +117,7 @@ class PageGuard:
         if not (length.isascii() and length.isdecimal() and len(length) < 20 and int(length) <= most):
             return PlainTextResponse(f"A request has at most {most:,} bytes.\n", status_code=413)
         if visitor is None and path not in OPEN_PATHS and not path.startswith(_STATIC):
-            return self._unknown(path, headers)
+            return self._unknown(path, headers, inside=inside)
         if method == "POST" and visitor is not None and path != "/login" and not self._acts(visitor, headers):
             lost = {"what": "This browser has lost its key.", "fix": "Open a link of `treadle web` again."}
             return JSONResponse(lost, status_code=403)
@@ -135,10 +142,11 @@ class PageGuard:
     def _acts(self, visitor: Visitor, headers: Headers) -> bool:
         return self._keys.acts(visitor, headers.get("x-treadle-key", ""))
 
-    def _unknown(self, path: str, headers: Headers) -> Response:
+    def _unknown(self, path: str, headers: Headers, *, inside: bool) -> Response:
         """Answer who has no cookie: the page that asks for the token, or that one is needed."""
         if path == "/" or "text/html" in headers.get("accept", ""):
-            return HTMLResponse(self._empty(), status_code=200 if path == "/" else 401)
+            # Outside of its own path the page knows nobody: a browser that was let in goes on from there by itself.
+            return HTMLResponse(self._empty(), status_code=401 if inside and path != "/" else 200)
         what = {"what": "This browser is not signed in.", "fix": "Open the link that `treadle web` printed."}
         return JSONResponse(what, status_code=401)
 

@@ -51,11 +51,14 @@ class Keys:
     """Lets browsers in. Nothing of it is written anywhere: a restart shuts everybody out.
 
     Token, links and cookies are too long to be guessed, so wrong ones are not counted: whoever sends many of them
-    cannot keep the right one out. `changed` tells when a browser was let in or shut out.
+    cannot keep the right one out. `base` is the path below which the page is for them: the cookie of a
+    computer goes to every server on it, whatever its port, but only for paths below its own, which nobody else knows.
+    `changed` tells when a browser was let in or shut out.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.token = secrets.token_urlsafe(32)
+        self.base = f"/~{secrets.token_urlsafe(18)}"
         self.changed = Signal()
         self._clock = clock
         self._let: dict[bytes, _Let] = {}

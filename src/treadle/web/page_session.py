@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from treadle.app.asking import SessionClient
-from treadle.app.effects import Effect, answer_effect, mode_effect, op_effect
+from treadle.app.effects import Reach, answer_effect, mode_effect, op_effect
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
@@ -116,7 +116,7 @@ class PageSession:
         require(who, await self._effect(op))
         await self.client.post(op, name=who.name)
 
-    async def _effect(self, op: Op) -> Effect:
+    async def _effect(self, op: Op) -> Reach:
         match op:
             case SetMode(mode=mode):
                 own = await asyncio.to_thread(self._own_mode, self.session.trust)

@@ -8,18 +8,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from treadle.app.effects import FROM_AFAR, Effect
+from treadle.app.effects import FROM_AFAR, Reach
 from treadle.web.keys import Visitor
 
 
-def may(visitor: Visitor | None, effect: Effect) -> bool:
+def may(visitor: Visitor | None, effect: Reach) -> bool:
     """Whether a browser may do something; None is one that was not let in."""
     if visitor is None:
-        return effect is Effect.ENTER
+        return effect is Reach.ENTER
     return visitor.here or effect in FROM_AFAR
 
 
-def require(visitor: Visitor | None, effect: Effect) -> None:
+def require(visitor: Visitor | None, effect: Reach) -> None:
     """Raise `HTTPException` for what a browser may not do."""
     if not may(visitor, effect):
         raise HTTPException(
@@ -34,7 +34,7 @@ class PageRoute(Route):
         self,
         path: str,
         endpoint: Callable[[Request], Awaitable[Response]],
-        effect: Effect,
+        effect: Reach,
         *,
         methods: Sequence[str] = ("GET",),
     ) -> None:

@@ -1,6 +1,7 @@
 """The templates of the page: every value in them is escaped, and what would steer or hide in it is shown."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,9 @@ from treadle.app.presentation.words import ago, counted, span, spent, tokens
 from treadle.protocol.models import money
 from treadle.web.markup import code, diff_rows, markdown, page_text
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
+
+PAGE_BASE: ContextVar[str] = ContextVar("page_base", default="")
+"""The path below which the page of this request is: its cookie goes nowhere else."""
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -43,7 +47,7 @@ def _environment() -> Environment:
         time=_time,
         tokens=tokens,
     )
-    made.globals.update(diff_rows=diff_rows)
+    made.globals.update(page_base=PAGE_BASE.get, diff_rows=diff_rows)
     return made
 
 

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from treadle.app.models.choosing import LOCAL, Models
+from treadle.app.models.keys import require_key_host
 from treadle.app.models.known import day, known_models
 from treadle.protocol.errors import ConfigError
 from treadle.providers.model_data import TOOLS, ModelFigures
@@ -21,8 +22,7 @@ async def ask_local(models: Models, ref: str, row: ProviderRow) -> None:
     from treadle.providers.local_advice import window_fix, window_problem
 
     key = models.key(row)
-    if key is not None:
-        models.require_host(row)
+    require_key_host(row, models.said(row.name), key)
     found = await find_model(row.name, models.base_url(row), key.value if key else "", ref.partition("/")[2])
     if found is None:
         return

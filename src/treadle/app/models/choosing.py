@@ -13,7 +13,7 @@ import msgspec
 from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
 from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.keys import ApiKey, find_key
+from treadle.app.models.keys import ApiKey, find_key, require_key_host
 from treadle.app.models.known import (
     LearningProvider,
     data_notice,
@@ -333,8 +333,7 @@ class Models:
         Raises `ConfigError`.
         """
         said, key = self._said(row), self.key(row)
-        if said.base_url and (key is not None or proved):
-            self.require_host(row)
+        require_key_host(row, said, key or (proved or None))
         return Endpoint(
             name=row.name,
             base_url=self.base_url(row),
@@ -347,13 +346,6 @@ class Models:
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",
         )
-
-    def require_host(self, row: ProviderRow) -> None:
-        """Raise `ConfigError` where the key of a provider may not go to the address that the user's settings give."""
-        if said := self._said(row).base_url:
-            from treadle.app.config.hosts import require_host
-
-            require_host((row.name, *row.aliases), said)
 
     def spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""

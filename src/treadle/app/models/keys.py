@@ -8,9 +8,12 @@ from typing import Any
 
 import msgspec
 
+from treadle.app.config.hosts import require_host
+from treadle.app.config.settings import ProviderSettings
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
+from treadle.providers.provider_rows import ProviderRow
 
 _SERVICE = "treadle"
 _KEYRING_SECONDS = 5.0
@@ -64,6 +67,12 @@ def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, 
             return ApiKey(value=value, origin="the system's keyring")
     value = stored.keys.get(provider, "")
     return ApiKey(value=value, origin=str(key_file())) if value else None
+
+
+def require_key_host(row: ProviderRow, said: ProviderSettings, proof: object) -> None:
+    """Raise `ConfigError` where a key, or another proof, may not go to the address that the user's settings give."""
+    if said.base_url and proof is not None:
+        require_host((row.name, *row.aliases), said.base_url)
 
 
 def store_key(provider: str, value: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from treadle.app.models.choosing import LOCAL, USUAL_PROVIDERS, Models
+from treadle.app.models.keys import require_key_host
 from treadle.app.models.known import is_over, known_models, learned_windows, successor_ref, usual_ref
 from treadle.app.models.offered import OfferedModel
 from treadle.protocol.base import Record
@@ -139,7 +140,7 @@ async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     for row in rows:
         key = models.key(row)
         with suppress(ConfigError):  # it is looked for without its key where that may not go there
-            models.require_host(row)
+            require_key_host(row, models.said(row.name), key)
             keys |= {} if key is None else {row.name: key.value}
     return await find_servers({row.name: models.base_url(row) for row in rows}, keys)
 

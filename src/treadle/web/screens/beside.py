@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.app.compose import session_workspace
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.presentation.words import tokens
 from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
@@ -96,8 +96,8 @@ def _stop(wanted: str, session_id: str) -> None:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/complete", _complete, Effect.SEE),
-    PageRoute("/s/{session_id}/models", _models, Effect.SEE),
-    PageRoute("/s/{session_id}/jobs", _jobs, Effect.SEE),
-    PageRoute("/s/{session_id}/jobs/stop", _stop_job, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/complete", _complete, Reach.SEE),
+    PageRoute("/s/{session_id}/models", _models, Reach.SEE),
+    PageRoute("/s/{session_id}/jobs", _jobs, Reach.SEE),
+    PageRoute("/s/{session_id}/jobs/stop", _stop_job, Reach.WORK, methods=["POST"]),
 )

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.app.compose import session_log
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.reports.context_report import (
     ContextReport,
     PricedBlock,
@@ -206,11 +206,11 @@ async def _unpin(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/context", _show, Effect.SEE),
-    PageRoute("/s/{session_id}/context/parts", _refresh, Effect.SEE),
-    PageRoute("/s/{session_id}/context/shares", _shares, Effect.SEE),
-    PageRoute("/s/{session_id}/context/block", _text, Effect.SEE),
-    PageRoute("/s/{session_id}/context/compact", _compact, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/context/pin", _pin, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/context/unpin", _unpin, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/context", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/context/parts", _refresh, Reach.SEE),
+    PageRoute("/s/{session_id}/context/shares", _shares, Reach.SEE),
+    PageRoute("/s/{session_id}/context/block", _text, Reach.SEE),
+    PageRoute("/s/{session_id}/context/compact", _compact, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/context/pin", _pin, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/context/unpin", _unpin, Reach.WORK, methods=["POST"]),
 )

@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.web.keys import LINK_SECONDS, Keys
 from treadle.web.requests import body_of, done, visitor_of
 from treadle.web.rights import PageRoute, require
@@ -92,7 +92,7 @@ async def _shut_out(request: Request) -> Response:
     """Shut a browser out; a paired one can do that to itself alone."""
     name = (await body_of(request, _ShutOut)).name
     if name != visitor_of(request).name:
-        require(visitor_of(request), Effect.DEVICES)
+        require(visitor_of(request), Reach.DEVICES)
     _keys(request).shut_out(name)
     return done()
 
@@ -104,7 +104,7 @@ def _keys(request: Request) -> Keys:
 
 
 ROUTES = (
-    PageRoute("/devices", _show, Effect.SEE),
-    PageRoute("/devices/link", _link, Effect.DEVICES, methods=["POST"]),
-    PageRoute("/devices/out", _shut_out, Effect.WORK, methods=["POST"]),
+    PageRoute("/devices", _show, Reach.SEE),
+    PageRoute("/devices/link", _link, Reach.DEVICES, methods=["POST"]),
+    PageRoute("/devices/out", _shut_out, Reach.WORK, methods=["POST"]),
 )

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.presentation.words import counted
 from treadle.app.reports.audit import Verified, verify_sessions
 from treadle.app.reports.checks import Check, CheckStatus, failed_check
@@ -183,8 +183,8 @@ def _milliseconds() -> int:
 
 
 ROUTES = (
-    PageRoute("/health", _show, Effect.SEE),
-    PageRoute("/health/check", _check, Effect.WORK, methods=["POST"]),
-    PageRoute("/health/verify", _verify, Effect.SEE, methods=["POST"]),
-    PageRoute("/s/{session_id}/servers", _servers_elsewhere, Effect.SEE),
+    PageRoute("/health", _show, Reach.SEE),
+    PageRoute("/health/check", _check, Reach.WORK, methods=["POST"]),
+    PageRoute("/health/verify", _verify, Reach.SEE, methods=["POST"]),
+    PageRoute("/s/{session_id}/servers", _servers_elsewhere, Reach.SEE),
 )

@@ -5,7 +5,7 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.web.book import SessionBook
 from treadle.web.requests import book_of
 from treadle.web.rights import PageRoute
@@ -35,6 +35,6 @@ async def _cards(book: SessionBook) -> list[dict[str, str]]:
 
 
 ROUTES = (
-    PageRoute("/inbox", _show, Effect.SEE),
-    PageRoute("/inbox/cards", _list, Effect.SEE),
+    PageRoute("/inbox", _show, Reach.SEE),
+    PageRoute("/inbox/cards", _list, Reach.SEE),
 )

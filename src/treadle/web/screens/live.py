@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.app.compose import session_log
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.protocol.permissions import Mode
 from treadle.web.item_html import entry_html
 from treadle.web.page_view import PageContent
@@ -70,6 +70,6 @@ def _named(session_id: str) -> tuple[str, str, str]:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}", _show, Effect.SEE),
-    PageRoute("/s/{session_id}/items", _earlier, Effect.SEE),
+    PageRoute("/s/{session_id}", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/items", _earlier, Reach.SEE),
 )

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.presentation.escape import exact_line
 from treadle.app.presentation.words import describe_allowance
 from treadle.app.reports.mode_table import mode_table
@@ -155,11 +155,11 @@ async def _revoke(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/policy", _show, Effect.SEE),
-    PageRoute("/policy/explain", _explain, Effect.SEE),
-    PageRoute("/policy/decisions", _decisions, Effect.SEE),
-    PageRoute("/policy/suggestions", _suggest, Effect.SEE),
-    PageRoute("/policy/add", _add, Effect.POLICY, methods=["POST"]),
-    PageRoute("/policy/remove", _remove, Effect.POLICY, methods=["POST"]),
-    PageRoute("/policy/revoke", _revoke, Effect.WORK, methods=["POST"]),
+    PageRoute("/policy", _show, Reach.SEE),
+    PageRoute("/policy/explain", _explain, Reach.SEE),
+    PageRoute("/policy/decisions", _decisions, Reach.SEE),
+    PageRoute("/policy/suggestions", _suggest, Reach.SEE),
+    PageRoute("/policy/add", _add, Reach.POLICY, methods=["POST"]),
+    PageRoute("/policy/remove", _remove, Reach.POLICY, methods=["POST"]),
+    PageRoute("/policy/revoke", _revoke, Reach.WORK, methods=["POST"]),
 )

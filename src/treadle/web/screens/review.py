@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, SessionReview
 from treadle.app.compose import session_log
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.presentation.questions import asked_in_words
 from treadle.app.reports.checkpoint_list import listed_checkpoints
 from treadle.app.reports.session_review import (
@@ -259,10 +259,10 @@ async def _message(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/review", _show, Effect.SEE),
-    PageRoute("/s/{session_id}/review/file", _file, Effect.SEE),
-    PageRoute("/s/{session_id}/review/text", _text, Effect.SEE),
-    PageRoute("/s/{session_id}/review/take-back", _take_back, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/review/marks", _mark, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/review/message", _message, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/review/file", _file, Reach.SEE),
+    PageRoute("/s/{session_id}/review/text", _text, Reach.SEE),
+    PageRoute("/s/{session_id}/review/take-back", _take_back, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review/marks", _mark, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review/message", _message, Reach.WORK, methods=["POST"]),
 )

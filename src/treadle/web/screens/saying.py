@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.app.compose import session_workspace
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.session.attachments import image_block
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
@@ -227,12 +227,12 @@ async def _close(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/say", _say, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/open", _continue, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/answer", _answer, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/change", _change, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/queue", _queue, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/interrupt", _interrupt, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/commands/stop", _stop_command, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/close", _close, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/say", _say, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/open", _continue, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/answer", _answer, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/change", _change, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/queue", _queue, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/interrupt", _interrupt, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/commands/stop", _stop_command, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/close", _close, Reach.WORK, methods=["POST"]),
 )

@@ -6,7 +6,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.history.forking import copy_whole
 from treadle.app.history.session_keeping import (
     archive_sessions,
@@ -57,9 +57,9 @@ async def _fork(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/rename", _rename, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/archive", _archive, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/unarchive", _unarchive, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/delete", _delete, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/fork", _fork, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/rename", _rename, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/archive", _archive, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/unarchive", _unarchive, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/delete", _delete, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/fork", _fork, Reach.WORK, methods=["POST"]),
 )

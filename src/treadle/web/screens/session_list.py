@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.app.compose import check_workspace
-from treadle.app.effects import Effect, mode_effect
+from treadle.app.effects import Reach, mode_effect
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
@@ -74,7 +74,7 @@ async def _start(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/", _show, Effect.SEE),
-    PageRoute("/sessions", _start, Effect.WORK, methods=["POST"]),
-    PageRoute("/sessions/rows", _rows, Effect.SEE),
+    PageRoute("/", _show, Reach.SEE),
+    PageRoute("/sessions", _start, Reach.WORK, methods=["POST"]),
+    PageRoute("/sessions/rows", _rows, Reach.SEE),
 )

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.app.config.edit import Saved, key_path, set_value, unset_value
 from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings, read_layers
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.models.call_check import CallCheck
 from treadle.app.models.choosing import Models
 from treadle.app.models.known import is_over
@@ -196,12 +196,12 @@ async def _local(request: Request) -> Response:  # noqa: ARG001 - as Starlette c
 
 
 ROUTES = (
-    PageRoute("/settings", _show, Effect.SEE),
-    PageRoute("/settings/set", _set, Effect.SETTINGS, methods=["POST"]),
-    PageRoute("/settings/unset", _unset, Effect.SETTINGS, methods=["POST"]),
-    PageRoute("/settings/providers", _providers, Effect.SEE),
-    PageRoute("/settings/key", _add_key, Effect.KEYS, methods=["POST"]),
-    PageRoute("/settings/key/remove", _remove_key, Effect.KEYS, methods=["POST"]),
-    PageRoute("/settings/models", _models, Effect.SEE),
-    PageRoute("/settings/models/local", _local, Effect.SEE),
+    PageRoute("/settings", _show, Reach.SEE),
+    PageRoute("/settings/set", _set, Reach.SETTINGS, methods=["POST"]),
+    PageRoute("/settings/unset", _unset, Reach.SETTINGS, methods=["POST"]),
+    PageRoute("/settings/providers", _providers, Reach.SEE),
+    PageRoute("/settings/key", _add_key, Reach.KEYS, methods=["POST"]),
+    PageRoute("/settings/key/remove", _remove_key, Reach.KEYS, methods=["POST"]),
+    PageRoute("/settings/models", _models, Reach.SEE),
+    PageRoute("/settings/models/local", _local, Reach.SEE),
 )

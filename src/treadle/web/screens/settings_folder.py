@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from treadle.app.compose import check_workspace
 from treadle.app.config.settings import load_settings
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.reports.hook_list import list_hooks
 from treadle.app.reports.rule_list import prompt_rules, turn_rule
 from treadle.app.reports.server_checks import (
@@ -194,16 +194,16 @@ async def _revoke(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/settings/servers", _servers, Effect.SEE),
-    PageRoute("/settings/servers/add", _add, Effect.SERVERS, methods=["POST"]),
-    PageRoute("/settings/servers/remove", _remove, Effect.SERVERS, methods=["POST"]),
-    PageRoute("/settings/servers/switch", _switch, Effect.SERVERS, methods=["POST"]),
-    PageRoute("/settings/servers/look", _look, Effect.SERVERS, methods=["POST"]),
-    PageRoute("/settings/servers/log", _log, Effect.SEE, methods=["POST"]),
-    PageRoute("/settings/servers/approve", _approve, Effect.SERVERS, methods=["POST"]),
-    PageRoute("/settings/rules", _rules, Effect.SEE),
-    PageRoute("/settings/rules/turn", _turn, Effect.RULES, methods=["POST"]),
-    PageRoute("/settings/hooks", _hooks, Effect.SEE),
-    PageRoute("/settings/folders", _folders, Effect.SEE),
-    PageRoute("/settings/folders/revoke", _revoke, Effect.TRUST, methods=["POST"]),
+    PageRoute("/settings/servers", _servers, Reach.SEE),
+    PageRoute("/settings/servers/add", _add, Reach.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/remove", _remove, Reach.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/switch", _switch, Reach.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/look", _look, Reach.SERVERS, methods=["POST"]),
+    PageRoute("/settings/servers/log", _log, Reach.SEE, methods=["POST"]),
+    PageRoute("/settings/servers/approve", _approve, Reach.SERVERS, methods=["POST"]),
+    PageRoute("/settings/rules", _rules, Reach.SEE),
+    PageRoute("/settings/rules/turn", _turn, Reach.RULES, methods=["POST"]),
+    PageRoute("/settings/hooks", _hooks, Reach.SEE),
+    PageRoute("/settings/folders", _folders, Reach.SEE),
+    PageRoute("/settings/folders/revoke", _revoke, Reach.TRUST, methods=["POST"]),
 )

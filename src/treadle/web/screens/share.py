@@ -7,7 +7,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
 from treadle.app.presentation.words import counted
 from treadle.protocol.errors import ConfigError
@@ -74,8 +74,8 @@ async def _hidden(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/share", _show, Effect.SEE),
-    PageRoute("/s/{session_id}/share/file", _shared, Effect.SEE),
-    PageRoute("/s/{session_id}/export", _export, Effect.SEE),
-    PageRoute("/s/{session_id}/share/hidden", _hidden, Effect.SEE),
+    PageRoute("/s/{session_id}/share", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/share/file", _shared, Reach.SEE),
+    PageRoute("/s/{session_id}/export", _export, Reach.SEE),
+    PageRoute("/s/{session_id}/share/hidden", _hidden, Reach.SEE),
 )

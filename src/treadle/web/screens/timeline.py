@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.compose import session_log
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.history.forking import copy_whole
 from treadle.app.reports.checkpoint_list import listed_checkpoints, restore_preview
 from treadle.app.reports.event_words import EventTopic
@@ -146,11 +146,11 @@ async def _fork(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/s/{session_id}/timeline", _show, Effect.SEE),
-    PageRoute("/s/{session_id}/timeline/rows", _rows, Effect.SEE),
-    PageRoute("/s/{session_id}/timeline/event/{seq}", _event, Effect.SEE),
-    PageRoute("/s/{session_id}/news", _news, Effect.SEE),
-    PageRoute("/s/{session_id}/restore/preview", _preview, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/restore", _restore, Effect.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/timeline/fork", _fork, Effect.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/timeline", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/timeline/rows", _rows, Reach.SEE),
+    PageRoute("/s/{session_id}/timeline/event/{seq}", _event, Reach.SEE),
+    PageRoute("/s/{session_id}/news", _news, Reach.SEE),
+    PageRoute("/s/{session_id}/restore/preview", _preview, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/restore", _restore, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/timeline/fork", _fork, Reach.WORK, methods=["POST"]),
 )

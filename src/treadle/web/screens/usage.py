@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.app.compose import list_sessions
-from treadle.app.effects import Effect
+from treadle.app.effects import Reach
 from treadle.app.presentation.words import tokens
 from treadle.app.reports.budget_report import BudgetLine, budget_report
 from treadle.app.reports.usage_report import (
@@ -138,4 +138,4 @@ def _days(known: Mapping[str, UsageRow], since: date | None, today: date) -> Ite
         yield (first + timedelta(days=number)).isoformat()
 
 
-ROUTES = (PageRoute("/usage", _show, Effect.SEE),)
+ROUTES = (PageRoute("/usage", _show, Reach.SEE),)

@@ -1,6 +1,6 @@
 // What every screen has: requests, messages, the stream of news, and the keys of the navigation.
 
-import { enter, key, tokenOfAddress } from "./entering.js";
+import { at, enter, goIn, key, tokenOfAddress } from "./entering.js";
 
 const messages = document.getElementById("messages");
 
@@ -22,7 +22,7 @@ const later = (pause) => new Promise((done) => setTimeout(done, pause));
 async function fetched(path, request, pauses) {
   for (let time = 0; ; time++) {
     try {
-      return await fetch(path, request);
+      return await fetch(at + path, request);
     } catch {
       if (time >= pauses.length) return null;
       await later(pauses[time]);
@@ -81,7 +81,7 @@ export function listen(heard, session = "", cursor = "") {
   const open = () => {
     const opened = document.body.dataset.opened === undefined ? "" : "yes";
     const query = new URLSearchParams({ session, cursor: known, opened });
-    source = new EventSource(`/events?${query}`);
+    source = new EventSource(`${at}/events?${query}`);
     source.onopen = () => {
       state.textContent = "";
     };
@@ -169,6 +169,7 @@ async function comeAgain() {
   if (!token) return; // the address of a browser that was let in before loses the token, too
   const trouble = key() ? "" : await enter(token);
   if (trouble) tell(trouble);
+  else goIn();
 }
 
 addEventListener("hashchange", comeAgain);

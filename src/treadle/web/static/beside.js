@@ -1,6 +1,7 @@
 // What stands beside a conversation: the to-do list, messages that wait, jobs, the mode, the model and the context.
 
 import { get, send } from "./app.js";
+import { at } from "./entering.js";
 
 const id = (name) => document.getElementById(name);
 
@@ -106,7 +107,7 @@ export function beside(session) {
     if (reading || document.hidden) return;
     reading = true;
     try {
-      const answer = await fetch(`${path}/jobs`);
+      const answer = await fetch(`${at}${path}/jobs`);
       if (!answer.ok) return;
       jobs.querySelector("ul").innerHTML = await answer.text();
       jobs.hidden = jobs.querySelector("li") === null;

@@ -1,6 +1,7 @@
 // Writing a message: its draft, what completes it, the images that go along, and sending it so that it arrives once.
 
 import { newId, send, tell } from "./app.js";
+import { at } from "./entering.js";
 import { askTrust } from "./trust.js";
 
 const text = document.getElementById("text");
@@ -163,7 +164,7 @@ export function composer(session, { isActive, followed }) {
     }
     const mine = ++asked;
     waiting = setTimeout(async () => {
-      const answer = await fetch(`/s/${session}/complete?${new URLSearchParams({ text: words.slice(-1_000) })}`).catch(() => null);
+      const answer = await fetch(`${at}/s/${session}/complete?${new URLSearchParams({ text: words.slice(-1_000) })}`).catch(() => null);
       if (!answer?.ok || mine !== asked) return;
       const found = await answer.json();
       if (mine === asked && before() === words) showMenu(found, words);

@@ -1,13 +1,16 @@
 // The page of a browser that is not let in yet.
 
-import { enter, tokenOfAddress } from "./entering.js";
+import { enter, goIn, isIn, tokenOfAddress } from "./entering.js";
 
 async function come() {
   const token = tokenOfAddress();
-  if (!token) return;
+  if (!token || (await isIn())) {
+    goIn();
+    return;
+  }
   const trouble = await enter(token);
   if (trouble) document.getElementById("enter").textContent = trouble;
-  else location.reload();
+  else if (!goIn()) location.reload();
 }
 
 addEventListener("hashchange", come);

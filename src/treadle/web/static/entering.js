@@ -1,6 +1,27 @@
 // Hands the token of the address to the server, which gives a cookie and a key for it; the address loses the token.
 
 const KEY = "treadle-key";
+const BASE = "treadle-base";
+const OWN_PATH = /^\/~[^/]+/; // below it is the page: its cookie is sent for nothing else
+
+/** The path below which this page is; every request of it begins with that. */
+export const at = OWN_PATH.exec(location.pathname)?.[0] ?? "";
+
+/** Go to where this page is for a browser that was let in; gives whether it goes there. */
+export function goIn() {
+  const base = localStorage.getItem(BASE) ?? "";
+  if (!base || base === at) return false;
+  location.replace(base + (location.pathname.replace(OWN_PATH, "") || "/") + location.search);
+  return true;
+}
+
+/** Whether this browser was let in before, by the server that runs now. */
+export async function isIn() {
+  const base = localStorage.getItem(BASE);
+  if (!base || !key()) return false;
+  const answer = await fetch(`${base}/inbox/cards`).catch(() => null);
+  return Boolean(answer?.ok);
+}
 
 /** Give the key that requests name; other servers on this computer are sent the cookie, but never learn the key. */
 export function key() {
@@ -29,5 +50,6 @@ export async function enter(token) {
   const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
   if (!answer.ok) return said.what;
   localStorage.setItem(KEY, said.key);
+  localStorage.setItem(BASE, said.base);
   return "";
 }

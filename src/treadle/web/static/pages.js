@@ -1,6 +1,7 @@
 // What the screens of a session's past share: news of its log, keys, what a browser keeps, and the way back.
 
 import { send } from "./app.js";
+import { at } from "./entering.js";
 
 const PAUSE = 2_000; // milliseconds between two looks at how far the log is
 
@@ -9,7 +10,7 @@ export function watch(session, heard) {
   let known = "";
   const look = async () => {
     if (document.hidden) return;
-    const answer = await fetch(`/s/${session}/news`).catch(() => null);
+    const answer = await fetch(`${at}/s/${session}/news`).catch(() => null);
     if (!answer?.ok) return;
     const text = await answer.text();
     if (text !== known) {

@@ -2,6 +2,7 @@
 
 import { get, send, tell } from "./app.js";
 import { comments, showComments } from "./comments.js";
+import { at } from "./entering.js";
 import { keep, kept, keys, made, showRestored, watch } from "./pages.js";
 
 const session = document.body.dataset.review;
@@ -95,7 +96,7 @@ async function load(button) {
 
 /** Load the page's content again; place, open fields and what is typed in them stay. */
 async function refresh() {
-  const answer = await get(location.href);
+  const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("review");
   const open = [...main.querySelectorAll("form.field")].map((form) => ({

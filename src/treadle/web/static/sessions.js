@@ -1,6 +1,7 @@
 // The list of sessions: starting one, finding some, and what is done with one; it follows what happens.
 
 import { get, send } from "./app.js";
+import { at } from "./entering.js";
 import { morph } from "./morph.js";
 import { askTrust } from "./trust.js";
 
@@ -23,7 +24,7 @@ async function start(more = {}) {
   button.disabled = false;
   if (answer?.session) {
     sessionStorage.removeItem("start");
-    location.assign(`/s/${answer.session}`);
+    location.assign(`${at}/s/${answer.session}`);
   }
   if (answer?.trust) askTrust(asked, answer.trust, start);
 }
@@ -65,7 +66,7 @@ async function read() {
   placed.forEach((row, at) => {
     if (rows.children[at] !== row) rows.insertBefore(row, rows.children[at] ?? null);
   });
-  history.replaceState(null, "", said.size ? `/?${said}` : "/");
+  history.replaceState(null, "", said.size ? `${at}/?${said}` : `${at}/`);
 }
 
 let typing = 0;
@@ -138,7 +139,7 @@ const DO = {
   },
   async fork(id) {
     const made = await send(`/s/${id}/fork`);
-    if (made) location.assign(`/s/${made.session}`);
+    if (made) location.assign(`${at}/s/${made.session}`);
     return made;
   },
   archive: (id) => send(`/s/${id}/archive`),

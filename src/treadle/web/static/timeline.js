@@ -1,6 +1,7 @@
 // The timeline: events come a page at a time, each is opened where it stands, and checkpoints lead back.
 
 import { get, send, tell } from "./app.js";
+import { at } from "./entering.js";
 import { keys, showRestored, watch } from "./pages.js";
 
 const { timeline: session, topic } = document.body.dataset;
@@ -146,7 +147,7 @@ async function fork(button) {
   button.disabled = true;
   const answer = await send(`/s/${session}/timeline/fork`, checkpoint ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
   button.disabled = false;
-  if (answer) location.assign(`/s/${answer.session}`);
+  if (answer) location.assign(`${at}/s/${answer.session}`);
 }
 
 function compare(button) {
@@ -154,7 +155,7 @@ function compare(button) {
   const one = Number(tools.dataset.checkpoint);
   const other = Number(tools.querySelector(".other").value);
   if (!other) tell("Give the number of another checkpoint.");
-  else location.assign(`/s/${session}/review?from=${Math.min(one, other)}&to=${Math.max(one, other)}`);
+  else location.assign(`${at}/s/${session}/review?from=${Math.min(one, other)}&to=${Math.max(one, other)}`);
 }
 
 const DOES = { fork, compare, files: ask, conversation: ask, both: ask };
