@@ -111,7 +111,7 @@ def known(text: str, words: str, values: Values) -> Iterator[Span]:
                     yield start, last + 1, names[needle]
 
 
-def nested(text: str, words: str, values: Values, found: Sequence[Span]) -> Iterator[Span]:
+def encoded_again(text: str, words: str, values: Values, found: Sequence[Span]) -> Iterator[Span]:
     """Find known values in what encodings stand for: encoded twice, or written as numbers in part.
 
     `found` is what is known to be hidden; where lines may be broken inside of a word, nothing is looked for in there.

@@ -31,7 +31,7 @@ _URL_SAFE = str.maketrans("-_", "+/")
 _DIGITS_32 = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "0123456789abcdefghijklmnopqrstuv")
 
 
-class Layer(Struct, frozen=True):
+class DecodedRun(Struct, frozen=True):
     """What a part of a text, from `start` to `end`, reads as when it is decoded."""
 
     start: int
@@ -39,12 +39,12 @@ class Layer(Struct, frozen=True):
     text: str
 
 
-def layers(text: str) -> Iterator[Layer]:
+def layers(text: str) -> Iterator[DecodedRun]:
     """Give everything in a text that decodes to something printable."""
     for runs, decoded in ((_BASE64, _from_base64), (_BASE32, _from_base32), (_HEX, _from_hex)):
         for run in runs.finditer(text):
             if read := "\n".join(filter(None, map(_printed, decoded(run[0])))):
-                yield Layer(run.start(), run.end(), read)
+                yield DecodedRun(run.start(), run.end(), read)
     yield from _unescaped(text, _ESCAPE)
     yield from _unescaped(text, _QUOTED)
 
@@ -76,7 +76,7 @@ def _from_hex(run: str) -> Iterator[bytes]:
         yield bytes.fromhex(run[skip : skip + (len(run) - skip) // 2 * 2])
 
 
-def _unescaped(text: str, escapes: re.Pattern[str]) -> Iterator[Layer]:
+def _unescaped(text: str, escapes: re.Pattern[str]) -> Iterator[DecodedRun]:
     """Read words in which some or all characters are written as numbers."""
     end = 0
     for escape in escapes.finditer(text):
@@ -85,7 +85,7 @@ def _unescaped(text: str, escapes: re.Pattern[str]) -> Iterator[Layer]:
         start = max(end, *(text.rfind(blank, end, escape.start()) + 1 for blank in " \n\t"))
         blank = _BLANK.search(text, escape.end())
         end = blank.start() if blank else len(text)
-        yield Layer(start, end, escapes.sub(_character, text[start:end]))
+        yield DecodedRun(start, end, escapes.sub(_character, text[start:end]))
 
 
 def _character(escape: re.Match[str]) -> str:

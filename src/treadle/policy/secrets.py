@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.policy.secret_disguises import Span, Values, disguised, known, long_words, nested, open_end
+from treadle.policy.secret_disguises import Span, Values, disguised, encoded_again, known, long_words, open_end
 from treadle.policy.secret_formats import BLOCK_END, ORDINARY_VARIABLES, blocks_in, keys_in
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 from treadle.protocol.base import SHORTEST_SECRET
@@ -35,7 +35,7 @@ class Redactor:
 
     def _known(self, text: str, words: str) -> list[Span]:
         found = list(known(text, words, self.values))
-        return [*found, *nested(text, words, self.values, found)]
+        return [*found, *encoded_again(text, words, self.values, found)]
 
     def known_in(self, text: str) -> list[str]:
         """Name the known values that stand in a text, encoded too."""
