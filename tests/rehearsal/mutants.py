@@ -1,4 +1,8 @@
-"""Small faults put into the engine's runtime, one at a time: its own tests must notice each of them."""
+"""Small faults put into a package, one at a time: the tests beside it must notice each of them.
+
+`python -m tests.rehearsal.soak mutants --package policy --seed 7 --count 40` tries 40 faults of one package (`PACKAGES`
+names each with the tests that must notice) and prints those that nothing noticed. Without `--package` it is the engine.
+"""
 
 import ast
 import os
@@ -7,12 +11,26 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-FILES = ("session", "perform", "tool_call", "model_call", "feeds", "track", "requests", "window")
+PACKAGES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "engine": (
+        [f"engine/**/{name}.py" for name in
+         ("session", "perform", "tool_call", "model_call", "feeds", "track", "requests", "window")],
+        ["tests/engine"],
+    ),
+    "policy": (["policy/**/*.py", "protocol/protected_names.py"], ["tests/policy"]),
+    "store": (["store/**/*.py"], ["tests/store"]),
+    "editing": (["editing/**/*.py"], ["tests/editing"]),
+    "workspace/copies": (["workspace/copies/**/*.py"], ["tests/workspace"]),
+    "web": (["web/**/*.py"], ["tests/web"]),
+    "app": (["app/**/*.py"], ["tests/app"]),
+}  # fmt: skip
+"""By name: which files get faults, below the source, and which tests are run against each."""
+
 LIMIT = 300
 """Seconds that the tests have; a fault that makes them hang is noticed too."""
 
@@ -74,15 +92,15 @@ def _break(node: ast.AST) -> str:
             raise AssertionError(node)
 
 
-def sample(seed: int, count: int) -> int:
-    """Try so many faults; prints those that no test noticed, and gives their number."""
-    engine = ROOT / "src" / "treadle" / "engine"
-    found = {path.stem: path for path in engine.rglob("*.py")}
-    every = [(found[name], *fault) for name in FILES for fault in faults(found[name].read_text(encoding="utf-8"))]
+def sample(seed: int, count: int, package: str = "engine") -> int:
+    """Try so many faults of a package; prints those that no test noticed, and gives their number."""
+    patterns, tests = PACKAGES[package]
+    files = sorted({path for pattern in patterns for path in (ROOT / "src" / "treadle").glob(pattern)})
+    every = [(path, *fault) for path in files for fault in faults(path.read_text(encoding="utf-8"))]
     chosen = random.Random(seed).sample(every, min(count, len(every)))
     survived = 0
     for number, (path, line, name, source) in enumerate(chosen, 1):
-        noticed = _noticed(path.relative_to(ROOT / "src"), source)
+        noticed = _noticed(path.relative_to(ROOT / "src"), source, tests)
         survived += not noticed
         sys.stdout.write(f"{number}/{len(chosen)} {path.name}:{line} {name}: {'noticed' if noticed else 'SURVIVED'}\n")
         sys.stdout.flush()
@@ -90,13 +108,13 @@ def sample(seed: int, count: int) -> int:
     return survived
 
 
-def _noticed(file: Path, source: str) -> bool:
+def _noticed(file: Path, source: str, tests: Sequence[str]) -> bool:
     with tempfile.TemporaryDirectory() as directory:
         shutil.copytree(
             ROOT / "src" / "treadle", Path(directory, "treadle"), ignore=shutil.ignore_patterns("__pycache__")
         )
         Path(directory, file).write_text(source, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/engine"]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
         environment = {**os.environ, "PYTHONPATH": directory, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=LIMIT, check=False)

@@ -17,7 +17,7 @@ from tests.rehearsal.bills import billed_sessions
 from tests.rehearsal.histories import kill_histories
 from tests.rehearsal.interrupts import interrupt_all
 from tests.rehearsal.loops import LoopPlan, loop_plans
-from tests.rehearsal.mutants import sample
+from tests.rehearsal.mutants import PACKAGES, sample
 from tests.rehearsal.plans import WIRES, Plan, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
@@ -38,15 +38,22 @@ LONG_STEPS, LEAST_KEPT = 2000, 0.95
 def main() -> int:
     """Run everything, or the parts that are named; gives 1 when anything went wrong."""
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=PARTS, default=tuple(PARTS), help="by default all of them")
+    parser.add_argument(
+        "parts", nargs="*", choices=(*PARTS, "mutants"), default=(*PARTS, "mutants"), help="by default all of them"
+    )
     parser.add_argument("--seed", type=int, default=int(time.time()), help="by default another one each time")
+    parser.add_argument("--package", choices=PACKAGES, default="engine", help="where `mutants` puts its faults")
+    parser.add_argument("--count", type=int, default=MUTANTS, help="how many `mutants` tries")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     failed = 0
     for name in arguments.parts:
         begun = time.monotonic()
         with _home() as folder:
-            failed += PARTS[name](arguments.seed, folder)
+            if name == "mutants":
+                failed += sample(arguments.seed, arguments.count, arguments.package)
+            else:
+                failed += PARTS[name](arguments.seed, folder)
         print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
     return 1 if failed else 0
 
@@ -96,10 +103,6 @@ def _interrupts(seed: int, folder: Path) -> int:
         [one.seconds for one in found],
         [one.trouble for one in found],
     )
-
-
-def _mutants(seed: int, folder: Path) -> int:
-    return sample(seed, MUTANTS)
 
 
 def _long(seed: int, folder: Path) -> int:
@@ -190,7 +193,6 @@ PARTS = {
     "replay": _replay,
     "interrupts": _interrupts,
     "program-interrupts": _program_interrupts,
-    "mutants": _mutants,
     "histories": _histories,
     "long": _long,
     "surfaces": _surfaces,

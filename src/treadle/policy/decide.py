@@ -235,7 +235,8 @@ def _answer(
     tried without harm where the mode would ask, but for code of a folder that is not trusted.
     """
     every = tuple(dict.fromkeys((*around, *findings)))
-    places = Places(roots=tuple(context.files.resolve(root) for root in context.roots), home=context.home)
+    resolved = map(context.files.resolve, context.roots)
+    places = Places(roots=tuple(dict.fromkeys((*resolved, *context.roots))), home=context.home)
     rule = apply_rules(context.rules.rules, subject, places, trusted=context.trusted)
     lifts = rule is not None and rule.verdict is Verdict.ALLOW and _may_lift(rule, worst(every), subject, context)
     trusted = context.trusted and not any(map(context.is_in_untrusted, subject.trace.places))

@@ -127,7 +127,7 @@ def matches(rule: Rule, subject: Subject, places: Places) -> bool:
         return False
     covers_all = rule.verdict is Verdict.ALLOW
     if rule.argv and not (
-        _allows_command(rule, subject) if covers_all else _argv_matches(rule, subject.trace.commands)
+        _allows_command(rule, subject, places) if covers_all else _argv_matches(rule, subject.trace.commands)
     ):
         return False
     paths = [_path_matches(rule, op, path, places) for op, path in subject.trace.paths] if rule.path else [True]
@@ -142,8 +142,13 @@ def _argv_matches(rule: Rule, commands: Iterable[tuple[str, ...]]) -> bool:
     return any(_begins(rule, words) for spelled in bare for words in spelled)
 
 
-def _allows_command(rule: Rule, subject: Subject) -> bool:
-    """Whether a rule that allows covers the command itself: `./npm` is not `npm`, options may run others."""
+def _allows_command(rule: Rule, subject: Subject, places: Places) -> bool:
+    """Whether a rule that allows covers the command itself: `./npm` is not `npm`, options may run others.
+
+    In another folder the same words run other code, so it covers the command at the top of the workspace.
+    """
+    if places.roots and any(place not in places.roots for place in subject.trace.places):
+        return False
     command = subject.trace.commands[0] if subject.trace.commands else ()
     return bool(command) and _begins(rule, command) and (rule.exact or covers(rule.argv, command))
 

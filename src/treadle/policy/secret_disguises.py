@@ -5,10 +5,11 @@ import html
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from urllib.parse import quote, quote_plus
 
+from treadle.policy.secret_layers import in_base85, layers
 from treadle.protocol.base import SHORTEST_SECRET
 
 Span = tuple[int, int, str]
@@ -22,6 +23,10 @@ _LONG = 15
 
 _PREFIX = 64
 """Characters of a value's beginning by which one is recognised that goes on in the next chunk."""
+
+_WORD = re.compile(rf"\S{{{_LONG},}}")
+_DEEPEST = 1
+"""Encodings inside of the first one that are read."""
 
 _BREAK = re.compile(r"\n(?<=[^ \n]{16}\n)")
 """A line break that may stand inside a long word, as in base64."""
@@ -49,6 +54,8 @@ def forms(value: str) -> Iterator[str]:
             first, last = (before * 8 + bits - 1) // bits, (before + len(data)) * 8 // bits
             digits = encode(bytes(before) + data + bytes(4)).decode()[first:last]
             yield from (digits, digits.lower()) if bits == 5 else (digits,)
+    for inner in (data, base64.b64encode(data), data.hex().encode(), data.hex().upper().encode(), url.encode()):
+        yield from in_base85(inner)
 
 
 @lru_cache(maxsize=8)
@@ -102,6 +109,43 @@ def known(text: str, words: str, values: Values) -> Iterator[Span]:
                 start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
                 if needle not in spelled_out or not _is_part_of_word(text, start, last + 1):
                     yield start, last + 1, names[needle]
+
+
+def encoded_again(text: str, words: str, values: Values, found: Sequence[Span]) -> Iterator[Span]:
+    """Find known values in what encodings stand for: encoded twice, or written as numbers in part.
+
+    `found` is what is known to be hidden; where lines may be broken inside of a word, nothing is looked for in there.
+    """
+    if not values:
+        return
+    within = [*found, *_in_layers(text, words, values)]
+    yield from within[len(found) :]
+    joined, joints = _joined(text)
+    for start, end, name in _in_layers(joined, long_words(joined), values) if joints else ():
+        first, last = (place + bisect_right(joints, place) for place in (start, end - 1))
+        if not any(begin <= last and first < stop for begin, stop, _ in within):
+            yield first, last + 1, name
+
+
+def _in_layers(text: str, words: str, values: Values) -> Iterator[Span]:
+    """Decode each long word once, and find it wherever it stands, in one pass."""
+    begins = [0, *(place + 1 for place in find_all(words, "\n"))]
+    hits: dict[str, list[Span]] = {}
+    for layer in layers(words):
+        if name := _inside(layer.text, values, _DEEPEST):
+            line = bisect_right(begins, layer.start)
+            begin, end = begins[line - 1], begins[line] - 1 if line < len(begins) else len(words)
+            hits.setdefault(words[begin:end], []).append((layer.start - begin, layer.end - begin, name))
+    for word in _WORD.finditer(text) if hits else ():
+        yield from ((word.start() + start, word.start() + end, name) for start, end, name in hits.get(word[0], ()))
+
+
+def _inside(text: str, values: Values, depth: int) -> str:
+    """Name a known value that a decoded text holds, as it is or encoded again; empty for none."""
+    found = next((name for *_, name in known(text, long_words(text), values)), "")
+    if found or not depth:
+        return found
+    return next(filter(None, (_inside(layer.text, values, depth - 1) for layer in layers(_joined(text)[0]))), "")
 
 
 def open_end(text: str, values: Values) -> int:
