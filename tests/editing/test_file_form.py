@@ -41,7 +41,7 @@ def edits(draw: st.DrawFn) -> tuple[str, str, str, str]:
     return ("\n".join(file), "\n".join(search), "\n".join(new), "\n".join(expected))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(edits(), st.sampled_from(["", "before\n"]), st.sampled_from(["\n", "\nafter — “it”\n"]))
 def test_every_span_that_is_not_changed_keeps_its_bytes(
     case: tuple[str, str, str, str], before: str, after: str
@@ -79,7 +79,7 @@ def test_a_line_that_only_moves_keeps_its_form() -> None:
     assert result.text == "end\n“b”\n“a”\n"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text("ab \n", max_size=40), st.text("ab \n", max_size=40))
 def test_shared_runs_are_equal_and_in_order(old: str, new: str) -> None:
     runs = shared(old, new)

@@ -92,7 +92,7 @@ async def test_the_turn_goes_on_without_the_part_and_the_log_says_the_same(part:
 async def test_a_provider_that_goes_on_refusing_ends_the_turn_in_bounded_requests(part: RefusedPart) -> None:
     log = FakeLog()
     provider = Replies(refused(part))
-    async with working(ports(provider, log=log), log) as run, asyncio.timeout(20):
+    async with working(ports(provider, log=log), log) as run, asyncio.timeout(90):
         outcome = await run.prompt("go")
 
     assert outcome.stop is TurnStop.ERROR

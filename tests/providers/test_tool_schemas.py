@@ -76,7 +76,7 @@ schemas = st.recursive(st.one_of(st.fixed_dictionaries({"type": kinds}), st.just
 
 
 @pytest.mark.parametrize("api", FORMS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(schema=schemas.filter(lambda found: isinstance(found, dict)))
 def test_every_schema_is_written_so_that_the_api_takes_it(api: str, schema: dict[str, Any]) -> None:
     form, rules = FORMS[api]

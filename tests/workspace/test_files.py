@@ -155,7 +155,7 @@ def test_short_western_text_is_not_read_as_that_of_dos_and_chinese_not_as_korean
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.sampled_from(["cp1252", "cp437", "gbk", "shift_jis", "euc_kr", "big5", "cp1251", "utf-8"]),
     st.text(st.sampled_from("aé ü你好ж語한n\n"), max_size=30),

@@ -48,8 +48,7 @@ class Source(Record, frozen=True, kw_only=True):
 
 
 ENGINE, IMPORTED, FORKED, HOOK = Source(kind="engine"), Source(kind="import"), Source(kind="fork"), Source(kind="hook")
-FILES = Source(kind="files")
-"""What the user wrote into a file that the session keeps."""
+FILES = Source(kind="files")  # what the user wrote into a file that the session keeps
 
 
 class Delivery(StrEnum):
@@ -285,8 +284,8 @@ class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
 class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
     """The model's reply is whole. `cost` is in US dollars, None where the price, or what was used, is unknown.
 
-    `hint` tells the model how to write what it seems to have meant as a call but wrote in another notation.
-    `doubted`: the provider's count of tokens cannot be that of the request, and is not used for the window.
+    `hint` tells the model how to write a call that it wrote in another notation. `doubted`: the provider's count of
+    tokens cannot be right, and is not used for the window.
     """
 
     step: int
@@ -300,9 +299,9 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
 
 
 class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
-    """The model call failed or was cancelled. `partial` is kept text; `jitter` in [0, 1) spreads the retries.
+    """The model call failed, was cancelled, or was `left` by a program that ended: then it is requested again.
 
-    `left`: the program ended before the reply, which is requested again when the session is taken up.
+    `partial` is kept text; `jitter` in [0, 1) spreads the retries.
     """
 
     step: int
