@@ -299,10 +299,7 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
 
 
 class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
-    """The model call failed, was cancelled, or was `left` by a program that ended: then it is requested again.
-
-    `partial` is kept text; `jitter` in [0, 1) spreads the retries.
-    """
+    """The model call failed, or was `left` by a program that ended. `partial` is kept text, `jitter` in [0, 1)."""
 
     step: int
     attempt: int
