@@ -184,3 +184,11 @@ SECRETS_IN_SHOWN = _words("""
     venvs/*/pip.conf etc/conda/.condarc .conda/.condarc
 """)
 """Where credentials lie deeper in such a place; `*` is one name. At its top each is known by its own name."""
+
+PROJECT_SCRIPTS = frozenset(
+    _words("""
+    makefile gnumakefile package.json setup.py setup.cfg pyproject.toml conftest.py noxfile.py tox.ini cmakelists.txt
+    build.gradle build.gradle.kts pom.xml build.rs rakefile gemfile justfile dockerfile
+""")
+)
+"""Files of a project that everyday commands run or load; they can be changed, and are shown first."""

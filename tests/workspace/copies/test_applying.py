@@ -171,7 +171,7 @@ async def test_other_files_may_change_meanwhile(bench: Bench, ran: Ran) -> None:
 async def test_a_yes_is_bound_to_the_list_that_was_shown(bench: Bench, ran: Ran) -> None:
     before = snapshot(bench.root)
     digest = ran.changes().digest
-    for wrong, hold in (("", nothing_is_held), (digest, lambda path: "no" if path.endswith("/single") else "")):
+    for wrong, hold in (("", nothing_is_held), (digest, lambda path, **_: "no" if path.endswith("/single") else "")):
         with pytest.raises(ToolError, match="not those that were shown"):
             apply_changes(ran.copy, wrong, hold)
     assert snapshot(bench.root) == before
@@ -212,7 +212,7 @@ async def test_every_change_is_shown_and_what_is_too_large_is_named(bench: Bench
 async def test_nothing_is_applied_where_a_part_of_it_cannot_be(bench: Bench, ran: Ran) -> None:
     before = snapshot(bench.root)
 
-    def hold(path: str) -> str:
+    def hold(path: str, /, *, made: bool = False) -> str:
         return "a reason" if path.endswith("/single") else ""
 
     changes = ran.changes(hold)

@@ -85,7 +85,7 @@ def is_chosen(path: str, seed: int) -> bool:
 async def check_held(bench: Bench, seed: int) -> None:
     before, bare, ran = await changed(bench, seed)
 
-    def hold(path: str) -> str:
+    def hold(path: str, /, *, made: bool = False) -> str:
         return "for a test" if is_chosen(path, seed) else ""
 
     changes = ran.changes(hold)

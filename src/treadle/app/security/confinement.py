@@ -13,10 +13,10 @@ from treadle.app.security.copies import Copies
 from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.paths import Where, check_path, refusal
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode
-from treadle.protocol.protected_names import control_name, secret_name
+from treadle.protocol.protected_names import control_name, installed_name, secret_name
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.copies import Hold, why_no_copy
@@ -175,9 +175,15 @@ def _control_files(line: str, rights: Rights, place: CommandFolders, context: Po
     )
 
 
-def why_held(path: str, context: PolicyContext) -> str:
-    """Say why no command changes a path: by the same check as that of the tools that edit files; empty where it may."""
+def why_held(path: str, /, context: PolicyContext, *, made: bool = False) -> str:
+    """Say why no command changes a path: by the same check as that of the tools that edit files; empty where it may.
+
+    An environment or a folder of packages that is new as a whole replaces nothing that was installed before.
+    """
     checked = check_path(path, PathOp.WRITE, context.roots[0], context)
+    name = next((os.path.relpath(path, root) for root in context.roots if is_within(path, root)), path)
+    if made and installed_name(name) and not (control_name(name) or secret_name(name) or refusal(path)):
+        return ""
     return "" if checked.where is Where.INSIDE else "; ".join(reason.text for reason in checked.reasons)
 
 

@@ -5,6 +5,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Protocol
 
 from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
@@ -12,8 +13,17 @@ from treadle.workspace.copies.git_index import Tracked
 from treadle.workspace.copies.staging import Difference, EntryState, Manifest
 from treadle.workspace.copies.upper import CACHE, LARGE, MASKED, REPOSITORY
 
-Hold = Callable[[str], str]
-"""Says of an absolute path why it must not be changed; empty for what may be."""
+
+class Hold(Protocol):
+    """Says of an absolute path why it must not be changed; empty for what may be.
+
+    `made` says that it is new, in a folder that the command made.
+    """
+
+    def __call__(self, path: str, /, *, made: bool = False) -> str:
+        """Say why."""
+        ...
+
 
 _REASONS = {
     MASKED: "the command could not read it, so its change is not based on what it holds",
@@ -24,7 +34,7 @@ _SPECIAL = "a pipe, socket or device is never applied"
 _IGNORE_FILE = b".gitignore"
 
 
-def nothing_is_held(path: str) -> str:  # noqa: ARG001 - as it comes
+def nothing_is_held(path: str, /, *, made: bool = False) -> str:  # noqa: ARG001 - as it comes
     """Hold nothing back."""
     return ""
 
@@ -177,7 +187,8 @@ class _Chooser:
             return _REASONS[change.note]
         if any(state is not None and state.kind == "s" for state in (change.before, change.after)):
             return _SPECIAL
-        return self.judge(self.path_of(key))
+        made = change.before is None and any(_is_new_folder(self.all[above]) for above in self.ups(key))
+        return self.judge(self.path_of(key), made=made or _is_new_folder(change))
 
     def is_output(self, key: _Key, change: Difference) -> bool:
         """Whether something that git ignores is kept without a question: nothing that cannot be made again is lost."""

@@ -32,6 +32,7 @@ from treadle.workspace.copies.staging import (
     take_abandoned,
 )
 from treadle.workspace.copies.upper import MASKED, REPOSITORY
+from treadle.workspace.sandbox.profile import is_within
 
 _MOST_NAMED = 10
 
@@ -114,16 +115,16 @@ def _rights_for_real(copy: Copy, shown: Sequence[Shown], hold: Hold) -> Rights:
     """
     granted: list[SandboxDenial] = []
     git = False
-    for one in shown:
+    for one in sorted(shown, key=lambda one: one.change.path):
         path = path_of(copy, one.change)
         if one.change.before is None and hold(folder := posixpath.dirname(path)) and Path(folder).exists():
             path = folder
         git = git or one.change.note == REPOSITORY
-        if one.change.note == MASKED:
-            granted.append(SandboxDenial(right=Right.READ, target=path))
-        if one.change.note == MASKED or one.by_rule:
-            granted.append(SandboxDenial(right=Right.WRITE, target=path))
-    return Rights(confinement=Confinement.GIT if git else Confinement.WORK, granted=tuple(dict.fromkeys(granted)))
+        rights = (Right.READ, Right.WRITE) if one.change.note == MASKED else (Right.WRITE,) if one.by_rule else ()
+        for right in rights:
+            if not any(known.right is right and is_within(path, known.target) for known in granted):
+                granted.append(SandboxDenial(right=right, target=path))
+    return Rights(confinement=Confinement.GIT if git else Confinement.WORK, granted=tuple(granted))
 
 
 def _trouble(manifest: Manifest | None, output: str, *, failed: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from treadle.protocol.name_lists import PROJECT_SCRIPTS
 from treadle.protocol.tools import ChangeKind, CopyChange
 from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.choosing import Shown
@@ -26,11 +27,6 @@ _MOST_SHOWN = 400_000
 
 _EXECUTABLE = 0o111
 _PEEK = 8_192
-_RUN_BY_OTHERS = frozenset(
-    b"Makefile makefile GNUmakefile package.json setup.py setup.cfg pyproject.toml conftest.py noxfile.py tox.ini"
-    b" CMakeLists.txt build.gradle build.gradle.kts pom.xml build.rs Rakefile Gemfile justfile Justfile"
-    b" Dockerfile".split()
-)
 
 
 def show_changes(copy: Copy, shown: Sequence[Shown]) -> tuple[tuple[CopyChange, ...], str]:
@@ -72,7 +68,7 @@ def _stands_first(one: Shown) -> bool:
         return True
     if new is None:
         return False
-    by_others = new.kind == "f" and one.change.path.rpartition(b"/")[2] in _RUN_BY_OTHERS
+    by_others = new.kind == "f" and posixpath.basename(os.fsdecode(one.change.path)).lower() in PROJECT_SCRIPTS
     return by_others or new.kind == "l" or bool(_modes(was, new)) or (new.kind == "f" and bool(new.mode & _EXECUTABLE))
 
 
