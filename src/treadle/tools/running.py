@@ -27,6 +27,7 @@ from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
 _BYTES = 16_000
+_NOTHING = "(no output)"
 _LINES_ASKED, _MOST_ASKED = 10, 2_000
 """Lines and characters of the output that a question about the changes shows."""
 
@@ -113,7 +114,8 @@ async def run_line(
 
 def _last_lines(report: str) -> str:
     """Give the end of what a command printed, without the line that says how it ended."""
-    return "\n".join(report.rstrip("\n").split("\n")[1:][-_LINES_ASKED:])[-_MOST_ASKED:]
+    printed = report.rstrip("\n").split("\n")[1:]
+    return "" if printed == [_NOTHING] else "\n".join(printed[-_LINES_ASKED:])[-_MOST_ASKED:]
 
 
 def _of_copy(copy: CopyChanges) -> Iterator[str]:
@@ -189,4 +191,4 @@ def _report(workspace: Workspace, number: int, command: CommandProcess, *, advic
             f"Still running after it: {', '.join(left)}. They end with the session, or when you stop command {number}."
         )
     room = min(_BYTES, workspace.conversation.room())
-    return "\n".join([*lines, command.take_output(room).rstrip("\n") or "(no output)"])
+    return "\n".join([*lines, command.take_output(room).rstrip("\n") or _NOTHING])

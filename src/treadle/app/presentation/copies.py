@@ -56,8 +56,10 @@ def lines_of(copy: CopyChanges) -> str:
 
 def fate_of(copy: CopyChanges | None) -> str:
     """Say in a few words what became of the changes; empty where there were none."""
-    if copy is None or not copy.changes:
+    if copy is None or not (copy.changes or copy.outputs):
         return ""
+    if not copy.changes and copy.fate is CopyFate.KEPT:
+        return f"kept {counted(sum(one.files for one in copy.outputs), 'file')} that git ignores"
     match copy.fate:
         case CopyFate.KEPT:
             return "its changes were kept"
