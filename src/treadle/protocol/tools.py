@@ -191,13 +191,14 @@ class Right(StrEnum):
 class SandboxDenial(Record, frozen=True, kw_only=True):
     """What the sandbox stopped: the right that was missing, on what (a path or a host), and how that shows.
 
-    `also` are further paths for which it was missing.
+    `also` names further targets of the same right. `unrun`: it was found before the command began, which did nothing.
     """
 
     right: Right
     target: str = ""
     text: str = ""
     also: tuple[str, ...] = ()
+    unrun: bool = False
 
 
 class Confinement(StrEnum):

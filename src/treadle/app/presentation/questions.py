@@ -147,6 +147,8 @@ def _stopped(question: Question, denial: SandboxDenial) -> QuestionWords:
     }[denial.right]
     seen = f" {printable(denial.text)}" if denial.text else ""
     why = f"The command {missing}, and the sandbox stopped it.{seen}"
+    if denial.unrun:
+        title, why = title.replace("again ", ""), f"The command did not run.{seen}."
     return QuestionWords(
         title=title,
         style=question_style(question),

@@ -170,9 +170,8 @@ def _control_files(line: str, rights: Rights, place: CommandFolders, context: Po
     if not paths:
         return None
     named = ", ".join(found)
-    return SandboxDenial(
-        right=Right.WRITE, target=paths[0], also=tuple(paths[1:]), text=f"It would change control files: {named}"
-    )
+    text = f"It would change control files: {named}"
+    return SandboxDenial(right=Right.WRITE, target=paths[0], also=tuple(paths[1:]), text=text, unrun=True)
 
 
 def why_held(path: str, /, context: PolicyContext, *, made: bool = False) -> str:

@@ -118,7 +118,8 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
             rights = _for_real(decision, question.copy)
             return start(state, replace(call, rights=rights, result=None), decision)
         case OptionKind.ALLOW_ONCE | OptionKind.RUN_FOR_REAL:
-            if decision.confinement in (Confinement.WORK, Confinement.GIT):
+            ran = question.denial is not None and not question.denial.unrun
+            if ran and decision.confinement in (Confinement.WORK, Confinement.GIT):
                 state = with_note(state, texts.ran_again(call.call.name))
             return start(state, replace(call, rights=_wider(decision, question.denial), result=None), decision)
         case _ if question.copy is not None:

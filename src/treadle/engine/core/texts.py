@@ -143,6 +143,8 @@ def amended(arguments: dict[str, Any]) -> str:
 
 def stopped_by_sandbox(denial: SandboxDenial) -> str:
     """Ask whether a command may run once more with the right that it lacked."""
+    if denial.unrun:
+        return f"This command did not run. {denial.text}. Run it with that access?"
     seen = f" ({denial.text})" if denial.text else ""
     stopped = f"The sandbox stopped this command. It needs {_missing_right(denial)}{seen}."
     opened = " The command can then read the secrets there." if denial.right is Right.READ else ""
