@@ -13,7 +13,7 @@ from msgspec import Struct
 from treadle.protocol.patterns import regex
 from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind
-from treadle.workspace.copies.git_index import checkout_of, read_index, read_plain
+from treadle.workspace.git_index import checkout_of, read_index, read_plain
 from treadle.workspace.ignoring import Ignoring
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 
-from treadle.workspace.copies.git_index import checkout_of
+from treadle.workspace.git_index import checkout_of
 from treadle.workspace.ignoring import Ignoring
 
 CACHES = (

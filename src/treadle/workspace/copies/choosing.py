@@ -9,9 +9,9 @@ from typing import Protocol
 
 from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
-from treadle.workspace.copies.git_index import Tracked
 from treadle.workspace.copies.staging import Difference, EntryState, Manifest
 from treadle.workspace.copies.upper import CACHE, LARGE, MASKED, REPOSITORY
+from treadle.workspace.git_index import Tracked
 
 
 class Hold(Protocol):
@@ -121,7 +121,6 @@ class _Chooser:
                     self.throw_away(key)
                 elif self.is_ignored(key, ignores, own):
                     self.ignored.add(key)
-        self.drop_empty()
 
     def is_cache(self, key: _Key) -> bool:
         """Whether a change is one of a tool's cache; a file that git has is none."""
@@ -153,16 +152,6 @@ class _Chooser:
         self.dropped.add(key)
         either = change.after or change.before
         self.thrown_away += either is not None and either.kind != "d"
-
-    def drop_empty(self) -> None:
-        """Leave out new folders of which nothing else than a cache would be made."""
-        children: dict[_Key, list[_Key]] = {}
-        for key in self.all:
-            children.setdefault((key[0], key[1].rpartition(b"/")[0]), []).append(key)
-        for key in sorted(self.all, reverse=True):
-            below = children.get(key, [])
-            if _is_new_folder(self.all[key]) and below and all(other in self.dropped for other in below):
-                self.dropped.add(key)
 
     def parent(self, key: _Key) -> _Key | None:
         """Give the change of the folder that a path is in."""
