@@ -144,7 +144,7 @@ async def test_a_server_that_does_not_answer_is_tried_again_and_ends_with_a_tran
     said = four_lines(ended)
     assert ended.code == Exit.TRANSIENT
     assert "could not be reached" in said["why"]
-    assert "base URL" in said["fix"]
+    assert "--base-url" in said["fix"]
     assert ended.err.count("(attempt 2 in ") == 1
     assert "\nGo on with: treadle --resume 20" in ended.err
 

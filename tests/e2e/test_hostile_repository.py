@@ -157,7 +157,7 @@ async def test_nothing_of_the_folder_configures_the_program(hostile: Hostile) ->
     assert (opened.code, hostile.marked) == (Exit.PERMISSION, []), opened.err
     listed = {item.path for item in find_items(hostile.folder)}
     assert listed & {".env", ".envrc", "package.json", "config.toml", *STARTING} == set()
-    read = {os.path.relpath(path, hostile.folder) for path in opened.opened}
+    read = {os.path.relpath(path, hostile.folder) for path in opened.opened if not Path(path).is_dir()}
     hidden = {".env", ".envrc"}
     assert read - listed <= hidden, "only what would act is read, to name it by its digest, and secrets, to hide them"
     assert [text for text in ("from-the-folder", RULES, "127.0.0.1:9") if text in opened.sent] == []

@@ -1,7 +1,7 @@
-"""Cancelling work that may not want to end."""
+"""Waiting for work, and cancelling what may not want to end."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 
 
@@ -29,3 +29,15 @@ def _retrieve(task: asyncio.Task[None]) -> None:
     """Look at the exception: where nobody waits any more, asyncio would print it over the screen."""
     if not task.cancelled():
         task.exception()
+
+
+_LONGEST_KEEPING = 5.0
+"""Seconds that the end of a turn, or a question, waits for checkpoints; then what is known by then is said."""
+
+
+async def after_keeping(checkpoints: Collection[asyncio.Task[None]], then: Callable[[], None] | None = None) -> None:
+    """Wait for the checkpoints that are being taken, but not long."""
+    if checkpoints:
+        await asyncio.wait(checkpoints, timeout=_LONGEST_KEEPING)
+    if then is not None:
+        then()

@@ -32,7 +32,7 @@ from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
-from treadle.engine.runtime.cancelling import end_in_time
+from treadle.engine.runtime.cancelling import after_keeping, end_in_time
 from treadle.engine.runtime.model_call import CallBill, ModelCall, call_model, cancelled_reply
 from treadle.engine.runtime.requests import build_request, cost, offer_now, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
@@ -61,9 +61,6 @@ if TYPE_CHECKING:
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
-
-_LONGEST_KEEPING = 5.0
-"""Seconds that the end of a turn waits for checkpoints; then its changes are those that are known."""
 
 
 class Performer:
@@ -230,7 +227,7 @@ class Performer:
         await call_model(call, lambda data: self._post_reply(data, ended), self._session.publish)
         try:
             if ended:
-                await self._kept()
+                await after_keeping(self._checkpointing)
         finally:
             for data in ended:
                 self._session.post_soon(data)
@@ -243,10 +240,11 @@ class Performer:
         else:
             self._session.post_soon(data)
 
-    async def _kept(self) -> None:
-        """Wait for the checkpoints that are being taken, but not long."""
+    def once_kept(self, name: str, then: Callable[[], None]) -> bool:
+        """Do something when the checkpoints that are being taken are there; says whether there are any."""
         if self._checkpointing:
-            await asyncio.wait(self._checkpointing, timeout=_LONGEST_KEEPING)
+            self._own(name, lambda: after_keeping(self._checkpointing, then))
+        return bool(self._checkpointing)
 
     async def _judge(self, call: ToolCall) -> None:
         now = standing(self._session.state)
@@ -300,7 +298,7 @@ class Performer:
             if self._asks.cache_info().currsize:
                 self._asks().end(call.id)
         if state is not None and state.traits.flow is Flow.END_TURN:
-            await self._kept()
+            await after_keeping(self._checkpointing)
         self._finish(effect, result)
 
     def _finish(self, effect: RunTool, result: CallResult) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
-from treadle.engine.core.effects import Effect, Notify, Respond, Seal
+from treadle.engine.core.effects import Effect, Notify, Respond, Seal, TakeCheckpoint
 from treadle.engine.core.state import State
 from treadle.engine.ports import Hooks, OutputHandler, Ports
 from treadle.engine.runtime.feeds import Feed, Feeds
@@ -32,7 +32,7 @@ from treadle.protocol.events import (
     ReplyFailed,
     Source,
 )
-from treadle.protocol.notifications import Notice, Notification
+from treadle.protocol.notifications import Notice, Notification, QuestionAsked
 from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.tools import ToolEffect
 
@@ -207,7 +207,8 @@ class Session:
             posted.accept()
         if self._ports.hooks is not None:
             effects = self._held_for(self._ports.hooks, effects, performer)
-        for effect in effects:
+        # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
+        for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
             self._act(effect, performer)
         self._published = events[-1].seq
         await self._observe(events)
@@ -270,6 +271,10 @@ class Session:
 
     def _act(self, effect: Effect, performer: Performer) -> None:
         match effect:
+            case Notify(notification=QuestionAsked(question=question) as asked) if performer.once_kept(
+                f"ask-{question.id}", lambda: self._ask(asked)
+            ):
+                pass
             case Notify(notification=notification):
                 self.publish(notification)
             case Respond(sources=sources, outcome=outcome):
@@ -281,6 +286,10 @@ class Session:
                 pass
             case _:
                 performer.perform(effect)
+
+    def _ask(self, asked: QuestionAsked) -> None:
+        if asked.question in self.state.questions:
+            self.publish(asked)
 
     def _must_last(self, data: EventData) -> bool:
         """Whether the event has to survive a power cut before anything follows from it."""
