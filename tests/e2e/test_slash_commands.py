@@ -147,11 +147,11 @@ async def test_the_status_says_how_long_the_conversation_is_that_went_back(proje
         terminal.type(f"one{ENTER}")
         await terminal.until_shown("■ Done")
         terminal.type(f"two{ENTER}")
-        await terminal.until(lambda shown: "k tokens" in status_of(shown), "a long conversation")
+        await terminal.until(lambda shown: "k of 128k" in status_of(shown), "a long conversation")
         await terminal.until_shown("■ Done", "› Describe a task")
         terminal.type(f"/rewind 2{ENTER}")
         await terminal.until_shown("back at an earlier")
-        await terminal.until(lambda shown: re.search(r" \d+ tokens", status_of(shown)) is not None, "a short one")
+        await terminal.until(lambda shown: re.search(r" \d+ of 128k", status_of(shown)) is not None, "a short one")
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0
 

@@ -173,6 +173,9 @@ async def test_a_session_that_was_stopped_goes_on_in_the_foreground(tmp_path: Pa
 async def test_a_paste_of_five_mebibytes_is_one_prompt(tmp_path: Path) -> None:
     pasted = "    an indented beginning\n" + "a line of the paste\n" * (5 * 1024 * 1024 // 20)
     played = Script(turns=(Turn(items=(SayText(text="Long."),)),))
+    (tmp_path / "home").mkdir()
+    window = '[models."anthropic-compatible/scripted"]\ncontext_window = 4000000\n'
+    (tmp_path / "home/config.toml").write_text(window)
     async with session(tmp_path, played) as terminal:
         await terminal.paste(pasted)
         await terminal.until_shown("[pasted ")
