@@ -1,8 +1,10 @@
 """What an operation does to this computer, declared by each operation: which devices may ask for it goes by that."""
 
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, assert_never
 
+from treadle.app.presentation.answer_rows import BLOCKS_ARGUMENT
+from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.events import (
     Answer,
@@ -21,7 +23,8 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
-from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind, Question
+from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.protected_names import control_name
 from treadle.protocol.tools import Risk
 
 
@@ -39,6 +42,7 @@ class Reach(StrEnum):
     WIDER = "lets more run without asking than your own settings do"
     TRUST = "decides whether a folder is trusted"
     CONTROL = "changes files that decide what runs later"
+    CHANGED = "runs a call that you changed, which is not asked about again"
     OWN_COMMANDS = "runs a command of yours, or writes any file, without rules and sandbox"
     DEVICES = "lets devices in, or signs others out"
 
@@ -62,10 +66,11 @@ def answer_effect(answer: Answer, question: Question | None) -> Reach:
     """Say what an answer does: a yes does what was asked about, and an answer for every session is a rule."""
     if answer.option in _ALWAYS and answer.scope is not AllowScope.SESSION:
         return Reach.POLICY
-    decision = None if question is None else question.decision
-    if answer.option in _YES and decision is not None and _touches_control(decision):
-        return Reach.CONTROL
-    return Reach.WORK
+    if question is None or answer.option not in _YES:
+        return Reach.WORK
+    if _changes_call(answer.arguments, question):
+        return Reach.CHANGED  # what a person wrote into a call needs no second yes
+    return Reach.CONTROL if _touches_control(question) else Reach.WORK
 
 
 def op_effect(op: Op) -> Reach:
@@ -95,8 +100,27 @@ def op_effect(op: Op) -> Reach:
             assert_never(op)
 
 
-def _touches_control(decision: Decision) -> bool:
+def _changes_call(arguments: dict[str, Any] | None, question: Question) -> bool:
+    """Whether a yes is for another call than the one that was asked about, or for more than some blocks of its edit."""
+    if arguments is None or question.kind is not QuestionKind.PERMISSION or arguments == question.arguments:
+        return False
+    old, new = question.arguments.get(BLOCKS_ARGUMENT), arguments.get(BLOCKS_ARGUMENT)
+    if not isinstance(old, str) or not isinstance(new, str):
+        return True
+    spans, left = block_spans(old), [new[span] for span in block_spans(new)]
+    kept = [old[span] in left for span in spans]
+    return arguments != {**question.arguments, BLOCKS_ARGUMENT: keep_blocks(old, spans, kept)}
+
+
+def _touches_control(question: Question) -> bool:
     """Whether a call writes what decides over later runs, or starts what does: Treadle itself, another agent, sudo."""
+    copy, decision = question.copy, question.decision
+    if copy is not None and any(control_name(change.path) is not None for change in copy.changes):
+        return True
+    return decision is not None and _judged_control(decision)
+
+
+def _judged_control(decision: Decision) -> bool:
     rules = {(part.risk, reason.rule) for part in decision.parts for reason in part.reasons}
     rules |= {(decision.risk, reason.rule) for reason in decision.reasons}
     return (Risk.CRITICAL, _PROGRAM_RULE) in rules or any(rule == _CONTROL_RULE for _, rule in rules)

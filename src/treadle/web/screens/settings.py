@@ -39,7 +39,7 @@ from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS
-from treadle.web.requests import answer, body_of, book_of, visitor_of
+from treadle.web.requests import answer, body_of, book_of
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
@@ -109,9 +109,7 @@ def _saved(key: str, saved: Saved) -> str:
 async def _providers(request: Request) -> Response:
     lines = await asyncio.to_thread(lambda: list(provider_lines(Models(load_settings({})))))
     configured = sorted(lines, key=lambda line: not line.configured)
-    return page(
-        request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured, keys=visitor_of(request).here
-    )
+    return page(request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured)
 
 
 class _Key(Struct):
