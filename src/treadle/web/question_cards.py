@@ -1,6 +1,7 @@
 """The card of a question: what would happen, why it is asked, and the answers, in the words of every surface."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from treadle.app.presentation.answer_rows import (
     can_be_changed,
     text_to_change,
 )
+from treadle.app.presentation.copies import PRINTED
 from treadle.app.presentation.escape import exact
 from treadle.app.presentation.forms import form_fields, offered_values
 from treadle.app.presentation.grants import grants_of
@@ -45,6 +47,13 @@ Refused = Callable[[Op], Reach | None]
 _ELSEWHERE = "the computer that Treadle runs on"
 
 
+class WhyBlock(Struct, frozen=True):
+    """Lines of what is said of a question: a sentence, or the lines that its command printed."""
+
+    text: str
+    printed: bool = False
+
+
 class AskedPiece(Struct, frozen=True):
     """A piece of what is asked about; `warns` where it is the part that stands out."""
 
@@ -71,6 +80,7 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         words=words,
         pieces=list(_pieces(words)) if question.kind is not QuestionKind.ELICITATION else [],
         danger=danger,
+        why=why_blocks(question, words),
         diff=preview.text if preview is not None and preview.is_diff else "",
         rows=[(row.act.value, _label(row, question)) for row in rows],
         elicits=elicits,
@@ -124,6 +134,19 @@ def _given_elsewhere(question: Question, refused: Refused, *, some: bool) -> str
     if effect is not None:
         return f"Answer this on {_ELSEWHERE}. A yes {effect}. From here you can say no."
     return f"Answers that apply beyond this question are given on {_ELSEWHERE}." if some else ""
+
+
+def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
+    """Put together what is said of a question, each sentence by itself, what its command printed as one text."""
+    if question.copy is None:
+        return [WhyBlock(line) for line in words.why]
+    found = groupby(words.why, key=lambda line: line.startswith(PRINTED))
+    blocks: list[WhyBlock] = []
+    for printed, lines in found:
+        texts = list(lines)
+        whole = "\n".join(line.removeprefix(PRINTED) for line in texts)
+        blocks += [WhyBlock(whole, printed=True)] if printed else map(WhyBlock, texts)
+    return blocks
 
 
 def _label(row: AnswerRow, question: Question) -> str:
