@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.config.hosts import require_host
+from treadle.app.config.hosts import key_name, require_host
 from treadle.app.config.settings import ProviderSettings
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
@@ -72,7 +72,7 @@ def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, 
 def require_key_host(row: ProviderRow, said: ProviderSettings, proof: object) -> None:
     """Raise `ConfigError` where a key, or another proof, may not go to the address that the user's settings give."""
     if said.base_url and proof is not None:
-        require_host((row.name, *row.aliases), said.base_url)
+        require_host((row.name, *row.aliases), said.base_url, key_name(said))
 
 
 def store_key(provider: str, value: str) -> str:
