@@ -41,7 +41,7 @@ class Reach(StrEnum):
     POLICY = "changes what runs without asking in every session"
     WIDER = "lets more run without asking than your own settings do"
     TRUST = "decides whether a folder is trusted"
-    CONTROL = "changes files that decide what runs later"
+    CONTROL = "changes files that decide what runs later, or starts a program that can"
     CHANGED = "runs a call that you changed, which is not asked about again"
     OWN_COMMANDS = "runs a command of yours, or writes any file, without rules and sandbox"
     DEVICES = "lets devices in, or signs others out"
