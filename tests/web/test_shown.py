@@ -12,7 +12,8 @@ from tests.e2e.faults.driving import run
 from tests.tui.asked import DANGER, EDIT, EVERY_KIND, KEEP, RUN
 from tests.web.in_process import Here, Visit, page_here
 from tests.web.test_rights import REFUSED, TALK, phone, routes_of
-from treadle.app.effects import FROM_AFAR, Reach, answer_effect
+from treadle.app.answer_effects import answer_effect
+from treadle.app.effects import FROM_AFAR, Reach
 from treadle.app.presentation.answer_rows import BLOCKS_ARGUMENT
 from treadle.app.session.blocks import block_spans, keep_blocks
 from treadle.protocol.events import Answer

@@ -41,7 +41,7 @@ _WORDS = {
 }
 
 
-Refused = Callable[[Op], Reach | None]
+OpRefusal = Callable[[Op], Reach | None]
 """Gives the effect of an op that whoever looks at a card may not have; None where they may ask for it."""
 
 _ELSEWHERE = "the computer that Treadle runs on"
@@ -61,7 +61,7 @@ class AskedPiece(Struct, frozen=True):
     warns: bool = False
 
 
-def question_html(session_id: str, question: Question, roots: Sequence[str], mode: Mode, *, refused: Refused) -> str:
+def question_html(session_id: str, question: Question, roots: Sequence[str], mode: Mode, *, refused: OpRefusal) -> str:
     """Give the card of a question of a session in a mode, with the answers that are not `refused`."""
     words = asked_in_words(question, roots)
     danger = words.style is QuestionStyle.DANGER
@@ -128,7 +128,7 @@ def _asked_for(act: Act, question: Question) -> Iterator[Op]:
             return
 
 
-def _given_elsewhere(question: Question, refused: Refused, *, some: bool) -> str:
+def _given_elsewhere(question: Question, refused: OpRefusal, *, some: bool) -> str:
     """Say where the answers are given that the card leaves out: a yes, or `some` others."""
     effect = refused(_answer(question, question.yes))
     if effect is not None:
