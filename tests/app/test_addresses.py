@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,10 +15,13 @@ from tests.app.local_servers import Asked, http_server
 from tests.e2e.process import Ended, Program
 from tests.providers.support import collect, request
 from treadle.app.config.addresses import bind_base_url
+from treadle.app.config.edit import set_value
 from treadle.app.config.hosts import confirm_host, require_host
 from treadle.app.config.settings import ProviderSettings, Settings, load_settings
 from treadle.app.exits import Exit
 from treadle.app.models.choosing import Models
+from treadle.app.models.keys import require_key_host
+from treadle.app.models.names import check_setting
 from treadle.protocol.errors import ConfigError
 
 KEYS = {
@@ -306,3 +310,42 @@ async def test_an_address_that_came_into_the_file_gets_no_key_until_it_is_set_on
     went = await program.run(*task)
     assert "host-unconfirmed" not in went.err
     assert went.code != Exit.CONFIG
+
+
+CORP = "https://corp.example/v1"
+
+
+@pytest.mark.parametrize(
+    "chosen", ['api_key_env = "CORP_KEY"', 'token_command = ["vault", "read"]', 'api_key_env = "HOME"']
+)
+@pytest.mark.parametrize("section", ["openai", "llama.cpp", "llamacpp", "google"])
+def test_a_host_that_was_confirmed_for_one_key_gets_no_other_one(place: Path, section: str, chosen: str) -> None:
+    set_value(f"providers.{json.dumps(section)}.base_url", CORP, check_setting)
+    file = place / "home" / "config.toml"
+    environment = {**KEYS, "CORP_KEY": "corp", "HOME": "/root", "LLAMA_CPP_API_KEY": "llama", "GEMINI_API_KEY": "g"}
+
+    def send() -> None:
+        models = Models(load_settings({}), environment)
+        row = models.row(section)
+        require_key_host(row, models.said(row), "a key")
+
+    send()
+    mine = file.read_text()
+    file.write_text(f"{mine}{chosen}\n")  # it came there by hand
+    with pytest.raises(ConfigError) as refused:
+        send()
+    assert (refused.value.code, CORP in refused.value.fix) == ("host-unconfirmed", True)
+    name, _, value = chosen.partition(" = ")
+    file.write_text(mine)
+    set_value(
+        f"providers.{json.dumps(section)}.{name}", value.strip('"') if name == "api_key_env" else value, check_setting
+    )
+    send()
+    file.write_text(mine)
+    send()
+    file.write_text(mine.replace("corp.example", "evil.example"))
+    set_value(
+        f"providers.{json.dumps(section)}.{name}", value.strip('"') if name == "api_key_env" else value, check_setting
+    )
+    with pytest.raises(ConfigError):
+        send()  # the address came by hand: who chose a key for it has not said that they want it

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ class Asked:
                     body = b"" if request.startswith(b"HEAD") else await reader.read()
                 return Answered(int(first.split()[1]), headers, body)
             finally:
-                writer.close()
+                await _closed(writer)
 
     def client(self, entrance: Entrance) -> httpx2.AsyncClient:
         """A client that is let in."""
@@ -131,5 +131,11 @@ async def _reached(port: int) -> bool:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:
         return False
-    writer.close()
+    await _closed(writer)
     return True
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()  # what is collected open later fails some other test

@@ -52,13 +52,13 @@ TURNS = (
     Turn(items=(make("attempt_completion", result=MARKDOWN),)),
 )
 
-LOOK = """() => {
+LOOK = """(at) => {
   const found = [];
   if (window.ran) found.push("a script ran");
   for (const one of document.querySelectorAll("*")) {
     const name = one.localName;
     if (["img", "iframe", "object", "embed", "base", "style", "video", "audio"].includes(name)) found.push(`<${name}>`);
-    if (name === "script" && !one.src.startsWith(location.origin + "/static/")) found.push("a script");
+    if (name === "script" && !one.src.startsWith(`${at}/static/`)) found.push("a script");
     for (const { name: key, value } of one.attributes) {
       if (key.startsWith("on") || key === "style") found.push(`${name} ${key}=${value.slice(0, 40)}`);
       const leads = ["href", "src", "action"].includes(key);
@@ -84,7 +84,7 @@ ASKS = """(answered) => {
 }"""
 
 GIVE = """async ([session, question_id, option, text]) => {
-  const { send } = await import("/static/app.js");
+  const { send } = await import(document.querySelector("script[src$='/static/app.js']").src);
   await send(`/s/${session}/answer`, { question_id, option, text });
 }"""
 
@@ -107,7 +107,7 @@ async def _look(page: Page, served: Served, session: str, requests: list[str]) -
         await page.goto(served.address + path)
         await page.wait_for_selector("main")
         await page.wait_for_timeout(300)
-        found += [f"{path}: {one}" for one in await page.evaluate(LOOK)]
+        found += [f"{path}: {one}" for one in await page.evaluate(LOOK, served.address)]
         if AXE.exists():
             await page.add_script_tag(path=AXE)
             found += [f"{path}: {one}" for one in await page.evaluate(CHECK)]

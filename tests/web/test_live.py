@@ -1,11 +1,13 @@
 """A session on the page, in a real browser: a task with its questions, and what a person does meanwhile."""
 
 import asyncio
+import subprocess
 from pathlib import Path
 
-from playwright.async_api import Page, Route
+from playwright.async_api import Locator, Page, Route
 
 from tests.e2e.faults.driving import make, run
+from tests.needed import needs
 from tests.web.driving import PATIENCE, becomes, needs_chromium, page_with_model, start_session
 from treadle.providers.scripted.script import Pace, SayText, Turn, Wait
 
@@ -226,3 +228,90 @@ async def test_what_is_sent_before_the_modules_of_a_page_have_run_is_done_once_t
         await go_on("policy.js")
         await page.wait_for_selector("#explained code:has-text('rm -rf /')")
         assert page.url == served.address + "/policy"
+
+
+WORKFLOW = """
+import os
+import pathlib
+
+folder = pathlib.Path(".github/workflows")
+folder.mkdir(parents=True)
+(folder / "x.yml").write_text("on: push\\n")
+pathlib.Path("tool.sh").write_text("true\\n")
+os.chmod("tool.sh", 0o755)
+pathlib.Path("build").mkdir()
+pathlib.Path("build/a.o").write_text("x")
+print("Wrote the workflow. " + "word " * 90)
+raise SystemExit(3)
+"""
+
+ALL_SEEN = """(card) => [...card.querySelectorAll("h2, p, pre, summary, button, li")]
+  .filter((one) => one.offsetParent && !one.closest("[hidden]"))
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth)
+  .map((one) => one.outerHTML.slice(0, 80))"""
+
+
+@needs("sandbox")
+async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    for words in (("init", "-q"), ("config", "user.name", "a"), ("config", "user.email", "a@b.example")):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    (folder / ".gitignore").write_text("build/\n")
+    (folder / "write.py").write_text(WORKFLOW)
+    (folder / "step.sh").write_text("echo two >> a.txt\ngit add a.txt\ngit commit -q -m 'Add two'\necho Committed.\n")
+    turns = (Turn(items=(run("sh step.sh"),)), Turn(items=(run("python3 write.py"),)), TURNS[2])
+    async with page_with_model(tmp_path, turns, "--trust") as (served, seen):
+        page = await seen.page(served, viewport={"width": 390, "height": 844})
+        session = await start_session(page, "Run the step.")
+        await page.wait_for_selector(".question:has-text('step.sh')")
+        card = page.locator(".question")
+        assert await _offered(card) == ("run_for_real", ["Run it for real", "Discard"])
+        shown = await page.inner_text(".call:has-text('step.sh') summary")
+        assert " ".join(shown.split()) == "● Run sh step.sh asking"
+        said = await card.inner_text()
+        for line in ("Run this command for real?", "Runs with the right to change the repository.", "Exit status 0."):
+            assert line in said
+        await page.wait_for_timeout(700)
+        await card.locator("button[data-act='for real']").click()
+        await page.wait_for_selector(".question.danger:has-text('write.py')")
+        log = subprocess.run(["git", "log", "--format=%s"], cwd=folder, check=True, capture_output=True, text=True)
+        assert log.stdout == "Add two\n"
+        assert await _offered(card) == ("run_for_real", ["Discard", "Run it for real"])
+        rows = [*await card.locator(".why").all_inner_texts(), *await card.locator(".printed").all_inner_texts()]
+        held = ".github/workflows is protected from being changed"
+        assert rows[:-1] == [
+            "These changes cannot be applied, because not all of them can:",
+            *(f"{path}: {held}" for path in (".github/workflows", ".github/workflows/x.yml")),
+            "Exit status 3.",
+            "A tool.sh  +1 -0  executable",
+            "Besides: 1 file that git ignores, in build",
+        ]
+        assert rows[-1].startswith("Wrote the workflow.")
+        assert await card.evaluate(ALL_SEEN) == []
+        review = await seen.page(served, f"/s/{session}/review", viewport={"width": 390, "height": 844})
+        copy = review.locator(".copy.danger")
+        assert [
+            *await copy.locator(".why").all_inner_texts(),
+            *await copy.locator(".printed").all_inner_texts(),
+        ] == rows
+        assert await copy.evaluate(ALL_SEEN) == []
+        assert "+on: push" in await copy.locator(".diff").inner_text()
+        await card.locator("summary:has-text('Show the diff')").click()
+        assert "+on: push" in await card.locator(".diff").inner_text()
+        await page.wait_for_timeout(700)
+        await card.locator("button[data-act='for real']").click()
+        await page.fill("input[name=sure]", "y")
+        await page.click("button[data-act=sure]")
+        await page.wait_for_selector("#messages:has-text('Type yes into the field to continue.')")
+        assert not (folder / ".github").exists()
+        await page.fill("input[name=sure]", "Yes")
+        await page.press("input[name=sure]", "Enter")
+        await page.wait_for_selector(".item.end")
+        assert (folder / ".github" / "workflows" / "x.yml").read_text() == "on: push\n"
+        assert "failed: exit 3" in (await page.text_content("#items") or "")
+
+
+async def _offered(card: Locator) -> tuple[str | None, list[str]]:
+    """What a yes means, and the answers that stand there at once."""
+    return await card.get_attribute("data-yes"), await card.locator(".answers button:visible").all_inner_texts()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.tui.asked import AGAIN, BUDGET, COMPOUND, DANGER, EDIT, EVERY_KIND, FOLLOWUP, GUIDANCE, KEEP, RUN
 from treadle.app.presentation.forms import typed_values
 from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.web.question_cards import question_html
+from treadle.web.question_cards import OpRefusal, question_html
 
 ROOTS = ("/project",)
 FORM = {
@@ -28,8 +28,8 @@ FORM = {
 ELICIT = Question(id="q", kind=QuestionKind.ELICITATION, text="Fill this in", form=FORM)
 
 
-def html_of(question: Question, mode: Mode = Mode.ASK) -> str:
-    return question_html("s1", question, ROOTS, mode)
+def html_of(question: Question, mode: Mode = Mode.ASK, refused: OpRefusal = lambda _: None) -> str:
+    return question_html("s1", question, ROOTS, mode, refused=refused)
 
 
 def answers_of(html: str) -> list[tuple[str, str]]:

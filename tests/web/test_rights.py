@@ -11,7 +11,8 @@ from starlette.routing import Mount
 
 from tests.e2e.faults.driving import run
 from tests.web.in_process import HOST, Here, Visit, page_here
-from treadle.app.effects import FROM_AFAR, Reach, answer_effect, mode_effect
+from treadle.app.answer_effects import answer_effect
+from treadle.app.effects import FROM_AFAR, Reach, mode_effect
 from treadle.app.slash_commands import SLASH_TABLE
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import (

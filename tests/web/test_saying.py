@@ -15,6 +15,7 @@ from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
 from treadle.web.items import OwnCommand
+from treadle.web.keys import Visitor
 from treadle.web.status import page_status
 
 SOURCE = "one = 1\ntwo = 2\n"
@@ -22,6 +23,9 @@ EDIT = make("replace_in_file", path="a.py", diff=block("one = 1\n", "one = 10\n"
 PUSH = run("git push origin main")
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+HERE = Visitor(name="browser 1", here=True)
 
 
 async def test_the_first_answer_wins_and_the_other_browser_hears_whose_it_was(
@@ -121,7 +125,7 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
         assert [text_of(one.content) for one in page.session.status.queue] == ["changed", "message m3"]
         status, said = await visit.post(f"{path}/queue", id="m2", text="late")
         assert (status, said["why"]) == (409, "the message does not wait any more")
-        assert page_status(page)["queue"][0]["text"] == "changed"
+        assert page_status(page, HERE)["queue"][0]["text"] == "changed"
         assert await visit.done(f"{path}/interrupt") == {"held": ["changed", "message m3"]}
         await idle(page)
         assert page.session.status.queue == ()

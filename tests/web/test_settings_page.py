@@ -10,7 +10,7 @@ import pytest
 from tests.web.recorded import HOST, MODEL, Visit
 from treadle.app.config.mistakes import plain_paths
 from treadle.app.config.setting_help import help_of
-from treadle.app.config.settings import read_layers
+from treadle.app.config.settings import ProviderSettings, read_layers
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.setting_table import setting_rows
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
@@ -142,7 +142,7 @@ def test_a_browser_of_another_device_adds_no_key(visit: Visit) -> None:
     visit.client.cookies.set("treadle", entrance.cookie)
     visit.client.headers["x-treadle-key"] = entrance.key
     assert visit.post("/settings/key", provider="anthropic", key=KEY, untried=True).status_code == 403
-    assert "Keys are added on the computer that runs Treadle." in visit.text("/settings/providers")
+    assert "It is changed on the computer that Treadle runs on." in visit.text("/settings/providers")
 
 
 def test_models_are_found_and_one_becomes_the_default(visit: Visit) -> None:
@@ -206,3 +206,37 @@ def test_trust_is_taken_back(visit: Visit, tmp_path: Path) -> None:
     assert "is not trusted any more" in said
     assert not session_trust(folder).trusted
     assert "No folder is trusted yet." in visit.text("/settings/folders")
+
+
+ASKED = {
+    "base_url": "https://elsewhere.example/v1",
+    "providers.openai.base_url": "https://elsewhere.example/v1",
+    "providers.openai.proxy": "http://proxy.example:3128",
+    "providers.openai.ca_file": "/tmp/ca.pem",
+    "providers.openai.api_key_env": "AWS_SECRET_ACCESS_KEY",
+    "providers.openai.token_command": '["cat", "/etc/hostname"]',
+    "providers.openai.headers.X-Team": "shop",
+    "providers.openai.headers": '{ X-Team = "shop" }',
+    "providers.openai": '{ base_url = "https://elsewhere.example/v1", api_key_env = "HOME" }',
+}
+NOT_ASKED = {"theme": "dark", "providers.openai.connect_timeout": "5", "model": "openai/gpt-5"}
+
+
+@pytest.mark.parametrize("key", [*ASKED, *NOT_ASKED])
+def test_what_says_where_a_key_goes_or_what_goes_there_is_asked_about_before_it_is_saved(
+    visit: Visit, key: str
+) -> None:
+    file, value = visit.recorded.home / "config.toml", {**ASKED, **NOT_ASKED}[key]
+    file.write_text('model = "anthropic/claude-sonnet-4-5"\n')
+    asked = visit.done("/settings/set", key=key, value=value)
+    assert ("confirm" in asked) is (key in ASKED)
+    assert (file.read_text() == 'model = "anthropic/claude-sonnet-4-5"\n') is (key in ASKED)
+    if key in ASKED:
+        assert asked["confirm"].endswith("Is that what you want?")
+        assert "Saved in" in visit.done("/settings/set", key=key, value=value, sure=True)["said"]
+
+
+def test_every_setting_of_a_provider_was_thought_of(visit: Visit) -> None:
+    harmless = {field for field in ProviderSettings.__struct_fields__ if field.endswith("_timeout")} | {"wire_api"}
+    asked = {key.split(".")[2] for key in ASKED if key.count(".") > 1}
+    assert asked | harmless == set(ProviderSettings.__struct_fields__)

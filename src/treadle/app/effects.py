@@ -21,8 +21,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
-from treadle.protocol.permissions import AllowScope, Decision, Mode, OptionKind, Question
-from treadle.protocol.tools import Risk
+from treadle.protocol.permissions import Mode
 
 
 class Reach(StrEnum):
@@ -38,7 +37,8 @@ class Reach(StrEnum):
     POLICY = "changes what runs without asking in every session"
     WIDER = "lets more run without asking than your own settings do"
     TRUST = "decides whether a folder is trusted"
-    CONTROL = "changes files that decide what runs later"
+    CONTROL = "changes files that decide what runs later, or starts a program that can"
+    CHANGED = "runs a call that you changed, which is not asked about again"
     OWN_COMMANDS = "runs a command of yours, or writes any file, without rules and sandbox"
     DEVICES = "lets devices in, or signs others out"
 
@@ -47,25 +47,12 @@ FROM_AFAR = frozenset({Reach.ENTER, Reach.SEE, Reach.WORK})
 """What a paired device may do; all else is done on the computer that runs Treadle."""
 
 _NARROWEST_FIRST = tuple(Mode)
-_YES = frozenset({OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.RUN_FOR_REAL})
-_ALWAYS = frozenset({OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS})
-_CONTROL_RULE, _PROGRAM_RULE = "control-write", "program"
 
 
 def mode_effect(mode: Mode, *known: Mode) -> Reach:
     """Say what going to a mode does, where the user's own settings and the session have those that are `known`."""
     widest = max(_NARROWEST_FIRST.index(one) for one in known)
     return Reach.WIDER if _NARROWEST_FIRST.index(mode) > widest else Reach.WORK
-
-
-def answer_effect(answer: Answer, question: Question | None) -> Reach:
-    """Say what an answer does: a yes does what was asked about, and an answer for every session is a rule."""
-    if answer.option in _ALWAYS and answer.scope is not AllowScope.SESSION:
-        return Reach.POLICY
-    decision = None if question is None else question.decision
-    if answer.option in _YES and decision is not None and _touches_control(decision):
-        return Reach.CONTROL
-    return Reach.WORK
 
 
 def op_effect(op: Op) -> Reach:
@@ -93,10 +80,3 @@ def op_effect(op: Op) -> Reach:
             return Reach.WORK
         case _:
             assert_never(op)
-
-
-def _touches_control(decision: Decision) -> bool:
-    """Whether a call writes what decides over later runs, or starts what does: Treadle itself, another agent, sudo."""
-    rules = {(part.risk, reason.rule) for part in decision.parts for reason in part.reasons}
-    rules |= {(decision.risk, reason.rule) for reason in decision.reasons}
-    return (Risk.CRITICAL, _PROGRAM_RULE) in rules or any(rule == _CONTROL_RULE for _, rule in rules)

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.app.http_serving import is_loopback, url_host
 from treadle.web.keys import Keys, Visitor
-from treadle.web.templating import PAGE_BASE
+from treadle.web.templating import PAGE_BASE, PAGE_VISITOR
 
 MOST_BODY_BYTES = 16_000_000
 """Bytes of a prompt with its images."""
@@ -90,6 +90,7 @@ class PageGuard:
         inside = f"{scope['path']}/".startswith(f"{self._keys.base}/")
         visitor = self._visitor(headers, scope) if inside else None
         PAGE_BASE.set("" if visitor is None else self._keys.base)
+        PAGE_VISITOR.set(visitor)
         scope.setdefault("state", {})["visitor"] = visitor
         if inside:
             raw = (scope.get("raw_path") or b"").removeprefix(self._keys.base.encode())

@@ -62,10 +62,11 @@ def _sum(end: TurnEnd) -> str:
 
 
 def _card(card: CallCard) -> dict[str, Any]:
-    changed, result = card.changed, card.changed.result
+    changed = card.changed
     preview = changed.preview
     done = changed.status is CallStatus.FINISHED
-    asks = changed.status is CallStatus.ASKING  # the question below shows it
+    asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
+    result = None if asks else changed.result
     output = output_of_command(card.output)
     if not output and result is not None and changed.kind is not ToolKind.EDIT:
         output = output_of_command(plain(result.content)[:_SHOWN_RESULT])
@@ -80,6 +81,6 @@ def _card(card: CallCard) -> dict[str, Any]:
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": output,
         "done": done,
-        "since": None if done or card.since is None else milliseconds(card.since),
+        "since": None if done or asks or card.since is None else milliseconds(card.since),
         "decision": None if asks else changed.decision,
     }

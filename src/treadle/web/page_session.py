@@ -4,14 +4,17 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar, cast
 
+from treadle.app.answer_effects import answer_effect
 from treadle.app.asking import SessionClient
-from treadle.app.effects import Reach, answer_effect, mode_effect, op_effect
+from treadle.app.effects import Reach, mode_effect, op_effect
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
+from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, Op, SetMode, Source
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
@@ -23,7 +26,7 @@ from treadle.web.own_commands import PageCommands
 from treadle.web.page_view import PageContent
 from treadle.web.past_view import viewed
 from treadle.web.question_cards import question_html
-from treadle.web.rights import require
+from treadle.web.rights import may, require
 from treadle.web.signals import Signal
 
 _MOST_ONCE = 200
@@ -43,6 +46,7 @@ class PageSession:
     def __init__(self, session: LiveSession | RemoteSession, own_mode: Callable[[SessionTrust], Mode]) -> None:
         self.session = session
         self._own_mode = own_mode
+        self._known_mode = next(iter(Mode))  # the user's own, as far as it is known: the narrowest until it was read
         self.own = isinstance(session, LiveSession)
         self.changed, self.moved = Signal(), Signal()
         self.view = PageContent(str(session.workspace))
@@ -51,7 +55,7 @@ class PageSession:
         """What went along with messages that a stop took out of the queue: it goes with the next one."""
         self.commands = PageCommands(lambda: self.session.own_shell, self._show)
         self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
-        self._cards: dict[tuple[str, Mode], str] = {}
+        self._cards: dict[tuple[str, Mode, Mode, bool], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
         self.use = SessionUse(session, self._waits) if isinstance(session, LiveSession) else None
 
@@ -64,6 +68,11 @@ class PageSession:
         for notification, at in self._early or ():
             view.take(notification, at)
         self.view, self._early = view, None
+        with suppress(ConfigError):
+            await self._read_mode()
+
+    async def _read_mode(self) -> None:
+        self._known_mode = await asyncio.to_thread(self._own_mode, self.session.trust)
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""
@@ -113,14 +122,24 @@ class PageSession:
 
     async def post(self, op: Op, who: Visitor) -> None:
         """Ask for something as a browser that may; raises `RefusedError`, `ConfigError` or `HTTPException`."""
-        require(who, await self._effect(op))
+        if isinstance(op, SetMode):
+            await self._read_mode()
+        require(who, self._effect(op))
         await self.client.post(op, name=who.name)
 
-    async def _effect(self, op: Op) -> Reach:
+    def refused(self, op: Op, who: Visitor) -> Reach | None:
+        """Give the effect of an op that a browser may not have; None where it may ask for it."""
+        effect = self._effect(op)
+        return None if may(who, effect) else effect
+
+    def modes(self, who: Visitor) -> Sequence[Mode]:
+        """List the modes that a browser may go to."""
+        return [mode for mode in Mode if self.refused(SetMode(mode=mode), who) is None]
+
+    def _effect(self, op: Op) -> Reach:
         match op:
             case SetMode(mode=mode):
-                own = await asyncio.to_thread(self._own_mode, self.session.trust)
-                return mode_effect(mode, own, self.session.status.mode)
+                return mode_effect(mode, self._known_mode, self.session.status.mode)
             case Answer(question_id=wanted):
                 return answer_effect(op, next((one for one in self.questions if one.id == wanted), None))
             case _:
@@ -141,14 +160,23 @@ class PageSession:
         """The folders that it works in, the first one first."""
         return (str(self.session.workspace), *self.session.roots)
 
-    def cards(self) -> list[tuple[str, str]]:
-        """Give the ids of the questions, each with its card; one is drawn once for each mode."""
-        mode = self.session.status.mode
-        known, self._cards = self._cards, {}
-        for question in self.questions:
-            key = (question.id, mode)
-            self._cards[key] = known.get(key) or question_html(self.session.id, question, self.roots, mode)
-        return [(id_, html) for (id_, _), html in self._cards.items()]
+    def cards(self, who: Visitor) -> list[tuple[str, str]]:
+        """Give the ids of the questions, each with the card that a browser gets: with the answers that it may give.
+
+        One is drawn once for each mode and kind of browser.
+        """
+        mode, found = self.session.status.mode, self.questions
+        known, ids = self._cards, {question.id for question in found}
+        self._cards = {key: html for key, html in known.items() if key[0] in ids}
+        cards = []
+        for question in found:
+            key = (question.id, mode, self._known_mode, who.here)
+            if key not in self._cards:
+                self._cards[key] = question_html(
+                    self.session.id, question, self.roots, mode, refused=partial(self.refused, who=who)
+                )
+            cards.append((question.id, self._cards[key]))
+        return cards
 
     def _show(self, item: PageItem, place: PageEntry | None) -> PageEntry:
         entry = self.view.show(item, place)

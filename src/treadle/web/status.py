@@ -9,16 +9,18 @@ from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.web.clock import milliseconds
 from treadle.web.facts import PageFacts
+from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 
 
-def page_status(page: PageSession) -> dict[str, Any]:
-    """Give what the screen of a session shows all the time."""
+def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
+    """Give what the screen of a session shows all the time, to a browser."""
     status, facts = page.session.status, page.view.facts
     return {
         "phase": status.phase.value,
         "active": status.turn_active,
         "mode": status.mode.value,
+        "modes": [mode.value for mode in page.modes(who)],
         "model": status.model,
         "tokens": status.tokens,
         "window": status.window,
@@ -31,7 +33,7 @@ def page_status(page: PageSession) -> dict[str, Any]:
         "retry_at": None if facts.retry_at is None else milliseconds(facts.retry_at),
         "queue": [_queued(one) for one in status.queue],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
-        "questions": page.cards(),
+        "questions": page.cards(who),
         "own": page.own,
     }
 

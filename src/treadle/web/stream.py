@@ -63,7 +63,7 @@ class EventStreams:
             raise HTTPException(503, "Too many pages are open. Close some.")
         cursor = request.headers.get("last-event-id") or request.query_params.get("cursor", "")
         session, opened = request.query_params.get("session", ""), request.query_params.get("opened", "") == "yes"
-        news = _News(book_of(request), session, cursor, opened=opened)
+        news = _News(book_of(request), session, cursor, visitor, opened=opened)
         return StreamingResponse(self._counted(news, visitor), media_type="text/event-stream")
 
     async def _counted(self, news: "_News", visitor: Visitor) -> AsyncIterator[bytes]:
@@ -82,8 +82,9 @@ class EventStreams:
 class _News:
     """What one browser has not heard yet."""
 
-    def __init__(self, book: SessionBook, session_id: str, cursor: str, *, opened: bool) -> None:
+    def __init__(self, book: SessionBook, session_id: str, cursor: str, who: Visitor, *, opened: bool) -> None:
         self._book = book
+        self._who = who
         self._session_id = session_id
         self._opened = opened
         run, _, version = cursor.partition(".")
@@ -159,7 +160,7 @@ class _News:
         if changed:
             news["items"] = [[entry.position, entry_html(entry)] for entry in changed]
         self._version = view.version
-        status = page_status(page)
+        status = page_status(page, self._who)
         if status != self._status:
             self._status = status
             news["status"] = status

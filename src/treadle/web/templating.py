@@ -12,14 +12,20 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from treadle.app.effects import Reach
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.words import ago, counted, span, spent, tokens
 from treadle.protocol.models import money
+from treadle.web.keys import Visitor
 from treadle.web.markup import code, diff_rows, markdown, page_text
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
+from treadle.web.rights import may
 
 PAGE_BASE: ContextVar[str] = ContextVar("page_base", default="")
 """The path below which the page of this request is: its cookie goes nowhere else."""
+
+PAGE_VISITOR: ContextVar[Visitor | None] = ContextVar("page_visitor", default=None)
+"""Who asks for the page of this request: it shows what they may do."""
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -47,7 +53,7 @@ def _environment() -> Environment:
         time=_time,
         tokens=tokens,
     )
-    made.globals.update(page_base=PAGE_BASE.get, diff_rows=diff_rows)
+    made.globals.update(page_base=PAGE_BASE.get, may=_may, diff_rows=diff_rows)
     return made
 
 
@@ -71,6 +77,11 @@ def page(request: Request, template: str, /, *, status: int = 200, **values: Any
 def common(request: Request) -> Mapping[str, Any]:
     """Give what every page has: where it is, and the screens."""
     return {"here": request.url.path, "screens": SCREENS, "session_screens": SESSION_SCREENS}
+
+
+def _may(effect: str) -> bool:
+    """Whether whoever asks for the page may do what has an effect, named as in `Reach`."""
+    return may(PAGE_VISITOR.get(), Reach[effect])
 
 
 def _shown(value: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.config.hosts import confirm_host
+from treadle.app.config.hosts import confirm_host, is_known_host, key_name
 from treadle.app.config.lines import dotted, leaves, line_of, nested
 from treadle.app.config.mistakes import command, file_mistake, wrong_value
-from treadle.app.config.settings import Settings, parse_file
+from treadle.app.config.settings import ProviderSettings, Settings, parse_file
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -18,6 +18,9 @@ from treadle.workspace.private_file import write_private
 
 _Check = Callable[[Settings, tuple[str, ...]], None]
 """Raises `ConfigError` for settings with which no session could start because of the value at a path."""
+_PROVIDERS = "providers"
+_CHOOSES_KEY = frozenset({"api_key_env", "token_command"})
+_REDIRECTS = frozenset({"base_url", "proxy", "ca_file", "api_key_env", "token_command", "headers"})
 _Change = Callable[[MutableMapping[str, Any]], None]
 
 
@@ -33,15 +36,37 @@ def set_value(key: str, text: str, check: _Check) -> Saved:
     path = key_path(key)
     value = _value(path, text)
     saved = _save(path, lambda document: _put(document, path, value), check)
-    if path[-1] == "base_url" and isinstance(value, str) and (provider := _provider_of(path)):
-        confirm_host(provider, value)
+    if provider := _provider_of(path):
+        _confirm(path, provider)
     return saved
 
 
+def redirects(path: tuple[str, ...]) -> bool:
+    """Whether a setting says where a key goes, which key, or what else does: whoever sets it means just that."""
+    if path[0] != _PROVIDERS:
+        return path == ("base_url",)
+    return len(path) < 3 or path[2] in _REDIRECTS
+
+
+def _confirm(path: tuple[str, ...], provider: str) -> None:
+    """Note the address that was just set, or the key for one that was, as what somebody on this computer wants."""
+    try:
+        settings = msgspec.convert(parse_file(config_file()), Settings)
+    except msgspec.ValidationError:
+        return  # nothing is confirmed by a file with a mistake
+    said = settings.providers.get(provider, ProviderSettings())
+    top = settings.base_url if settings.model.partition("/")[0] == provider else ""
+    url = top or said.base_url
+    says_address = path[-1] == "base_url" or len(path) == len((_PROVIDERS, provider))
+    if url and (says_address or (path[-1] in _CHOOSES_KEY and is_known_host(provider, url))):
+        confirm_host(provider, url, key_name(said))
+
+
 def _provider_of(path: tuple[str, ...]) -> str:
-    """Name the provider whose address a key sets: that of the top level is the address of the model's."""
-    model = parse_file(config_file()).get("model", "") if len(path) == 1 else ""
-    return path[1] if len(path) > 1 else str(model).strip().partition("/")[0]
+    """Name the provider that a key is about; empty for none. The address at the top level is that of the model's."""
+    if path == ("base_url",):
+        return str(parse_file(config_file()).get("model", "")).strip().partition("/")[0]
+    return path[1] if path[0] == _PROVIDERS and len(path) > 1 else ""
 
 
 def unset_value(key: str, check: _Check) -> Saved:

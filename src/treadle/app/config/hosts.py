@@ -1,4 +1,4 @@
-"""Which hosts a provider's key may go to: those of addresses that somebody set on this computer, one by one."""
+"""Which hosts a key may go to: those of addresses that somebody set for it on this computer, one by one."""
 
 from collections.abc import Collection, Mapping
 from ipaddress import ip_address
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from treadle.app.config.settings import parse_file
+from treadle.app.config.settings import ProviderSettings, parse_file
 from treadle.app.places import config_file, read_regular
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.private_file import write_private
@@ -16,43 +16,64 @@ _MOST_BYTES = 1_000_000
 
 
 class _Hosts(msgspec.Struct, frozen=True, kw_only=True):
-    """The file: by provider the origins, such as `https://host:8443`, that its key may go to."""
+    """The file: by provider, and the name of its key where that is another, the origins that this key may go to.
+
+    An origin is `https://host:8443`. The provider's own keys have no other name.
+    """
 
     version: int = 1
     providers: dict[str, tuple[str, ...]] = {}
 
 
-def confirm_host(provider: str, url: str) -> None:
-    """Note that somebody on this computer wants the key of a provider to go to the host of an address."""
-    known = _read().providers
-    origins = tuple(dict.fromkeys((*known.get(provider, ()), _origin(url))))
-    data = msgspec.json.encode(_Hosts(providers={**known, provider: origins}))
+def key_name(said: ProviderSettings) -> str:
+    """Name the key that the settings choose for a provider: its variable, and the program that prints one; or empty."""
+    return " ".join((said.api_key_env, *said.token_command)).strip()
+
+
+def confirm_host(provider: str, url: str, key: str = "") -> None:
+    """Note that somebody on this computer wants a key of a provider to go to the host of an address."""
+    known, whose = _read().providers, _whose(provider, key)
+    origins = tuple(dict.fromkeys((*known.get(whose, ()), _origin(url))))
+    data = msgspec.json.encode(_Hosts(providers={**known, whose: origins}))
     write_private(_file(), msgspec.json.format(data) + b"\n")
 
 
-def require_host(names: Collection[str], url: str) -> None:
+def is_known_host(provider: str, url: str) -> bool:
+    """Whether the host of an address was confirmed for any key of a provider."""
+    known = _read().providers.items()
+    return any(_origin(url) in origins for whose, origins in known if whose.partition(" ")[0] == provider)
+
+
+def require_host(names: Collection[str], url: str, key: str = "") -> None:
     """Raise `ConfigError` where a key would go where nobody on this computer has said it may.
 
-    `names` are those of the provider. An address of the command line, of a variable or of a program is said with the
-    run; one in the settings file may have come there in any way. This computer itself needs no word.
+    `names` are those of the provider, `key` that of its key as `key_name` gives it. An address of the command line, of
+    a variable or of a program is said with the run; one in the settings file may have come there in any way. This
+    computer itself needs no word.
     """
     if _is_here(url):
         return
     provider = next(iter(names))
-    if urlsplit(url).scheme.lower() == "http" and not _is_confirmed(names, url):
+    confirmed = _is_confirmed([_whose(name, key) for name in names], url)
+    shown = f"The key {key} of {provider}" if key else f"The key of {provider}"
+    if urlsplit(url).scheme.lower() == "http" and not confirmed:
         raise ConfigError(
             "key-in-clear",
-            f"The key of {provider} would go to {_origin(url)} in clear text.",
+            f"{shown} would go to {_origin(url)} in clear text.",
             why="Whoever is on the way could read the key and everything else: the address begins with http://.",
             fix=f"Use https://. If the network is your own, confirm it: {_command(provider, url)}",
         )
-    if _in_file(names, url) and not _is_confirmed(names, url):
+    if _in_file(names, url) and not confirmed:
         raise ConfigError(
             "host-unconfirmed",
-            f"The key of {provider} would go to {_origin(url)}, which nobody has confirmed.",
+            f"{shown} would go to {_origin(url)}, which nobody has confirmed for it.",
             why="The settings file names this address. Whoever runs the server there gets the key and your text.",
             fix=f"If it is the address that you want, confirm it: {_command(provider, url)}",
         )
+
+
+def _whose(provider: str, key: str) -> str:
+    return f"{provider} {key}".rstrip()
 
 
 def _command(provider: str, url: str) -> str:

@@ -22,7 +22,7 @@ async def ask_local(models: Models, ref: str, row: ProviderRow) -> None:
     from treadle.providers.local_advice import window_fix, window_problem
 
     key = models.key(row)
-    require_key_host(row, models.said(row.name), key)
+    require_key_host(row, models.said(row), key)
     found = await find_model(row.name, models.base_url(row), key.value if key else "", ref.partition("/")[2])
     if found is None:
         return

@@ -184,7 +184,7 @@ class Models:
 
     def _known(self, ref: str, row: ProviderRow, name: str) -> ModelSpec:
         """Tell what is known of a model of a provider; its window is None where nothing says one."""
-        own, local = bool(self._said(row).base_url) or row.name in LOCAL, self._local.get(ref)
+        own, local = bool(self.said(row).base_url) or row.name in LOCAL, self._local.get(ref)
         spec = known_spec(row, name, here=own and split_url(self.base_url(row)).hostname in LOOPBACK)
         if not own and local is None and ref not in self._settings.models and is_mistyped(row, spec):
             from treadle.app.models.refusals import unknown_model
@@ -258,7 +258,7 @@ class Models:
         """
         if row.name in self._keys:
             return ApiKey(value=self._keys[row.name], origin="")
-        said = self._said(row)
+        said = self.said(row)
         return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
 
     def base_url(self, row: ProviderRow) -> str:
@@ -268,7 +268,7 @@ class Models:
             from treadle.app.models.cloud import address_variables
 
             variables = address_variables(row, variables)
-        return checked_url(self._said(row).base_url or fill_base_url(row, variables))
+        return checked_url(self.said(row).base_url or fill_base_url(row, variables))
 
     def parse(self, ref: str) -> tuple[ProviderRow | None, str]:
         """Split a model's name; None stands for the models without a provider. Raises `ConfigError`."""
@@ -291,14 +291,14 @@ class Models:
         key = self.key(row)
         if key is not None:
             return key.origin
-        if row.proof is Proof.KEY and not self._said(row).token_command:
+        if row.proof is Proof.KEY and not self.said(row).token_command:
             return ""
         from treadle.app.models.cloud import proof_origin
 
-        return proof_origin(row, self._environment, self._said(row).token_command)
+        return proof_origin(row, self._environment, self.said(row).token_command)
 
     def _open_row(self, row: ProviderRow) -> Provider:
-        said = self._said(row)
+        said = self.said(row)
         key = self.key(row)
         authorizer = None
         if key is None and (row.proof is not Proof.KEY or said.token_command):
@@ -332,7 +332,7 @@ class Models:
 
         Raises `ConfigError`.
         """
-        said, key = self._said(row), self.key(row)
+        said, key = self.said(row), self.key(row)
         require_key_host(row, said, key or (proved or None))
         return Endpoint(
             name=row.name,
@@ -349,7 +349,7 @@ class Models:
 
     def spoken(self, row: ProviderRow) -> ProviderRow:
         """Give the row as it is spoken at the address that the user says."""
-        said = self._said(row)
+        said = self.said(row)
         return as_spoken_elsewhere(row) if said.base_url and not said.wire_api else row
 
     def _learn(self, ref: str, window: int) -> None:
@@ -363,11 +363,8 @@ class Models:
             learn_window(ref, window)
             self._learned = learned_windows()
 
-    def said(self, name: str) -> ProviderSettings:
-        """Give what the settings say under a provider's name."""
-        return self._settings.providers.get(name, ProviderSettings())
-
-    def _said(self, row: ProviderRow) -> ProviderSettings:
+    def said(self, row: ProviderRow) -> ProviderSettings:
+        """Give what the settings say of a provider, under whichever of its names."""
         providers = self._settings.providers
         return next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
 

@@ -72,9 +72,9 @@ def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, 
 def require_key_host(row: ProviderRow, said: ProviderSettings, proof: object) -> None:
     """Raise `ConfigError` where a key, or another proof, may not go to the address that the user's settings give."""
     if said.base_url and proof is not None and split_url(said.base_url).hostname not in LOOPBACK:
-        from treadle.app.config.hosts import require_host
+        from treadle.app.config.hosts import key_name, require_host
 
-        require_host((row.name, *row.aliases), said.base_url)
+        require_host((row.name, *row.aliases), said.base_url, key_name(said))
 
 
 def store_key(provider: str, value: str) -> str:

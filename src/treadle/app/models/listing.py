@@ -140,7 +140,7 @@ async def local_servers(models: Models) -> tuple[LocalServer, ...]:
     for row in rows:
         key = models.key(row)
         with suppress(ConfigError):  # it is looked for without its key where that may not go there
-            require_key_host(row, models.said(row.name), key)
+            require_key_host(row, models.said(row), key)
             keys |= {} if key is None else {row.name: key.value}
     return await find_servers({row.name: models.base_url(row) for row in rows}, keys)
 

@@ -40,7 +40,7 @@ def check_setting(settings: Settings, path: tuple[str, ...]) -> None:
     if path[0] in ("model", "base_url"):
         require_bound(bind_base_url(settings, settings.model))
     if path[-1] == "base_url":
-        said = settings.base_url if len(path) == 1 else models.said(path[1]).base_url
+        said = settings.base_url if len(path) == 1 else settings.providers[path[1]].base_url
         if said:
             checked_url(said)
     for key, ref in _refs(settings):

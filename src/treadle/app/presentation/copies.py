@@ -7,6 +7,9 @@ from treadle.app.presentation.escape import exact_line, output_of_command, print
 from treadle.app.presentation.words import counted
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, CopyFate
 
+PRINTED = "| "
+"""What a line begins with that the command printed."""
+
 _MOST = 20
 """Changes that are listed one by one; of more, the folders. The differences list all."""
 
@@ -46,7 +49,7 @@ def _ended(copy: CopyChanges) -> Iterator[str]:
     """Say how the command ended, with the end of what it printed."""
     if copy.ended:
         yield _in_line(copy.ended)
-        yield from (f"| {line}" for line in output_of_command(copy.output).splitlines() if line.strip())
+        yield from (f"{PRINTED}{line}" for line in output_of_command(copy.output).splitlines() if line.strip())
 
 
 def lines_of(copy: CopyChanges) -> str:

@@ -60,7 +60,6 @@ async def _show(request: Request) -> Response:
         "devices.html",
         browsers=sorted(keys.visitors(), key=lambda one: -one[1]),
         me=me.name,
-        may_admit=me.here,
         network=request.app.state.network,
         fingerprint=request.app.state.fingerprint,
     )

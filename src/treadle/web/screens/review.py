@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, SessionReview
 from treadle.app.compose import session_log
 from treadle.app.effects import Reach
-from treadle.app.presentation.questions import asked_in_words
+from treadle.app.presentation.questions import QuestionStyle, asked_in_words
 from treadle.app.reports.checkpoint_list import listed_checkpoints
 from treadle.app.reports.session_review import (
     ReviewComment,
@@ -28,6 +28,7 @@ from treadle.app.reports.session_review import (
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Restore
 from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
+from treadle.web.question_cards import why_blocks
 from treadle.web.requests import answer, body_of, book_of, done
 from treadle.web.restoring import restore_in, restored_words
 from treadle.web.rights import PageRoute
@@ -155,8 +156,15 @@ def _copies(request: Request, session_id: str) -> list[dict[str, Any]]:
     if opened is None:
         return []
     roots = (str(opened.session.workspace), *opened.session.roots)
+    found = [(one, one.copy, asked_in_words(one, roots)) for one in opened.questions if one.copy is not None]
     return [
-        {"words": asked_in_words(one, roots), "diff": one.copy.diff} for one in opened.questions if one.copy is not None
+        {
+            "words": words,
+            "danger": words.style is QuestionStyle.DANGER,
+            "why": why_blocks(question, words),
+            "diff": copy.diff,
+        }
+        for question, copy, words in found
     ]
 
 

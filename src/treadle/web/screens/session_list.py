@@ -15,16 +15,27 @@ from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
-from treadle.web.folders import folders_known
+from treadle.web.folders import folders_known, trust_of
 from treadle.web.requests import answer, body_of, book_of, folder_of, visitor_of
-from treadle.web.rights import PageRoute, require
+from treadle.web.rights import PageRoute, may, require
 from treadle.web.session_rows import STATES, ListFilter, page_rows
 from treadle.web.templating import page, render
 
 
 async def _show(request: Request) -> Response:
     folders = await asyncio.to_thread(folders_known, book_of(request))
-    return page(request, "sessions.html", folders=folders, modes=list(Mode), states=STATES, **await _listed(request))
+    modes = await asyncio.to_thread(_modes, request)
+    return page(request, "sessions.html", folders=folders, modes=modes, states=STATES, **await _listed(request))
+
+
+def _modes(request: Request) -> list[Mode]:
+    """List the modes that a browser may start a session in; another folder may have another one for it."""
+    book, who = book_of(request), visitor_of(request)
+    try:
+        own = book.own_mode(trust_of(request))
+    except ConfigError:
+        own = next(iter(Mode))  # starting says what is wrong
+    return [mode for mode in Mode if may(who, mode_effect(mode, own))]
 
 
 async def _rows(request: Request) -> Response:

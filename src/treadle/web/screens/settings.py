@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.config.edit import Saved, key_path, set_value, unset_value
+from treadle.app.config.edit import Saved, key_path, redirects, set_value, unset_value
 from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings, read_layers
 from treadle.app.effects import Reach
 from treadle.app.models.call_check import CallCheck
@@ -34,12 +35,13 @@ from treadle.app.models.login import (
 )
 from treadle.app.models.names import check_setting, said_elsewhere
 from treadle.app.places import config_file
+from treadle.app.presentation.escape import printable
 from treadle.app.reports.setting_table import SettingRow, setting_rows
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS
-from treadle.web.requests import answer, body_of, book_of, visitor_of
+from treadle.web.requests import answer, body_of, book_of
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
@@ -47,8 +49,19 @@ _MOST_MODELS = 100
 _LONGEST_VALUE = 20_000
 _GENERAL = "General"
 _HIDDEN = "(hidden)"
-_REDIRECTS = frozenset({"base_url", "proxy", "api_key_env"})
-"""Settings that say where a key goes, or which one: they are asked about."""
+_ASKED: Mapping[str, str] = MappingProxyType(
+    {
+        "base_url": "{value} gets the key and all that the model is sent.",
+        "proxy": "All that is sent to the model goes through {value}.",
+        "ca_file": "Whoever has a certificate by {value} can read the key and all that the model is sent.",
+        "api_key_env": "The key in {value} is sent to the address of this provider.",
+        "token_command": "{value} is run, and what it prints is sent to the address of this provider.",
+        "headers": "This is sent to the address of this provider with every request.",
+    }
+)
+"""What settings do that say where a key goes, which one, or what else does: they are asked about."""
+
+_ASKED_OF_ALL = "This says where a key goes, and which one."
 _SURE = "Is that what you want?"
 
 
@@ -87,8 +100,10 @@ async def _set(request: Request) -> Response:
     said = await body_of(request, _Setting)
     if len(said.value) > _LONGEST_VALUE or len(said.key) > _LONGEST_VALUE:
         raise ConfigError("config-value", "This value is too long.", fix=f"At most {_LONGEST_VALUE:,} characters.")
-    if not said.sure and key_path(said.key)[-1] in _REDIRECTS and said.value.strip():
-        return answer({"confirm": f"{said.value} gets the key and all that the model is sent. {_SURE}"})
+    path = key_path(said.key)
+    if not said.sure and redirects(path) and said.value.strip():
+        about = next((_ASKED[name] for name in path[-1:-3:-1] if name in _ASKED), _ASKED_OF_ALL)
+        return answer({"confirm": f"{about.format(value=printable(said.value))} {_SURE}"})
     saved = await asyncio.to_thread(set_value, said.key, said.value, check_setting)
     return answer({"said": _saved(said.key, saved)})
 
@@ -109,9 +124,7 @@ def _saved(key: str, saved: Saved) -> str:
 async def _providers(request: Request) -> Response:
     lines = await asyncio.to_thread(lambda: list(provider_lines(Models(load_settings({})))))
     configured = sorted(lines, key=lambda line: not line.configured)
-    return page(
-        request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured, keys=visitor_of(request).here
-    )
+    return page(request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured)
 
 
 class _Key(Struct):

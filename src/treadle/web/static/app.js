@@ -95,7 +95,10 @@ export function listen(heard, session = "", cursor = "") {
     };
     source.onerror = () => {
       state.textContent = "Connecting …";
-      if (source.readyState === EventSource.CLOSED) setTimeout(again, 2_000);
+      if (source.readyState !== EventSource.CLOSED) return;
+      setTimeout(again, 2_000);
+      // A server that was started again knows neither this path nor this browser: the page that says so is shown.
+      fetch(`${at}/inbox/cards`).then((answer) => answer.status === 401 && location.reload(), () => {});
     };
   };
   const again = () => {

@@ -41,6 +41,7 @@ export function beside(session) {
   function show(status) {
     const mode = id("mode");
     known = status.mode;
+    for (const one of mode.options) one.hidden = one.disabled = !status.modes.includes(one.value);
     if (document.activeElement !== mode) mode.value = known;
     put(id("model"), status.model);
     put(id("context"), status.context);

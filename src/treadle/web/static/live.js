@@ -21,7 +21,7 @@ let skew = 0;
 // ---- where the person is on the page: at the end it follows, elsewhere nothing moves
 
 const NEAR = 60;
-const TOP = 60; // what the header covers
+const GAP = 8; // pixels between what covers the top of the page and a card that is brought there
 let lastTop = window.scrollY;
 const atEnd = () => window.innerHeight + window.scrollY >= page.scrollHeight - NEAR;
 let following = true;
@@ -29,8 +29,9 @@ let following = true;
 /** Go to the end, or to the beginning of a question that is longer than the screen. */
 function toEnd() {
   const card = questions.firstElementChild;
-  const room = window.innerHeight - TOP - document.getElementById("say").offsetHeight;
-  const top = card && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - TOP : page.scrollHeight;
+  const covered = document.querySelector("header.top").offsetHeight + GAP;
+  const room = window.innerHeight - covered - document.getElementById("say").offsetHeight;
+  const top = card && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - covered : page.scrollHeight;
   window.scrollTo({ top, behavior: "instant" });
   lastTop = window.scrollY;
 }

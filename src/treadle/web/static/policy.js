@@ -39,7 +39,7 @@ decisions.addEventListener("click", (event) => {
   show(button.dataset.older);
 });
 
-document.getElementById("suggest").addEventListener("click", async (event) => {
+document.getElementById("suggest")?.addEventListener("click", async (event) => {
   event.target.disabled = true;
   const place = document.getElementById("suggestions");
   place.textContent = "Reading what you approved …";

@@ -1,0 +1,45 @@
+"""`treadle web` is killed while a question is open, and started again: what the open page and the old address show."""
+
+import socket
+from pathlib import Path
+
+from tests.e2e.faults.driving import make, run
+from tests.e2e.running import model
+from tests.web.driving import PATIENCE, browser, needs_chromium, serving, start_session
+from treadle.providers.scripted.script import Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
+
+pytestmark = needs_chromium
+
+TURNS = (Turn(items=(run("git push origin main"),)), Turn(items=(make("attempt_completion", result="Not pushed."),)))
+
+
+async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_back(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    place = (tmp_path / "home", tmp_path / "ws")
+    async with ScriptedServer(Script(turns=TURNS)) as server, browser() as seen:
+        async with serving(*place, "--port", port, *model(server)) as first:
+            page = await seen.page(first)
+            session = await start_session(page, "Push it.")
+            await page.wait_for_selector(".question")
+            first.process.kill()
+            await page.wait_for_selector("#link:has-text('Connecting')")
+            await page.wait_for_timeout(700)
+            await page.click(".question button[data-act=allow]")
+            await page.wait_for_selector("#messages:has-text('Check whether it was done before you try again.')")
+            await first.process.communicate()
+        async with serving(*place, "--port", port, *model(server)) as again:
+            await page.wait_for_selector("#enter:has-text('Open the link that treadle web printed.')")
+            assert "Push" not in await page.inner_text("body")
+            old = page.url
+            await page.goto(again.link)
+            await page.wait_for_selector("header.top")
+            await page.goto(old)  # leads to the same screen below the new path
+            await page.wait_for_url(f"**/s/{session}", timeout=PATIENCE * 1000)
+            await page.click("#continue")
+            await page.wait_for_selector(".question:has-text('git push origin main')")
+            await page.wait_for_timeout(700)
+            await page.click(".question button[data-act=reject]")
+            await page.wait_for_selector(".item.end:has-text('Done')")
+            seen.complaints.clear()  # of requests that no server took
