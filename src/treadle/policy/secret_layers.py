@@ -44,7 +44,7 @@ _KEEPS = bytes(byte not in _DROPPED for byte in range(256))
 _KEEPS_BYTES = bytes(bytes([byte]) not in _BETWEEN for byte in range(256))
 
 
-class Layer(Struct, frozen=True):
+class DecodedText(Struct, frozen=True):
     """A text as it reads when it is decoded: digits of so many `bits`, the first of them after `offset` bits."""
 
     read: bytes
@@ -75,25 +75,25 @@ class Layer(Struct, frozen=True):
         return max((first * 8 - self.offset) // self.bits, 0), -((self.offset - (last + 1) * 8) // self.bits)
 
 
-def layers(text: bytes, least: int) -> Iterator[Layer]:
+def layers(text: bytes, least: int) -> Iterator[DecodedText]:
     """Read a text in ASCII in each way in which something of at least so many bytes may be encoded in it."""
     if _has_run(text, _IS_64, least * 8 // 6):
         digits = text.translate(_AS_64)
         for skip in range(4):
-            yield Layer(binascii.a2b_base64(digits[skip:] + b"A" * (-(len(digits) - skip) % 4)), 6, -6 * skip)
+            yield DecodedText(binascii.a2b_base64(digits[skip:] + b"A" * (-(len(digits) - skip) % 4)), 6, -6 * skip)
     if any(_has_run(text, flags, least * 8 // 5) for flags in (_IS_32, _IS_SMALL_32)):
         # As one number: what reads base32 in the library takes a step of Python for each group.
         number, size = int(text.translate(_AS_32), 32), len(text) * 5 // 8 + 2
         for shift in range(8):
-            yield Layer((number >> shift).to_bytes(size, "big"), 5, size * 8 - len(text) * 5 + shift)
+            yield DecodedText((number >> shift).to_bytes(size, "big"), 5, size * 8 - len(text) * 5 + shift)
     if _has_run(text, _IS_16, least * 2):
         digits = text.translate(_AS_16)
         for skip in range(2):
-            yield Layer(binascii.unhexlify(digits[skip : skip + (len(digits) - skip) // 2 * 2]), 4, -4 * skip)
+            yield DecodedText(binascii.unhexlify(digits[skip : skip + (len(digits) - skip) // 2 * 2]), 4, -4 * skip)
     # `=` by itself: what follows it is the value of an option elsewhere.
     for marks, read in (((b"%", b"\\", b"&"), _unescaped), ((b"=",), _unquoted)):
         if any(mark in text for mark in marks) and (unescaped := read(text)) != text:
-            yield Layer(unescaped)
+            yield DecodedText(unescaped)
 
 
 def _has_run(text: bytes, flags: bytes, size: int) -> bool:
