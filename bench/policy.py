@@ -1,5 +1,6 @@
 """Classifying shell lines, a thousand of them, of all classes; and hiding secrets in ten megabytes of output."""
 
+import base64
 import random
 import string
 import time
@@ -17,6 +18,7 @@ _LINES = Path(__file__).parents[1] / "tests" / "policy" / "lines"
 _COUNT = 1000
 _OUTPUT = 10_000_000
 _CHUNK = 64 * 1024
+_DENSE = 1_000_000
 _WORDS = (
     *("def", "return", "self.value", "import os", '{"a": 1}', "https://example.com/x", "token = None", "x" * 20),
     *("INFO 2024-01-01", "test_that_something_holds PASSED"),
@@ -68,6 +70,24 @@ def _redaction() -> None:
     stream.finish()
     streamed = time.process_time() - begin
     print(f"{len(text) / 1e6:.0f} MB redacted with {len(keys)} known values: {whole:.2f} s, in chunks {streamed:.2f} s")
+    took: dict[str, float] = {}
+    for name, dense in _dense(jitter.randbytes(_DENSE)).items():
+        begin = time.process_time()
+        redactor.redact(dense[:_DENSE])
+        took[name] = time.process_time() - begin
+    print("1 MB of nothing else: " + ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in took.items()))
+
+
+def _dense(data: bytes) -> dict[str, str]:
+    """Encode noise: texts of which everything has to be read."""
+    return {
+        "base64": base64.b64encode(data).decode(),
+        "wrapped base64": base64.encodebytes(data).decode(),
+        "base32": base64.b32encode(data).decode(),
+        "hexadecimal": data.hex(),
+        "escapes of URLs": "".join(map("%{:02x}".format, data)),
+        "escapes of strings": "".join(map("\\u{:04x}".format, data)),
+    }
 
 
 def _lines() -> list[str]:

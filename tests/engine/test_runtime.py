@@ -103,7 +103,7 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.protocol.usage import Usage
-from treadle.workspace.hashing import hash_of_file
+from treadle.workspace.names import hash_of_file
 
 PATIENCE = 90.0
 DONE: list[StreamEvent] = [StreamText(text="done"), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]

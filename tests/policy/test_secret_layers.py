@@ -110,3 +110,25 @@ def test_the_same_is_hidden_in_chunks() -> None:
 def test_a_picture_in_base64_stays() -> None:
     picture = base64.b64encode(random.Random(1).randbytes(200_000)).decode()
     assert REDACTOR.redact(f"data:image/png;base64,{picture}") == f"data:image/png;base64,{picture}"
+
+
+def test_of_a_long_word_only_what_stands_for_the_value_is_hidden() -> None:
+    noise = random.Random(2)
+    whole = base64.b64encode(base64.b64encode(noise.randbytes(3000) + TOKEN.encode() + noise.randbytes(3000))).decode()
+    before, mark, behind = REDACTOR.redact(whole).partition(MARK)
+    assert (mark, whole.startswith(before), whole.endswith(behind)) == (MARK, True, True)
+    assert 50 <= len(whole) - len(before) - len(behind) <= 60
+
+
+def test_each_place_of_a_repeated_word_and_each_value_in_one_word_is_hidden() -> None:
+    redactor = known_secrets({"A_TOKEN": TOKEN, "B_TOKEN": TOKEN[::-1]})
+    twice = base64.b64encode(base64.b64encode(f"{TOKEN}, and then {TOKEN[::-1]}".encode())).decode()
+    shown = redactor.redact(f"{twice}\n\n{twice} é {twice}")
+    assert (shown.count("[hidden: A_TOKEN]"), shown.count("[hidden: B_TOKEN]"), " é " in shown) == (3, 3, True)
+
+
+def test_what_no_escape_is_stays_in_its_place() -> None:
+    escaped = "".join(f"%{ord(char):02x}" for char in TOKEN)
+    odd = "100%-%zz-\\q-&#9999;-&#x;-%4-\\u{12-=4-\\777"
+    assert REDACTOR.redact(f"{odd}{escaped}{odd}") == f"{odd}{MARK}{odd}"
+    assert REDACTOR.redact(f"{escaped[:-3]}%") == f"{escaped[:-3]}%"

@@ -33,8 +33,7 @@ from treadle.protocol.models import (
     StreamThinkingDone,
 )
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.framing import EventDecoder
-from treadle.providers.wire import CallFailedError
+from treadle.providers.wire import CallFailedError, EventDecoder
 
 PLACE = Endpoint(name="x", base_url="http://x")
 ALL = list(recordings())

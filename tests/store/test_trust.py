@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import ActiveKind, active_kind, digest_of
-from treadle.store.trust import Trust, TrustState, TrustStore, find_items, read_item
+from treadle.store.active_items import find_items, read_item
+from treadle.store.trust import Trust, TrustState, TrustStore
 
 
 @pytest.fixture

@@ -244,7 +244,12 @@ def _answer(
 
     def by_mode(found: Sequence[Finding]) -> tuple[Verdict, str]:
         publishes = any(finding.rule == PUBLISHES for finding in found)
-        return verdict_for(worst(found), context, can_try=can_try, publishes=publishes)
+        risks = [worst(found)]
+        # Who may change the workspace may not for that read what is outside of it, as `cp` does both.
+        if risks == [Risk.WRITE] and any(finding.risk is Risk.READ_OUTSIDE for finding in found):
+            risks.append(Risk.READ_OUTSIDE)
+        answers = [verdict_for(risk, context, can_try=can_try, publishes=publishes) for risk in risks]
+        return min(answers, key=lambda answer: STRICTEST_FIRST.index(answer[0]))
 
     verdict, reasons = _verdict(every, rule, context, (by_mode(every), by_mode(around if lifts else every)))
     part = Part(text=text, verdict=verdict, risk=worst(every), reasons=reasons)

@@ -4,11 +4,16 @@ import base64
 import html
 import json
 import re
+import string
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import groupby
 from urllib.parse import quote, quote_plus
 
+from msgspec import Struct
+
+from treadle.policy.form_search import Forms, forms_of, in_bytes
 from treadle.policy.secret_layers import in_base85, layers
 from treadle.protocol.base import SHORTEST_SECRET
 
@@ -25,8 +30,9 @@ _PREFIX = 64
 """Characters of a value's beginning by which one is recognised that goes on in the next chunk."""
 
 _WORD = re.compile(rf"\S{{{_LONG},}}")
-_DEEPEST = 1
-"""Encodings inside of the first one that are read."""
+_DIGITS = string.ascii_letters + string.digits + "+/-_"
+_REST = 16
+"""Digits around an encoded value that may be the rest of something else."""
 
 _BREAK = re.compile(r"\n(?<=[^ \n]{16}\n)")
 """A line break that may stand inside a long word, as in base64."""
@@ -58,6 +64,22 @@ def forms(value: str) -> Iterator[str]:
         yield from in_base85(inner)
 
 
+def _forms_within(value: str) -> Iterator[str]:
+    """Give a value as it may stand inside of another encoding, which takes zeros and line breaks out by itself."""
+    data = value.encode(errors="surrogatepass")
+    for form in ("\\u{:04x}", "\\u{{{:x}}}", "\\u{{{:04x}}}", "\\U{:08x}", "&#{};", "&#x{:x};"):
+        yield "".join(form.format(ord(char)) for char in value)
+    yield "".join(map("={:02X}".format, data))
+    wide = value.encode("utf-16-le", errors="surrogatepass")
+    yield from (wide.hex()[:-2], wide.hex().upper()[:-2])
+    for before in range(3):
+        first, last = (before * 8 + 5) // 6, (before + len(wide) - 1) * 8 // 6
+        yield from (
+            encode(bytes(before) + wide + bytes(4)).decode()[first:last]
+            for encode in (base64.b64encode, base64.urlsafe_b64encode)
+        )
+
+
 @lru_cache(maxsize=8)
 def _needles(values: Values) -> tuple[dict[str, str], dict[str, str]]:
     """Give all forms of all known values with their names: those that are one long word, and the others."""
@@ -69,6 +91,21 @@ def _needles(values: Values) -> tuple[dict[str, str], dict[str, str]]:
                 every.setdefault(form, name)
     words = {form: name for form, name in every.items() if len(form) >= _LONG and form.split() == [form]}
     return words, {form: name for form, name in every.items() if form not in words}
+
+
+@lru_cache(maxsize=8)
+def _words_of(values: Values) -> Forms:
+    """Prepare to look for the forms that are one long word."""
+    return forms_of(_needles(values)[0])
+
+
+@lru_cache(maxsize=8)
+def _forms_of(values: Values) -> Forms:
+    """Prepare to look for all forms, inside of other encodings."""
+    long_ones, others = _needles(values)
+    within = {form: name for value, name in values for form in _forms_within(value)}
+    named = {**within, **others, **long_ones}
+    return forms_of({form: name for form, name in named.items() if "\n" not in form and "\r" not in form})
 
 
 @lru_cache(maxsize=8)
@@ -100,52 +137,65 @@ def long_words(text: str) -> str:
 
 def known(text: str, words: str, values: Values) -> Iterator[Span]:
     """Find known values, encoded too, also where lines break inside of long words; `words` are those of the text."""
+    if not values:
+        return
     long_ones, others = _needles(values)
     spelled_out = {value for value, _ in values}
     joined, joints = _joined(text)
-    for searched, names in ((long_words(joined) if joints else words, long_ones), (joined, others)):
-        for needle in filter(finder(searched), names):
-            for at in find_all(joined, needle):
-                start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
-                if needle not in spelled_out or not _is_part_of_word(text, start, last + 1):
-                    yield start, last + 1, names[needle]
+    searched = long_words(joined) if joints else words
+    needles = [*_words_of(values).candidates(in_bytes(searched)), *filter(finder(joined), others)]
+    for needle in needles:
+        for at in find_all(joined, needle):
+            start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
+            if needle not in spelled_out or not _is_part_of_word(text, start, last + 1):
+                yield start, last + 1, long_ones.get(needle) or others[needle]
+    for hit in _encoded_again(joined, searched, values):
+        start, last = (place + bisect_right(joints, place) for place in (hit.start, hit.end - 1))
+        yield (*(_with_rest(text, start, last + 1) if hit.in_digits else (start, last + 1)), hit.name)
 
 
-def encoded_again(text: str, words: str, values: Values, found: Sequence[Span]) -> Iterator[Span]:
+class _Hit(Struct, frozen=True, order=True):
+    """Where a known value stands that was encoded again, in digits or in characters that are written as numbers."""
+
+    start: int
+    end: int
+    name: str
+    in_digits: bool
+
+
+def _encoded_again(text: str, words: str, values: Values) -> Iterator[_Hit]:
     """Find known values in what encodings stand for: encoded twice, or written as numbers in part.
 
-    `found` is what is known to be hidden; where lines may be broken inside of a word, nothing is looked for in there.
+    Each long word is read once, and what it holds is found wherever the word stands, in one pass.
     """
-    if not values:
+    forms = _forms_of(values)
+    hits: list[_Hit] = []
+    for layer in layers(words.encode("ascii", "replace").replace(b"\n", b" "), forms.least):
+        kept: Sequence[int] = ()
+        for at, end, name in forms.places(layer.text):
+            kept = kept or layer.kept()
+            hits.append(_Hit(*layer.source(kept[at], kept[end - 1]), name, layer.bits < 8))
+    if not hits:
         return
-    within = [*found, *_in_layers(text, words, values)]
-    yield from within[len(found) :]
-    joined, joints = _joined(text)
-    for start, end, name in _in_layers(joined, long_words(joined), values) if joints else ():
-        first, last = (place + bisect_right(joints, place) for place in (start, end - 1))
-        if not any(begin <= last and first < stop for begin, stop, _ in within):
-            yield first, last + 1, name
+    begins = [0, *(place + 1 for place in find_all(words, "\n")), len(words) + 1]
+    found: dict[str, list[_Hit]] = {}
+    for line, within in groupby(sorted(hits), lambda hit: bisect_right(begins, hit.start) - 1):
+        begin, end = begins[line], begins[line + 1] - 1
+        found[words[begin:end]] = [
+            _Hit(hit.start - begin, min(hit.end, end) - begin, hit.name, hit.in_digits) for hit in within
+        ]
+    for word in _WORD.finditer(text):
+        at = word.start()
+        yield from (_Hit(at + hit.start, at + hit.end, hit.name, hit.in_digits) for hit in found.get(word[0], ()))
 
 
-def _in_layers(text: str, words: str, values: Values) -> Iterator[Span]:
-    """Decode each long word once, and find it wherever it stands, in one pass."""
-    begins = [0, *(place + 1 for place in find_all(words, "\n"))]
-    hits: dict[str, list[Span]] = {}
-    for layer in layers(words):
-        if name := _inside(layer.text, values, _DEEPEST):
-            line = bisect_right(begins, layer.start)
-            begin, end = begins[line - 1], begins[line] - 1 if line < len(begins) else len(words)
-            hits.setdefault(words[begin:end], []).append((layer.start - begin, layer.end - begin, name))
-    for word in _WORD.finditer(text) if hits else ():
-        yield from ((word.start() + start, word.start() + end, name) for start, end, name in hits.get(word[0], ()))
-
-
-def _inside(text: str, values: Values, depth: int) -> str:
-    """Name a known value that a decoded text holds, as it is or encoded again; empty for none."""
-    found = next((name for *_, name in known(text, long_words(text), values)), "")
-    if found or not depth:
-        return found
-    return next(filter(None, (_inside(layer.text, values, depth - 1) for layer in layers(_joined(text)[0]))), "")
+def _with_rest(text: str, start: int, end: int) -> tuple[int, int]:
+    """Take what is left of the digits around an encoded value, where that is too short to be anything by itself."""
+    before, behind = text[max(start - _REST, 0) : start], text[end : end + _REST]
+    first, last = len(before) - len(before.rstrip(_DIGITS)), len(behind) - len(behind.lstrip(_DIGITS))
+    start -= first if first < _REST else 0
+    end += last if last < _REST else 0
+    return start, end + len(text[end : end + _REST]) - len(text[end : end + _REST].lstrip("="))
 
 
 def open_end(text: str, values: Values) -> int:

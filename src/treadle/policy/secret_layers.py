@@ -1,99 +1,178 @@
 """Reads what encodings in a text stand for, so that a value that was encoded twice is found too.
 
-Takes time in proportion to the text: each run of an alphabet is decoded once for each place at which a group may begin.
+Each alphabet is read once for each place at which a group may begin, and all escapes at once, over the whole text:
+what is no digit counts as zero. So the time is in proportion to the text, whatever it holds.
 """
 
 import base64
 import binascii
-import html
-import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 
 from msgspec import Struct
 
+_DIGITS_64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_DIGITS_32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_DIGITS_16 = b"0123456789ABCDEFabcdef"
+
+
+def _table(digits: bytes, values: bytes, rest: bytes) -> bytes:
+    """Give a table for `bytes.translate` that leaves nothing but values: for all other bytes `rest`."""
+    return bytes(values[digits.index(byte)] if byte in digits else rest[0] for byte in range(256))
+
+
+def _flags(digits: bytes) -> bytes:
+    return _table(digits, b"\1" * len(digits), b"\0")
+
+
+_IS_64, _IS_32, _IS_SMALL_32, _IS_16 = map(_flags, (_DIGITS_64, _DIGITS_32, _DIGITS_32.lower(), _DIGITS_16))
+_AS_64 = _table(_DIGITS_64, _DIGITS_64[:64] + b"+/", b"A")
+_AS_32 = _table(_DIGITS_32 + _DIGITS_32.lower(), b"0123456789abcdefghijklmnopqrstuv" * 2, b"0")
+_AS_16 = _table(_DIGITS_16, _DIGITS_16, b"0")
+
 _RUN = 16
-"""Digits that a run has at least which is decoded."""
+"""Digits side by side that are read at least: fewer hold no value that was encoded twice."""
 
-_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_RUN},}}={{0,2}}")
-_BASE32 = re.compile(rf"[A-Z2-7]{{{_RUN},}}|[a-z2-7]{{{_RUN},}}")
-_HEX = re.compile(rf"[0-9A-Fa-f]{{{_RUN},}}")
-_ESCAPE = re.compile(
-    r"(?:%|\\{1,2}x)([0-9A-Fa-f]{2})|\\{1,2}u([0-9A-Fa-f]{4})|\\{1,2}u\{([0-9A-Fa-f]{1,6})\}"
-    r"|\\{1,2}U([0-9A-Fa-f]{8})|\\{1,2}([0-3][0-7]{2})|&(?:\#[xX][0-9A-Fa-f]{1,6}|\#[0-9]{1,7}|amp|lt|gt|quot|apos);"
+_LEFT, _RIGHT = b"\xfe", b"\xff"
+"""Bytes of no text that fill the places of an escape before and behind its character."""
+
+_BETWEEN = (b"\0", b"\r", b"\n")
+_DROPPED = b"".join((*_BETWEEN, _LEFT, _RIGHT))
+"""What is taken out of what was decoded: fillers, line breaks, and every second byte of UTF-16."""
+
+_KEEPS = bytes(byte not in _DROPPED for byte in range(256))
+_KEEPS_BYTES = bytes(bytes([byte]) not in _BETWEEN for byte in range(256))
+
+
+class DecodedText(Struct, frozen=True):
+    """A text as it reads when it is decoded: digits of so many `bits`, the first of them after `offset` bits."""
+
+    read: bytes
+    bits: int = 8
+    offset: int = 0
+
+    @property
+    def text(self) -> bytes:
+        """The decoded text without what stands between its characters."""
+        if self.bits == 8 or self.read.count(b"\0") * 8 > len(self.read):
+            return self.read.translate(None, _DROPPED if self.bits == 8 else b"".join(_BETWEEN))
+        text = self.read
+        for byte in _BETWEEN:  # faster where hardly anything is taken out
+            text = text.replace(byte, b"")
+        return text
+
+    def kept(self) -> Sequence[int]:
+        """Give the place in `read` of each byte of `text`."""
+        return list(compress(range(len(self.read)), self.read.translate(_KEEPS if self.bits == 8 else _KEEPS_BYTES)))
+
+    def source(self, first: int, last: int) -> tuple[int, int]:
+        """Give begin and end of the characters from which two bytes of `read`, and those between, came."""
+        if self.bits == 8:
+            while first and self.read[first - 1] == _LEFT[0]:
+                first -= 1
+            while self.read[last + 1 : last + 2] == _RIGHT:
+                last += 1
+        return max((first * 8 - self.offset) // self.bits, 0), -((self.offset - (last + 1) * 8) // self.bits)
+
+
+def layers(text: bytes, least: int) -> Iterator[DecodedText]:
+    """Read a text in ASCII in each way in which something of at least so many bytes may be encoded in it."""
+    if _has_run(text, _IS_64, least * 8 // 6):
+        digits = text.translate(_AS_64)
+        for skip in range(4):
+            yield DecodedText(binascii.a2b_base64(digits[skip:] + b"A" * (-(len(digits) - skip) % 4)), 6, -6 * skip)
+    if any(_has_run(text, flags, least * 8 // 5) for flags in (_IS_32, _IS_SMALL_32)):
+        # As one number: what reads base32 in the library takes a step of Python for each group.
+        number, size = int(text.translate(_AS_32), 32), len(text) * 5 // 8 + 2
+        for shift in range(8):
+            yield DecodedText((number >> shift).to_bytes(size, "big"), 5, size * 8 - len(text) * 5 + shift)
+    if _has_run(text, _IS_16, least * 2):
+        digits = text.translate(_AS_16)
+        for skip in range(2):
+            yield DecodedText(binascii.unhexlify(digits[skip : skip + (len(digits) - skip) // 2 * 2]), 4, -4 * skip)
+    # `=` by itself: what follows it is the value of an option elsewhere.
+    for marks, read in (((b"%", b"\\", b"&"), _unescaped), ((b"=",), _unquoted)):
+        if any(mark in text for mark in marks) and (unescaped := read(text)) != text:
+            yield DecodedText(unescaped)
+
+
+def _has_run(text: bytes, flags: bytes, size: int) -> bool:
+    """Whether so many digits stand side by side somewhere."""
+    return b"\1" * max(size, _RUN) in text.translate(flags)
+
+
+class _Number(Struct, frozen=True):
+    """How a character is written as a number: a mark, digits with their weights, and perhaps a closing sign."""
+
+    marks: bytes
+    weights: tuple[int, ...]
+    digits: bytes
+    first: bytes
+    closing: bytes = b""
+
+
+_HEX, _CLOSED, _DECIMAL = b"\xf8", b"\xf9", b"\xfa"
+"""Bytes of no text that stand for the marks of escapes, which have several characters."""
+
+_REWRITTEN = tuple(
+    (written, _LEFT * (len(written) - len(mark)) + mark)
+    for written, mark in (
+        *((b"\\\\", b"\\"), (b"\\u{0000", _CLOSED), (b"\\u{00", _CLOSED), (b"\\u{", _CLOSED), (b"\\u00", _HEX)),
+        *((b"\\U000000", _HEX), (b"\\x", _HEX), (b"&#X", b"&#x"), (b"&#x0000", _CLOSED), (b"&#x00", _CLOSED)),
+        *((b"&#x", _CLOSED), (b"&#0", b"&#"), (b"&#0", b"&#"), (b"&#", _DECIMAL)),
+    )
 )
-_QUOTED = re.compile(r"=([0-9A-F]{2})")
-"""Quoted-printable, which is read by itself: what follows `=` is the value of an option elsewhere."""
-
-_BLANK = re.compile(r"\s")
-_PRINTED = re.compile(r"[\x20-\x7e]{6,}")
-_URL_SAFE = str.maketrans("-_", "+/")
-_DIGITS_32 = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "0123456789abcdefghijklmnopqrstuv")
-
-
-class DecodedRun(Struct, frozen=True):
-    """What a part of a text, from `start` to `end`, reads as when it is decoded."""
-
-    start: int
-    end: int
-    text: str
+_NAMED = tuple(
+    (written, sign + _RIGHT * (len(written) - 1))
+    for written, sign in ((b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&apos;", b"'"))
+)
+_ESCAPES = (
+    _Number(b"%" + _HEX, (16, 1), _DIGITS_16, _DIGITS_16),
+    _Number(_CLOSED, (16, 1), _DIGITS_16, _DIGITS_16, b"};"),
+    _Number(b"\\", (64, 8, 1), b"01234567", b"0123"),
+    _Number(_DECIMAL, (100, 10, 1), b"0123456789", b"01", b";"),
+    _Number(_DECIMAL, (10, 1), b"0123456789", b"0123456789", b";"),
+)
+_QUOTED = (_Number(b"=", (16, 1), b"0123456789ABCDEF", b"0123456789ABCDEF"),)
+_DIGIT_VALUES = _table(_DIGITS_16, bytes((*range(16), *range(10, 16))), b"\0")
 
 
-def layers(text: str) -> Iterator[DecodedRun]:
-    """Give everything in a text that decodes to something printable."""
-    for runs, decoded in ((_BASE64, _from_base64), (_BASE32, _from_base32), (_HEX, _from_hex)):
-        for run in runs.finditer(text):
-            if read := "\n".join(filter(None, map(_printed, decoded(run[0])))):
-                yield DecodedRun(run.start(), run.end(), read)
-    yield from _unescaped(text, _ESCAPE)
-    yield from _unescaped(text, _QUOTED)
+def _unescaped(text: bytes) -> bytes:
+    """Read escapes, each in the place of its mark and with fillers around it."""
+    for written, mark in (*_REWRITTEN, *_NAMED):
+        text = text.replace(written, mark)
+    return _numbers(text, _ESCAPES)
 
 
-def _printed(data: bytes) -> str:
-    """Keep what of some bytes is text, in UTF-16 too; of a picture hardly anything is."""
-    return "\n".join(_PRINTED.findall(data.replace(b"\0", b"").decode("latin-1")))
+def _unquoted(text: bytes) -> bytes:
+    return _numbers(text, _QUOTED)
 
 
-def _from_base64(run: str) -> Iterator[bytes]:
-    digits = run.rstrip("=").translate(_URL_SAFE)
-    for skip in range(4):
-        whole = len(digits) - skip
-        # Of a last group that is not full, two or three digits say something.
-        padded = digits[skip:] + "=" * (-whole % 4) if whole % 4 != 1 else digits[skip:-1]
-        with suppress(binascii.Error):
-            yield base64.b64decode(padded)
-
-
-def _from_base32(run: str) -> Iterator[bytes]:
-    # As one number: what reads base32 in the library takes a step of Python for each group.
-    number = int(run.upper().translate(_DIGITS_32), 32)
-    for spare in range(8):
-        yield (number >> spare).to_bytes(len(run) * 5 // 8 + 1, "big")
-
-
-def _from_hex(run: str) -> Iterator[bytes]:
-    for skip in range(2):
-        yield bytes.fromhex(run[skip : skip + (len(run) - skip) // 2 * 2])
-
-
-def _unescaped(text: str, escapes: re.Pattern[str]) -> Iterator[DecodedRun]:
-    """Read words in which some or all characters are written as numbers."""
-    end = 0
-    for escape in escapes.finditer(text):
-        if escape.start() < end:
+def _numbers(text: bytes, kinds: Sequence[_Number]) -> bytes:
+    """Read characters that are written as numbers, all at once: the text as one number, with a byte for each place."""
+    read, values = _lanes(text, bytes(range(256))), 0
+    for kind in kinds:
+        if not any(mark in text for mark in kind.marks):
             continue
-        start = max(end, *(text.rfind(blank, end, escape.start()) + 1 for blank in " \n\t"))
-        blank = _BLANK.search(text, escape.end())
-        end = blank.start() if blank else len(text)
-        yield DecodedRun(start, end, escapes.sub(_character, text[start:end]))
+        width = len(kind.weights)
+        found = _lanes(text, _flags(kind.marks)) & (_lanes(text, _flags(kind.first)) >> 8)
+        others = _lanes(text, _flags(kind.digits))
+        for place in range(2, width + 1):
+            found &= others >> (8 * place)
+        if kind.closing:
+            width += 1
+            found &= _lanes(text, _flags(kind.closing)) >> (8 * width)
+        if not found:
+            continue
+        values = values or _lanes(text, _DIGIT_VALUES)
+        fillers = sum(found << (8 * place) for place in range(1, width + 1)) * 255
+        read = (read & ~(found * 255)) | fillers
+        read |= sum(((values >> (8 * at)) & (found * 255)) * weight for at, weight in enumerate(kind.weights, 1))
+    return read.to_bytes(len(text), "little")
 
 
-def _character(escape: re.Match[str]) -> str:
-    if escape[0].startswith("&"):
-        return html.unescape(escape[0])
-    digits = next(filter(None, escape.groups()))
-    code = int(digits, 8 if escape[0].lstrip("\\") == digits else 16)
-    return chr(code) if code <= 0x10FFFF else ""
+def _lanes(text: bytes, table: bytes) -> int:
+    return int.from_bytes(text.translate(table), "little")
 
 
 _Encode = Callable[[bytes], bytes]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from treadle.policy.secret_disguises import Span, Values, disguised, encoded_again, known, long_words, open_end
+from treadle.policy.secret_disguises import Span, Values, disguised, known, long_words, open_end
 from treadle.policy.secret_formats import BLOCK_END, ORDINARY_VARIABLES, blocks_in, keys_in
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 from treadle.protocol.base import SHORTEST_SECRET
@@ -31,15 +31,11 @@ class Redactor:
     def spans(self, text: str) -> list[Span]:
         """Find the secrets of a text; they may overlap."""
         words = long_words(text)
-        return [*self._known(text, words), *blocks_in(text), *keys_in(text, words)]
-
-    def _known(self, text: str, words: str) -> list[Span]:
-        found = list(known(text, words, self.values))
-        return [*found, *encoded_again(text, words, self.values, found)]
+        return [*known(text, words, self.values), *blocks_in(text), *keys_in(text, words)]
 
     def known_in(self, text: str) -> list[str]:
         """Name the known values that stand in a text, encoded too."""
-        return list(dict.fromkeys(name for *_, name in self._known(text, long_words(text))))
+        return list(dict.fromkeys(name for *_, name in known(text, long_words(text), self.values)))
 
     def stream(self) -> "RedactedStream":
         """Start to redact a text that comes in chunks."""

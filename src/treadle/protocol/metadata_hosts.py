@@ -21,7 +21,7 @@ METADATA_ADDRESSES = frozenset(
 """),
     )
 )
-"""Where clouds answer besides 169.254.0.0/16 and fe80::/10, by their documents of November 2026.
+"""Where clouds answer besides 169.254.0.0/16 and fe80::/10; as far as is known, and not checked with each of them.
 
 In order: Alibaba, Volcengine, Azure (WireServer), Oracle; Amazon (four), Google, Oracle, Scaleway, Akamai.
 """

@@ -25,10 +25,9 @@ from treadle.protocol.models import ModelRequest
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.framing import SSE
 from treadle.providers.tool_schemas import ANTHROPIC, schema_for
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
-from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
+from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
 API = "anthropic_messages"
 LONG = ":1m"

@@ -18,10 +18,9 @@ from treadle.protocol.models import ModelRequest, ReplyStop, StreamEvent, Stream
 from treadle.protocol.usage import Usage
 from treadle.providers.constrained import ConstrainedReply, reply_schema, tool_text
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.framing import SSE
 from treadle.providers.openai_chat import ChatReader
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import HttpCall, dump
+from treadle.providers.wire import SSE, HttpCall, dump
 
 MAX_TOKENS = 1024
 """The limit of a reply where none is asked for: a small model may not find an end."""

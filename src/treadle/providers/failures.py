@@ -1,5 +1,6 @@
 """Failed calls as `ModelError`s: for a person, without secrets, with the time to wait."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -7,7 +8,6 @@ import msgspec
 from treadle.protocol.base import SHORTEST_SECRET
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
-from treadle.providers.overflow import window_in
 from treadle.providers.problems import ProviderProblem, error_kind, kind_of_status, problem_in
 from treadle.providers.waits import retry_after, seconds
 from treadle.providers.wire import CallFailedError
@@ -169,3 +169,38 @@ def without_query(url: str) -> str:
     """A URL as far as it may be shown: queries can hold keys, and so can the part before the host."""
     parts = split_url(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else parts.path
+
+
+_SMALLEST_WINDOW, _LARGEST_WINDOW = 1_000, 100_000_000
+"""What can be a window (tokens); other numbers are something else."""
+
+_NUMBER = r"(\d[\d,_]*)"
+_WORDINGS = tuple(
+    text.replace("#", _NUMBER)
+    for text in (
+        r"(?:maximum|max) (?:context|prompt|input) (?:length|window)(?: of this model)?(?: is|:| of) (?:only )?#",
+        r"prompt is too long: [\d,]+ tokens > # maximum",
+        r"exceeds the maximum number of tokens allowed \(#\)",
+        r"exceed context limit: [\d,]+ \+ [\d,]+ > #",
+        r"available context size \(# tokens\)",
+        r"too large for model with # maximum context length",
+        r"range of input length should be \[\d+, #\]",
+        r"context length (?:is|of) only #",
+        r"exceeded model token limit: #",
+        r"exceeds the (?:limit|maximum|context window|context length|token limit)(?: of| is|:) # ?(?:tokens|$|\.|\))",
+        r"inputs?`? tokens \+ `?max_new_tokens`? must be <= #",
+        r"maximum (?:allowed )?(?:number of )?(?:input )?tokens (?:allowed )?(?:is|:|of) #",
+        r"context window of # tokens",
+        r'"n_ctx": ?#',
+    )
+)
+
+
+def window_in(text: str) -> int | None:
+    """Find the window (tokens) that a refusal of a conversation as too long names; None where it names none."""
+    for wording in _WORDINGS:
+        found = re.search(wording, text, re.IGNORECASE)
+        if found:
+            window = int(re.sub(r"\D", "", found[1]))
+            return window if _SMALLEST_WINDOW <= window <= _LARGEST_WINDOW else None
+    return None

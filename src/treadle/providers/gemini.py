@@ -20,11 +20,10 @@ from treadle.protocol.messages import (
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.framing import SSE
 from treadle.providers.gemini_reader import API, SIGNATURE, GeminiReader
 from treadle.providers.tool_schemas import GEMINI, schema_for
 from treadle.providers.web_search import GEMINI_TOOL, gemini_searches, kept_blocks
-from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, origin, own_data
+from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, origin, own_data
 
 UNSIGNED = "skip_thought_signature_validator"
 """What the API takes as the signature of a call that another model made."""

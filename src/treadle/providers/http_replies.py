@@ -25,7 +25,6 @@ from treadle.providers.deadline import Deadline
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
-from treadle.providers.framing import SSE
 from treadle.providers.http_failures import from_exception
 from treadle.providers.pace import ReplyProgress
 from treadle.providers.pieces import StreamPieces, UsedIds
@@ -33,7 +32,7 @@ from treadle.providers.problems import problem_in
 from treadle.providers.remedies import Amendments, refused_part
 from treadle.providers.sse import EventTooLargeError, SseEvent
 from treadle.providers.whole_replies import events_of_whole
-from treadle.providers.wire import CallFailedError, HttpCall, ReplyPausedError, WireApi, WireReader
+from treadle.providers.wire import SSE, CallFailedError, HttpCall, ReplyPausedError, WireApi, WireReader
 
 DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""

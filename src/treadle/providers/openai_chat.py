@@ -26,12 +26,12 @@ from treadle.protocol.usage import Usage
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, ChatDelta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.failures import failure, from_problem, started_over
-from treadle.providers.framing import SSE
 from treadle.providers.problems import ProviderProblem, problem_in, problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.tool_schemas import OPENAI, schema_for
 from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
+    SSE,
     CallFailedError,
     HttpCall,
     JsonEvents,

@@ -36,12 +36,12 @@ from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import from_problem, started_over
-from treadle.providers.framing import SSE
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.tool_schemas import OPENAI, schema_for
 from treadle.providers.web_search import MOST_SEARCHES, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import (
+    SSE,
     CallFailedError,
     HttpCall,
     JsonEvents,

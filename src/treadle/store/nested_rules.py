@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.store.activation import NESTED_RULE_FILES, ActiveFile, ActiveKind
-from treadle.store.trust import imported_items, listed_item
+from treadle.store.active_items import imported_items, listed_item
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
 """Folders of other people's code: rules in them are not the project's. Neither are those in hidden folders."""

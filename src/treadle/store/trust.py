@@ -3,12 +3,9 @@
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import assert_never
 
 import msgspec
 from msgspec import Struct
@@ -18,27 +15,11 @@ from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import (
-    CLAUDE_SETTINGS,
-    RULE_FILES,
-    RULE_FOLDERS,
     ActiveFile,
     ActiveKind,
-    active_kind,
     changes,
-    digest_of,
 )
-from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder
-
-_MOST_FILES = 2000
-_DEEPEST_IMPORT = 5
-_MOST_IMPORTS = 50
-_LONGEST_RULES = 1024 * 1024
-"""Bytes of a rules file in which imports are looked for."""
-
-_IMPORTING = frozenset({"claude.md", "claude.local.md", "gemini.md"})
-_HOLDERS = frozenset(folder.partition("/")[0] for folder in RULE_FOLDERS)
-_LARGEST = 16 * 1024 * 1024
-"""A file beyond this is told by its size and its time, and so is a change of it."""
+from treadle.store.active_items import find_items, names_in
 
 
 class TrustState(StrEnum):
@@ -129,7 +110,7 @@ class TrustStore:
 
     def folders(self) -> list[Path]:
         """List the folders that were trusted, by name; some may be gone."""
-        answers = (_read_answer(self._directory / name) for name in _names(self._directory) if name.endswith(".json"))
+        answers = (_read_answer(self._directory / name) for name in names_in(self._directory) if name.endswith(".json"))
         return sorted(Path(answer.workspace) for answer in answers if answer is not None and not answer.refused)
 
     def grant(self, trust: Trust) -> Trust:
@@ -205,224 +186,6 @@ def _read_answer(file: Path, workspace: Path | None = None) -> _Answer | None:
     except (OSError, msgspec.MsgspecError):
         return None
     return answer if workspace is None or answer.workspace == str(workspace) else None
-
-
-def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
-    """Find what would act in a resolved folder: in it, and the rules files above it up to the repository's top."""
-    found = [_item(workspace / name, name, kind) for name in _candidates(workspace) if (kind := active_kind(name))]
-    for folder in _above(workspace):
-        names = [name for name in _rule_candidates(folder, _names(folder)) if active_kind(name) is ActiveKind.RULES]
-        found += [_item(folder / name, str(folder / name), ActiveKind.RULES) for name in names]
-    found += imported_items(workspace, found)
-    return tuple(sorted({item for item in found if item.digest}))
-
-
-def imported_items(workspace: Path, items: Iterable[ActiveFile]) -> list[ActiveFile]:
-    """Find the files that rules name with `@path`, and those that these name: they are read along with them."""
-    importing = [item for item in items if item.kind is ActiveKind.RULES and may_import(item.path)]
-    if not importing:
-        return []
-    from treadle.context.imports import import_paths
-
-    found: dict[Path, ActiveFile] = {}
-    for _ in range(_DEEPEST_IMPORT):
-        named = [
-            file
-            for item in importing
-            for path in import_paths((read_item(workspace, item) or b"")[:_LONGEST_RULES].decode(errors="replace"))
-            if (file := import_target(workspace, item, path)) is not None and file not in found
-        ]
-        named = list(dict.fromkeys(named))[: _MOST_IMPORTS - len(found)]
-        importing = [_item(file, named_from(workspace, file), ActiveKind.RULES) for file in named]
-        found.update(zip(named, importing, strict=True))
-    return list(found.values())
-
-
-def may_import(path: str) -> bool:
-    """Whether a rules file is of a kind that imports others."""
-    return path.casefold().rpartition("/")[2] in _IMPORTING
-
-
-def import_target(workspace: Path, item: ActiveFile, path: str) -> Path | None:
-    """Find the file that a rules file imports as `path`; None where there is none that it may.
-
-    It is in the repository, no secret, and no ignore file for agents lists it.
-    """
-    if path.startswith(("/", "~")) or "\0" in path:
-        return None
-    top = repository_of(workspace) or workspace
-    try:
-        asked = (workspace / item.path).parent / path
-        file = asked.resolve()
-        if not (file.is_relative_to(top) and file.is_file()):
-            return None
-    except (OSError, RuntimeError):
-        return None
-    from treadle.protocol.protected_names import secret_name
-    from treadle.workspace.access_lists import AccessLists
-
-    protected = secret_name(str(asked)) or secret_name(str(file)) or AccessLists((str(top),)).reason(str(file))
-    return None if protected else file
-
-
-def named_from(workspace: Path, file: Path) -> str:
-    """Name a file by its path from the workspace, or by its absolute one outside."""
-    return str(file.relative_to(workspace)) if file.is_relative_to(workspace) else str(file)
-
-
-def read_item(workspace: Path, item: ActiveFile) -> bytes | None:
-    """Read a file that was listed; None when it is not what was listed any more, or too large to be read."""
-    file = workspace / item.path
-    try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                return None
-            content = stream.read(_LARGEST + 1)
-    except OSError:
-        return None
-    return content if _of_content(file, item.path, content) == item.digest else None
-
-
-def _candidates(workspace: Path) -> Iterator[str]:
-    names = _names(workspace)
-    yield from _rule_candidates(workspace, names)
-    for name in names:
-        match name.casefold():
-            case ".treadle":
-                yield from _below(workspace / name, name)
-            case ".agents" | ".claude":
-                skills = _names(workspace / name / "skills")[:_MOST_FILES]
-                yield from (
-                    f"{name}/skills/{one}/{file}"
-                    for one in skills
-                    for file in _names(workspace / name / "skills" / one)
-                )
-                yield from _below(workspace / name / "commands", f"{name}/commands")
-                yield from _hook_candidates(workspace, name)
-            case ".git" if not (workspace / name).is_symlink() and _is_folder(workspace / name):
-                known = ("config", "config.worktree", "info/attributes")
-                yield from (f"{name}/{rest}" for rest in known if _is_there(workspace / name, rest))
-                yield from (f"{name}/hooks/{hook}" for hook in _names(workspace / name / "hooks"))
-            case folded if folded not in RULE_FILES:
-                yield name
-            case _:
-                pass
-
-
-def _hook_candidates(workspace: Path, folder: str) -> Iterator[str]:
-    """Name Claude Code's settings, and where these have hooks also the scripts that are kept for them."""
-    settings = [name for one in _names(workspace / folder) if (name := f"{folder}/{one}").casefold() in CLAUDE_SETTINGS]
-    yield from settings
-    if any(_digest(workspace / name, name) for name in settings):
-        yield from _below(workspace / folder / "hooks", f"{folder}/hooks")
-
-
-def _rule_candidates(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """Name what may be rules in a folder: files in it, and the folders that tools keep them in."""
-    for name in names:
-        folded = name.casefold()
-        if folded == ".github":
-            yield from (f"{name}/{file}" for file in _names(folder / name))
-        elif folded in RULE_FILES and not (folded in RULE_FOLDERS and _is_folder(folder / name)):
-            yield name
-        elif folded in _HOLDERS:
-            inside = "" if folded in RULE_FOLDERS else "/rules"
-            yield from _below(folder / f"{name}{inside}", f"{name}{inside}")
-
-
-def _below(folder: Path, prefix: str) -> Iterator[str]:
-    """Name the files of a folder at any depth; links to folders are not followed, but told."""
-    found: list[str] = []
-    below = [(folder, prefix, True)]
-    for place, name, follow in below:  # grows meanwhile
-        entries = _entries(place, follow=follow)
-        below += [(place / one.name, f"{name}/{one.name}", False) for one in entries if one.is_folder]
-        found += [f"{name}/{one.name}" for one in entries if not one.is_folder]
-        if len(found) > _MOST_FILES or len(below) > _MOST_FILES:
-            raise StoreError("trust-too-much", f"{folder} has more than {_MOST_FILES} files, too many to check.")
-    yield from sorted(found)
-
-
-def _names(folder: Path) -> list[str]:
-    return [entry.name for entry in _entries(folder, follow=True)]
-
-
-def _entries(folder: Path, *, follow: bool) -> Sequence[FolderEntry]:
-    """List a folder; what cannot be listed is not empty. Raises `StoreError`."""
-    match list_folder(folder, follow=follow):
-        case Listed(entries=entries):
-            return entries
-        case NoFolder():
-            return ()
-        case Unlisted(why=why):
-            raise _unlisted(folder, why)
-        case unknown:
-            assert_never(unknown)
-
-
-def _is_folder(path: Path) -> bool:
-    """Whether a folder is there, or a link to one, whether it can be listed or not."""
-    return not isinstance(list_folder(path, follow=True), NoFolder)
-
-
-def _is_there(folder: Path, name: str) -> bool:
-    """Whether something is at a path below a folder. Raises `StoreError` where that cannot be seen."""
-    if closed := first_closed(str(folder), name):
-        raise _unlisted(Path(closed), "Nothing can be looked at in it.")
-    return os.path.lexists(folder / name)
-
-
-def _unlisted(folder: Path, why: str) -> StoreError:
-    return StoreError(
-        "trust-unlisted",
-        f"{folder} cannot be listed, so it is not known what in it would act.",
-        why=why,
-        fix="Let it be listed with `chmod u+rx`, or remove it.",
-    )
-
-
-def _above(workspace: Path) -> list[Path]:
-    """Give the folders above a folder up to the top of its repository."""
-    parents = list(workspace.parents)
-    top = repository_of(workspace)
-    return [] if top in (None, workspace) else parents[: parents.index(top) + 1]
-
-
-def repository_of(workspace: Path) -> Path | None:
-    """Find the top of the repository that a resolved folder is in, by its `.git`; None where there is none."""
-    return next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
-
-
-def listed_item(workspace: Path, name: str, kind: ActiveKind) -> ActiveFile:
-    """List a file by its path from the workspace, or its absolute one, with its digest now."""
-    return _item(workspace / name, name, kind)
-
-
-def _item(file: Path, name: str, kind: ActiveKind) -> ActiveFile:
-    written = name.encode(errors="backslashreplace").decode()
-    return ActiveFile(written, kind, _digest(file, name))
-
-
-def _digest(file: Path, name: str) -> str:
-    """Digest a file without waiting at what is none, such as a pipe."""
-    try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
-            found = os.fstat(stream.fileno())
-            content = stream.read() if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST else None
-    except OSError as error:
-        return f"unreadable: {error.strerror}"
-    if content is None:
-        content = f"{found.st_mode} {found.st_size} {found.st_mtime_ns} {found.st_ino}".encode()
-    return _of_content(file, name, content)
-
-
-def _of_content(file: Path, name: str, content: bytes) -> str:
-    """Digest what acts of a content; of a link also where it leads."""
-    target = ""
-    with suppress(OSError):
-        target = str(file.readlink())
-    digest = digest_of(name, content)
-    return sha256(f"{target}\0{digest}".encode(errors="surrogateescape")).hexdigest() if target else digest
 
 
 def _unwritable(file: Path, error: Exception) -> StoreError:

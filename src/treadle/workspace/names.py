@@ -1,8 +1,9 @@
 """Names of any bytes as text: what is shown of a name is valid, unlike any other, and finds the same file again."""
 
+import hashlib
 import os
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from treadle.protocol.patterns import regex
 
@@ -76,3 +77,12 @@ def _bytes_meant(found: re.Match[bytes]) -> bytes:
         number = int(code[0] or code[1], 16)
         meant = b"/" if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF else chr(number).encode()
     return found[0] if meant in (b"/", b"\0") else meant  # no name holds these
+
+
+def hash_of_file(path: str) -> str:
+    """Hash a file's bytes (SHA-256, hex) by the path that the log has for it; empty where there is no file."""
+    try:
+        with Path(logged_path(path)).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

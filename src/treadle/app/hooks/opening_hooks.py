@@ -21,8 +21,8 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.store.activation import CLAUDE_SETTINGS
+from treadle.store.active_items import read_item
 from treadle.store.sqlite import SessionRow
-from treadle.store.trust import read_item
 from treadle.workspace.sandbox import probe
 from treadle.workspace.workspace import Workspace
 

@@ -9,7 +9,7 @@ from treadle.app.hooks.opening_hooks import CLAUDE, found_hooks
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.base import Record
 from treadle.store.activation import CLAUDE_SETTINGS
-from treadle.store.trust import read_item
+from treadle.store.active_items import read_item
 
 
 class HookLine(Record, frozen=True, kw_only=True, omit_defaults=False):

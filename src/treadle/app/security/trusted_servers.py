@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from treadle.store.activation import ActiveKind
-from treadle.store.trust import Trust, read_item
+from treadle.store.active_items import read_item
+from treadle.store.trust import Trust
 from treadle.workspace.text import visible_name
 
 _MOST = 200

@@ -13,7 +13,8 @@ from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange, Risk
 from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes
-from treadle.store.trust import Trust, TrustState, TrustStore, repository_of
+from treadle.store.active_items import repository_of
+from treadle.store.trust import Trust, TrustState, TrustStore
 from treadle.workspace.names import shown_name
 from treadle.workspace.text import visible
 

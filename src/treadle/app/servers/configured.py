@@ -17,7 +17,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.store.activation import ActiveKind
-from treadle.store.trust import read_item
+from treadle.store.active_items import read_item
 from treadle.workspace.text import visible_name
 
 FOLDER_FILE = ".mcp.json"

@@ -18,7 +18,7 @@ from treadle.context.frontmatter import Header, read_header
 from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.patterns import regex
 from treadle.store.activation import COMMAND_FOLDERS
-from treadle.store.trust import read_item
+from treadle.store.active_items import read_item
 from treadle.workspace.names import shown_name
 
 _MOST_FILES = 500

@@ -15,7 +15,7 @@ from treadle.context.frontmatter import Header, braces, read_header
 from treadle.context.imports import import_paths
 from treadle.context.system import Rules
 from treadle.store.activation import ActiveFile, ActiveKind, active_kind
-from treadle.store.trust import import_target, listed_item, may_import, named_from, read_item, repository_of
+from treadle.store.active_items import import_target, listed_item, may_import, named_from, read_item, repository_of
 from treadle.workspace.ignore_patterns import Patterns
 
 LONGEST_RULES = 32_768

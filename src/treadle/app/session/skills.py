@@ -15,7 +15,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.patterns import regex
 from treadle.store.activation import SKILL_FILE, ActiveFile, ActiveKind
-from treadle.store.trust import listed_item, read_item
+from treadle.store.active_items import listed_item, read_item
 
 LONGEST_DESCRIPTION = 1_536
 LONGEST_SKILL = 65_536

@@ -23,7 +23,7 @@ from treadle.protocol.tools import (
     WritePath,
     result_text,
 )
-from treadle.workspace.hashing import hash_of_file
+from treadle.workspace.names import hash_of_file
 
 _KEPT_OUTPUT = 8_000
 

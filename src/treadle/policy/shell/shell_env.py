@@ -133,7 +133,11 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         found: list[Finding] = []
-        for piece in _pieces(text):
+        pieces = _pieces(text)
+        if is_glob(text) and self.cwd != UNKNOWN and len(only := _matches(text, self)[0]) == 1:
+            # A pattern that one file fits names it.
+            pieces.append(only[0].removeprefix(f"{self.cwd}/"))
+        for piece in pieces:
             if len(piece) > MAX_PATH_BYTES or _SAYS_NOTHING.fullmatch(piece):
                 continue
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)

@@ -1,7 +1,8 @@
 """Commands that run another command, find among them: what they are told to run is judged as if it stood alone."""
 
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -142,6 +143,16 @@ WRAPPERS: dict[str, ProgramJudge] = {
 """Judges by program name."""
 
 
+def _below(starts: Sequence[str], inner: Sequence[str], ran: Sequence[Finding], env: ShellEnv) -> Iterator[Finding]:
+    """Find what is protected where find begins: from being read, and if the command does more than read, at all."""
+    if inner[:1] and inner[0] not in CONTENT_FREE:
+        named = (one for start in starts for one in env.mentions(start))
+        yield from (one for one in named if one.rule == "secret-read")
+    if any(one.risk not in (Risk.NONE, Risk.READ) for one in ran):
+        inside = (one for start in starts for one in env.path(posixpath.join(start, "x"), PathOp.WRITE))
+        yield from (one for one in inside if one.rule == "control-write")
+
+
 _FLAGS = word_set("-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -not -a -and -o -or ! ( )")
 _VALUES = re.compile(
     r"-(i?(name|path|wholename|regex)|regextype|type|size|[acm](time|min)|(max|min)depth|perm|user|group|printf|newermt)"
@@ -172,9 +183,7 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             inner, pending = pending[:end], pending[end + 1 :]
             ran = _run(inner, names, env, names_all=names_all)
             findings.extend([Finding(Risk.EXECUTE, "wrapper", "find does something with each file it finds"), *ran])
-            if inner[:1] and inner[0] not in CONTENT_FREE:
-                named = (one for start in starts for one in env.mentions(start))
-                findings.extend(one for one in named if one.rule == "secret-read")
+            findings.extend(_below(starts, inner, ran, env))
             changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
         elif word not in _FLAGS:
             odd = dangerous if word.startswith(("-fprint", "-fls")) else unclear

@@ -157,6 +157,9 @@ class Surveyor:
             elif entry.is_folder and (secret or not control):
                 usual = _Role.INSTALLED if entry.name in _INSTALLED else _Role.PLAIN
                 found.below.append((at, _Role.SECRETS if secret else usual))
+            elif entry.is_folder and entry.name != ".git":
+                # Nothing in it is written, but credentials may lie there, such as those of `.composer`.
+                found.below.append((at, _Role.INSTALLED))
 
     def _sort_installed(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         """Look for secrets among what tools put there; what is public by its content is none.
