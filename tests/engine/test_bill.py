@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from treadle.engine.runtime.lost import lost_call
 from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.side_question import answer_aside
+from treadle.protocol.errors import UnsentError, unsent
 from treadle.protocol.events import Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text
@@ -25,6 +27,8 @@ from treadle.protocol.models import (
     ModelRequest,
     Prices,
     ReplyStop,
+    StreamCallArguments,
+    StreamCallStart,
     StreamEvent,
     StreamFailure,
     StreamStop,
@@ -54,6 +58,7 @@ def used(*items: StreamEvent, size: RequestSize = SIZE) -> Usage:
     return meter.used
 
 
+WRITTEN = (StreamUsage(usage=TOLD), StreamText(text=PROSE))
 OWN = Usage(input_tokens=60, cache_read_tokens=40, estimated=True)
 BILLS: list[tuple[str, Sequence[StreamEvent], Usage]] = [
     ("cut before any word", (), OWN),
@@ -94,22 +99,43 @@ def test_a_call_is_billed_what_was_said_and_written(items: Sequence[StreamEvent]
 
 def test_a_call_that_was_never_sent_is_billed_nothing() -> None:
     assert CallMeter().used == Usage()
-    assert [priced(one, lambda _: None) for one in (Usage(), OWN, Usage(searches=1))] == [0.0, None, None]
+    assert [priced(None, one)[1] for one in (Usage(), OWN, Usage(searches=1))] == [0.0, None, None]
 
 
 def test_text_of_a_model_with_short_tokens_counts_for_more() -> None:
     short = replace(SIZE, bytes_per_token=1.8)
     assert used(StreamText(text=PROSE), size=short).output_tokens == 40
-    assert used(StreamText(text='{"a":[1,2]}')).output_tokens == 5
+    assert used(StreamText(text='{"a":[1,2]}')).output_tokens == 6
+    assert used(StreamText(text="漢字")).output_tokens == 3
+    called = (StreamCallStart(index=0, name="read_file"), StreamCallArguments(index=0, text='{"path":"a"}'))
+    assert used(*called).output_tokens == 21
+
+
+UNSENT: list[tuple[str, Sequence[StreamEvent], Usage]] = [
+    ("nothing had left", (), Usage()),
+    ("a part of the reply was there", WRITTEN, replace(TOLD, output_tokens=21, estimated=True)),
+    ("a reply that goes on was billed", (StreamUsage(usage=TOLD),), replace(TOLD, estimated=True)),
+]
+
+
+@pytest.mark.parametrize(("items", "bill"), [one[1:] for one in UNSENT], ids=[one[0] for one in UNSENT])
+def test_a_request_that_had_not_left_is_billed_nothing(items: Sequence[StreamEvent], bill: Usage) -> None:
+    meter = CallMeter()
+    meter.send(SIZE)
+    for item in items:
+        meter.take(item)
+    meter.cut(UnsentError())
+    assert meter.used == bill
 
 
 @dataclass
 class Hanging:
-    """Says these things of each reply, then nothing more until the call is cut; `requests` is what it was sent."""
+    """Says these things of each reply, then nothing more until the call is cut; its request may never leave."""
 
     items: tuple[StreamEvent, ...]
     said: asyncio.Event
     before: list[list[StreamEvent]]
+    leaves: bool = True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         if self.before:
@@ -119,7 +145,8 @@ class Hanging:
         for item in self.items:
             yield item
         self.said.set()
-        await asyncio.Event().wait()
+        with nullcontext() if self.leaves else unsent():
+            await asyncio.Event().wait()
 
     async def close(self) -> None:
         pass
@@ -147,7 +174,6 @@ def of(log: FakeLog, kind: type[Any]) -> list[Any]:
     return [event.data for event in log.events if isinstance(event.data, kind)]
 
 
-WRITTEN = (StreamUsage(usage=TOLD), StreamText(text=PROSE))
 COST = (90 * 1_000 + 21 * 10_000) / 1_000_000
 
 
@@ -166,6 +192,18 @@ async def test_an_interrupted_call_is_billed_to_its_turn_and_told_to_surfaces() 
     await working
     told = [item async for item in feed if isinstance(item, ReplyDropped)]
     assert told == [ReplyDropped(usage=failed.usage, cost=COST)]
+
+
+async def test_a_call_that_is_interrupted_before_it_left_costs_nothing() -> None:
+    provider, log = hanging(), FakeLog()
+    provider.leaves = False
+    session, working = await begun(provider, log)
+    await provider.said.wait()
+    await session.post(Interrupt())
+    await over(session)
+    assert [(one.usage, one.cost) for one in of(log, ReplyFailed)] == [(Usage(), 0.0)]
+    await session.close()
+    await working
 
 
 async def test_an_estimate_counts_against_a_budget() -> None:

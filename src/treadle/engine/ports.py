@@ -27,7 +27,8 @@ class Provider(Protocol):
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model. Never raises: ends with exactly one `StreamStop` or `StreamFailure`.
 
-        Closing the generator (or cancelling the task that reads it) closes the connection at once.
+        Closing the generator (or cancelling the task that reads it) closes the connection at once. A cancel before
+        the request has left comes out as `UnsentError`, where that is known.
         """
         ...
 
@@ -293,9 +294,9 @@ class Ports(Struct, frozen=True, kw_only=True):
 
     `observers` are given every event after it is logged. `trace` keeps what only a developer wants to read of a failure
     inside a tool. `left_out` names the tools that a model is not told of now, each with the reason, which also says
-    what to do. `remember` writes allowances to the user's rules; raises `StoreError`. `keep` applies what a command
-    changed in a throw-away copy. Without `checkpoints` none are taken. With `checklist` any call may carry the task's
-    checklist.
+    what to do; without a reason a call of it is judged like any other. `remember` writes allowances to the user's
+    rules; raises `StoreError`. `keep` applies what a command changed in a throw-away copy. Without `checkpoints` none
+    are taken. With `checklist` any call may carry the task's checklist.
     """
 
     log: EventLog

@@ -128,7 +128,9 @@ class Models:
         """Give what to tell the user of a model: that it is retired or unknown, that its window is too small."""
         row, name = self.parse(ref)
         if row is None:
-            return ()
+            own = self._own.get(ref)
+            told = "" if own is None else unknown_notice(own.spec, self.window_is_set(ref))
+            return (told,) if told else ()
         told = self._notices.get(ref, "")
         known = self.window_is_set(ref) or ref in self._learned or bool((one := self._local.get(ref)) and one.window)
         unknown = "" if told else unknown_notice(self._known(ref, row, name), known)
@@ -174,7 +176,7 @@ class Models:
     def spec(self, ref: str) -> ModelSpec:
         """Tell what is known of a model: the catalogue, under what the user says. Raises `ConfigError`."""
         if ref in self._own:
-            return with_settings(self._own[ref].spec, self._override(ref))
+            return with_bounds(with_settings(self._own[ref].spec, self._override(ref)))
         row, name = self.parse(ref)
         if row is None:
             from treadle.app.models.unhosted import unhosted_spec
