@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.providers.support import APIS, provider_at, raw_server, request
 
-from treadle.engine.ports import Provider
-from treadle.protocol.errors import UnsentError
+from treadle.engine.ports import Provider, UnsentError
 from treadle.protocol.models import ErrorKind, StreamEvent, StreamFailure, StreamStop, StreamText, StreamUsage
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint, StreamLimits

@@ -26,7 +26,7 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.messages import origins
-from treadle.protocol.models import ModelError
+from treadle.protocol.models import ModelError, money
 from treadle.protocol.notifications import (
     NOT_THE_USER,
     CallChanged,
@@ -36,6 +36,7 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
+    Notice,
     Notification,
     OwnWorkChanged,
     PromptDelivered,
@@ -49,6 +50,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.sealed import (
+    OF_SUMMARY,
     ChecklistUpdated,
     ModelReplaced,
     PromptsDelivered,
@@ -56,6 +58,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     Sealed,
+    SideAnswered,
     TurnSettled,
 )
 from treadle.protocol.tools import Access, CallResult, Flow, Preview, ToolTraits
@@ -72,6 +75,14 @@ class _Call(Struct):
     first: CallResult | None = None
 
 
+def billed_beside(data: SideAnswered) -> Notice:
+    """Tell what was billed beside the work while no turn went on, which no line of a turn will tell."""
+    what = "The summary that was cut" if data.question == OF_SUMMARY else "The question beside the work"
+    spent = f"{data.usage.context_tokens:,} tokens, {money(data.cost, estimated=data.usage.estimated)}"
+    text = f"{what} used {spent}. That counts for the session and the day, and for no turn."
+    return Notice(text=text, usage=data.usage, cost=data.cost)
+
+
 class NotificationReader:
     """Follows a log, event by event. `notifications` gives the notifications; the live ones are not in any log."""
 
@@ -82,6 +93,7 @@ class NotificationReader:
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
         self._turn = 0
+        self._working = False
         self._error: ModelError | None = None
         self._held: CallChanged | None = None
 
@@ -137,6 +149,8 @@ class NotificationReader:
             case ReplyFailed(error=error, usage=usage, cost=cost):
                 self._error = error
                 yield ReplyDropped(usage=usage, cost=cost)
+            case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
+                yield billed_beside(answered)
             case Compacted() as made if made.dropped or made.shortened:
                 yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):
@@ -175,6 +189,7 @@ class NotificationReader:
             case PromptsDelivered(turn=turn, prompt_ids=prompt_ids):
                 if turn != self._turn:
                     self._turn = turn
+                    self._working = True
                     yield TurnStarted(turn=turn)
                 for prompt_id in prompt_ids:
                     yield self._delivered(prompt_id)
@@ -187,6 +202,7 @@ class NotificationReader:
             case TurnSettled(outcome=outcome):
                 yield from self._closed(self._questions)
                 self._calls.clear()
+                self._working = False
                 yield TurnEnded(outcome=outcome)
             case _:
                 return

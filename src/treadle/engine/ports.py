@@ -1,6 +1,8 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, Protocol
@@ -19,6 +21,19 @@ from treadle.protocol.tools import Access, CallResult, FileChange, Preview, Righ
 
 Output = Callable[[str], None]
 """Takes live output of a running call."""
+
+
+class UnsentError(CancelledError):
+    """The cancel of a model call whose request had not left yet, so that nothing of it is billed."""
+
+
+@contextmanager
+def unsent() -> Iterator[None]:
+    """Say with a cancel that the request of the call has not left."""
+    try:
+        yield
+    except CancelledError as cancelled:
+        raise UnsentError from cancelled
 
 
 class Provider(Protocol):

@@ -10,24 +10,7 @@ TreadleError                  code, what, why, what to do
 What the model should read is never raised past a tool: see `ToolError`. What a provider says is data: `ModelError`.
 """
 
-from asyncio import CancelledError
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from treadle.protocol.tools import EditReport
-
-
-class UnsentError(CancelledError):
-    """The cancel of a model call whose request had not left yet, so that nothing of it is billed."""
-
-
-@contextmanager
-def unsent() -> Iterator[None]:
-    """Say with a cancel that the request of the call has not left."""
-    try:
-        yield
-    except CancelledError as cancelled:
-        raise UnsentError from cancelled
 
 
 class TreadleError(Exception):

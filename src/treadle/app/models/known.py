@@ -11,8 +11,7 @@ from stat import S_ISREG
 import msgspec
 
 from treadle.app.places import data_directory
-from treadle.engine.ports import Provider
-from treadle.protocol.errors import unsent
+from treadle.engine.ports import Provider, unsent
 from treadle.protocol.limits import USUAL_REPLY
 from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
 from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models

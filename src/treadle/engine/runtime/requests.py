@@ -11,9 +11,8 @@ from treadle.context.sizes import bytes_of_text, size
 from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State, replace
-from treadle.engine.ports import Ports
+from treadle.engine.ports import Ports, UnsentError
 from treadle.engine.runtime.window import in_force, reply_limit
-from treadle.protocol.errors import UnsentError
 from treadle.protocol.events import OfferChanged
 from treadle.protocol.limits import Budget, Terms
 from treadle.protocol.models import (
