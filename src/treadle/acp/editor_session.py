@@ -323,7 +323,7 @@ class EditorSession:
 
     def _count(self, notification: Notification) -> None:
         """Show what the session costs by now, where that is told of."""
-        spending = self._spending.told(notification)
+        spending = self._spending.after(notification)
         if spending != self._spending or isinstance(notification, MessageDone | ReplyDropped | TurnEnded):
             self._spending = spending
             self._show_usage()

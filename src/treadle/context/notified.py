@@ -26,7 +26,7 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.messages import origins
-from treadle.protocol.models import ModelError, money
+from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
     NOT_THE_USER,
     CallChanged,
@@ -36,7 +36,6 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
-    Notice,
     Notification,
     OwnWorkChanged,
     PromptDelivered,
@@ -50,7 +49,6 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.sealed import (
-    OF_SUMMARY,
     ChecklistUpdated,
     ModelReplaced,
     PromptsDelivered,
@@ -73,14 +71,6 @@ class _Call(Struct):
     traits: ToolTraits
     accesses: tuple[Access, ...] = ()
     first: CallResult | None = None
-
-
-def billed_beside(data: SideAnswered) -> Notice:
-    """Tell what was billed beside the work while no turn went on, which no line of a turn will tell."""
-    what = "The summary that was cut" if data.question == OF_SUMMARY else "The question beside the work"
-    spent = f"{data.usage.context_tokens:,} tokens, {money(data.cost, estimated=data.usage.estimated)}"
-    text = f"{what} used {spent}. That counts for the session and the day, and for no turn."
-    return Notice(text=text, usage=data.usage, cost=data.cost)
 
 
 class NotificationReader:
@@ -150,7 +140,7 @@ class NotificationReader:
                 self._error = error
                 yield ReplyDropped(usage=usage, cost=cost)
             case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
-                yield billed_beside(answered)
+                yield answered.notice
             case Compacted() as made if made.dropped or made.shortened:
                 yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):

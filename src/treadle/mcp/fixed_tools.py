@@ -83,13 +83,13 @@ def resource_spec() -> ToolSpec:
 class SearchTools(Struct, frozen=True):
     """Finds tools; those found are noted in `found`, so that they are offered from then on.
 
-    `unasked` names those that would be denied, which are not found.
+    `denied` names those that would be denied, which are not found.
     """
 
     hub: McpHub
     found: set[str]
     spec: ToolSpec
-    unasked: Callable[[], frozenset[str]] = frozenset
+    denied: Callable[[], frozenset[str]] = frozenset
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Nothing is asked of any server."""
@@ -101,7 +101,7 @@ class SearchTools(Struct, frozen=True):
     async def _run(self, query: str, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
         from treadle.mcp.results import server_text
 
-        denied = self.unasked()
+        denied = self.denied()
         usable = [one for name, one in self.hub.tools().items() if is_usable(one) and name not in denied]
         if not query.strip():
             names = [f"{one.spec.name}: {one.declared.description.partition(chr(10))[0][:120]}" for one in usable]

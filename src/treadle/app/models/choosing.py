@@ -115,8 +115,7 @@ class Models:
         ref = ref or said.model or self._first_model()
         spec = self.spec(ref)
         self.provider(ref)
-        override = self._override(ref)
-        protocol = self._settings.tool_protocol or override.tool_protocol
+        protocol = self._settings.tool_protocol or self._override(ref).tool_protocol
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
         wanted = said.thinking_budget if thinking is None else thinking
@@ -129,8 +128,7 @@ class Models:
         row, name = self.parse(ref)
         if row is None:
             own = self._own.get(ref)
-            told = "" if own is None else unknown_notice(own.spec, self.window_is_set(ref))
-            return (told,) if told else ()
+            return () if own is None else tuple(filter(None, [unknown_notice(own.spec, self.window_is_set(ref))]))
         told = self._notices.get(ref, "")
         known = self.window_is_set(ref) or ref in self._learned or bool((one := self._local.get(ref)) and one.window)
         unknown = "" if told else unknown_notice(self._known(ref, row, name), known)

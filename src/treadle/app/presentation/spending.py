@@ -56,7 +56,7 @@ class Spending(Struct, frozen=True, kw_only=True):
             estimated=self.estimated or outcome.usage.estimated,
         )
 
-    def told(self, notification: Notification) -> "Spending":
+    def after(self, notification: Notification) -> "Spending":
         """Take what a notification tells of costs."""
         match notification:
             case MessageDone() | ReplyDropped():
@@ -73,5 +73,5 @@ def spending_of(past: Iterable[Notification]) -> Spending:
     """Give what a session has cost of which these notifications tell."""
     spending = Spending()
     for one in past:
-        spending = spending.told(one)
+        spending = spending.after(one)
     return spending

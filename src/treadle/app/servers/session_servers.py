@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from treadle.app.servers.denied import DeniedTools, left_out_line
 from treadle.app.servers.prompts import filled_arguments, wanted_argument
-from treadle.app.servers.unasked import UnaskedTools, unasked_line
 from treadle.engine.ports import Tool
 from treadle.mcp.declaring import slug_of
 from treadle.mcp.fixed_tools import (
@@ -66,10 +66,10 @@ class SessionServers:
         self._waited = False
         self._key: tuple[Any, ...] = ()
         self._left: Mapping[str, str] = {}
-        self._unasked: UnaskedTools | None = None
-        self._told_unasked = frozenset[str]()
+        self._denied: DeniedTools | None = None
+        self._said_denied = frozenset[str]()
         fixed: tuple[Tool, ...] = (
-            SearchTools(hub, self.found, search_spec(), self.unasked),
+            SearchTools(hub, self.found, search_spec(), self.denied),
             UseTool(hub, use_spec()),
             AccessResource(hub, image_of, resource_spec()),
         )
@@ -79,32 +79,32 @@ class SessionServers:
         """Give a session's tools with those of the servers, as they are whenever it is looked at."""
         return _LiveTools({**own, **self.fixed}, self.hub)
 
-    def ask_policy(self, unasked: UnaskedTools) -> None:
+    def ask_policy(self, denied: DeniedTools) -> None:
         """Leave out from now on what nobody is here to say yes to."""
-        self._unasked = unasked
+        self._denied = denied
 
-    def unasked(self) -> frozenset[str]:
+    def denied(self) -> frozenset[str]:
         """Name the tools whose every call would be denied now, since nobody is here to say yes."""
-        if self._unasked is None:
+        if self._denied is None:
             return frozenset()
         tools = self.hub.tools()
         specs = [*(tool.spec for tool in tools.values()), self.fixed[RESOURCE].spec]
-        return self._unasked.names(specs, self.hub.table.changes)
+        return self._denied.names(specs, self.hub.table.changes)
 
     def left_out(self) -> Mapping[str, str]:
         """Give the tools that the model is not told of now, each with the reason; without one, calls are judged."""
         states = tuple(self.hub.state_of(plan) for plan in self.hub.plans)
-        unasked = self.unasked()
-        key = (self.hub.table.changes, len(self.found), self._native(), self._window(), states, unasked)
+        denied = self.denied()
+        key = (self.hub.table.changes, len(self.found), self._native(), self._window(), states, denied)
         if key != self._key:
-            self._key, self._left = key, dict(self._reasons(unasked, native=self._native()))
+            self._key, self._left = key, dict(self._reasons(denied, native=self._native()))
         return self._left
 
-    def _reasons(self, unasked: frozenset[str], *, native: bool) -> Iterator[tuple[str, str]]:
+    def _reasons(self, denied: frozenset[str], *, native: bool) -> Iterator[tuple[str, str]]:
         every = self.hub.tools()
-        tools = {name: tool for name, tool in every.items() if name not in unasked}
+        tools = {name: tool for name, tool in every.items() if name not in denied}
         many = _size(tools) > self._bound()
-        yield from ((name, why_unusable(self.hub, every[name])) for name in every.keys() & unasked)
+        yield from ((name, why_unusable(self.hub, every[name])) for name in every.keys() & denied)
         for name, tool in tools.items():
             if reason := why_unusable(self.hub, tool):
                 yield name, reason
@@ -115,10 +115,10 @@ class SessionServers:
         if native:
             yield USE, "call the tool itself by its name"
         if not tools or (native and not many):
-            yield SEARCH, "" if unasked else "all tools of the MCP servers are offered already"
+            yield SEARCH, "" if denied else "all tools of the MCP servers are offered already"
         if not native and every and not tools:
             yield USE, ""
-        if RESOURCE in unasked:
+        if RESOURCE in denied:
             yield RESOURCE, ""
         elif not self.hub.resources_of():
             yield RESOURCE, "no MCP server here has resources"
@@ -164,19 +164,19 @@ class SessionServers:
         else:
             news = [self.hub.news.popleft() for _ in range(len(self.hub.news))]
             said = f"MCP servers: {'; '.join(news)}." if news else ""
-        said = "\n".join(filter(None, [said, self._say_unasked()]))
+        said = "\n".join(filter(None, [said, self._say_denied()]))
         return _note(said) if said else None
 
-    def _say_unasked(self) -> str:
+    def _say_denied(self) -> str:
         """Say once of the tools that are left out as nobody is here, to the model and to whoever started the run."""
-        tools = {name: tool for name, tool in self.hub.tools().items() if name in self.unasked()}
+        tools = {name: tool for name, tool in self.hub.tools().items() if name in self.denied()}
         usable = {name: tool for name, tool in tools.items() if not why_unusable(self.hub, tool)}
-        if usable.keys() <= self._told_unasked:
+        if usable.keys() <= self._said_denied:
             return ""
-        self._told_unasked |= usable.keys()
+        self._said_denied |= usable.keys()
         found = Counter(tool.plan.server.name for tool in usable.values())
         new = Counter(tool.plan.server.name for tool in usable.values() if tool.pinned is PinState.NEW)
-        line = unasked_line((name, count, new[name]) for name, count in found.items())
+        line = left_out_line((name, count, new[name]) for name, count in found.items())
         self.hub.tell(line)
         return line
 

@@ -95,9 +95,9 @@ class JoinedServers(Struct, frozen=True, kw_only=True):
     def ask_policy(self, judge: Judge, state: Callable[[], State], rules: Callable[[], str]) -> None:
         """Leave out the tools that need a yes while nobody is here, as the policy says; `rules` is their version."""
         if self.servers is not None:
-            from treadle.app.servers.unasked import UnaskedTools
+            from treadle.app.servers.denied import DeniedTools
 
-            self.servers.ask_policy(UnaskedTools(judge, state, rules))
+            self.servers.ask_policy(DeniedTools(judge, state, rules))
 
     async def close(self) -> None:
         """End the servers."""

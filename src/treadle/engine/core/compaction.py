@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from treadle.context.notified import billed_beside
 from treadle.engine.core import replies, room, texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import Assemble, Effect, Notify, Transition
@@ -42,7 +41,7 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
 def side_answered(state: State, data: SideAnswered) -> Transition:
     """A question beside the work, or a summary that was cut, is billed; where no turn will tell it, a notice does."""
     untold = state.turn is None and data.usage.context_tokens
-    told: list[Effect] = [Notify(notification=billed_beside(data))] if untold else []
+    told: list[Effect] = [Notify(notification=data.notice)] if untold else []
     return bill(state, data.usage, data.cost), told
 
 

@@ -14,7 +14,7 @@ _WAYS = (
 )
 
 
-class UnaskedTools:
+class DeniedTools:
     """Asks the policy about a call of each tool, once for all that its answer depends on."""
 
     def __init__(self, judge: Judge, state: Callable[[], State], rules: Callable[[], str]) -> None:
@@ -41,7 +41,7 @@ class UnaskedTools:
         return self._names
 
 
-def unasked_line(counts: Iterable[tuple[str, int, int]]) -> str:
+def left_out_line(counts: Iterable[tuple[str, int, int]]) -> str:
     """Say which servers' tools are left out and how to allow them: names, how many tools, how many are new."""
     found = list(counts)
     if not found:
