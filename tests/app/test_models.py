@@ -133,7 +133,7 @@ async def test_a_local_model_is_known_after_its_server_was_asked() -> None:
             modes={Mode.PLAN: ModeSettings(model="ollama/qwen3:8b")},
         )
         models = Models(settings, {})
-        assert models.choose().spec.context_window == 128_000, "nothing is known of it yet"
+        assert models.choose().spec.like == ""
         for ref in ("", "ollama/qwen3:8b"):
             await models.ask_server(ref)
     small, large = models.choose(mode=Mode.ASK), models.choose(mode=Mode.PLAN)

@@ -238,14 +238,14 @@ async def test_lists_of_tools_name_those_of_servers_as_claude_code_does(place: P
     ):
         mode = "full" if "--allowed-tools" not in flags else "ask"
         _, results, requests = await place.work(calls(tool), mode=mode, flags=flags)
-        said = "removed" if tool not in offered(requests) else "allowed" if "echo {}" in results[0] else "asked"
+        said = "allowed" if "echo {}" in results[0] else "asked" if "[no-user]" in results[0] else "removed"
         assert (flags, said) == (flags, first)
+        assert (tool in offered(requests)) == (said == "allowed")
 
 
 async def test_the_first_use_of_a_tool_asks_in_the_widest_mode(place: Place) -> None:
     place.configure(fake={"command": sys.executable, "args": [str(FAKE)]})
-    _, results, requests = await place.work(calls("mcp__fake__echo"))
-    assert "mcp__fake__echo" in offered(requests)
+    _, results, _ = await place.work(calls("mcp__fake__echo"))
     assert results[0].startswith("Denied [no-user]: the first use of a tool of an MCP server")
 
 
@@ -262,7 +262,7 @@ async def test_the_servers_of_a_folder_start_only_after_trust_and_as_they_were_t
     assert not mark.exists()
     place.trust()
     _, _, requests = await place.work()
-    assert "mcp__fake__echo" in offered(requests)
+    assert "fake (5 tools)" in text_of(requests[0])
     assert mark.exists()
     mark.unlink()
     args[1] += " # changed"
@@ -306,6 +306,40 @@ async def test_many_tools_are_searched_and_then_offered(place: Place) -> None:
     assert f"{found} (server fake, tool find_issue_7)" in results[1]
     assert found in {tool["name"] for tool in requests[2].body["tools"]}
     assert "find_issue_7 {}" in results[2]
+
+
+async def test_tools_that_nobody_could_allow_are_not_offered_and_it_is_said_how_to_allow_them(place: Place) -> None:
+    assert (await place.add(flags=("--allow", "big"))).code == 0
+    place.configure(
+        **json.loads((place.home / "mcp.json").read_text())["mcpServers"],
+        new={"command": sys.executable, "args": [str(FAKE), "x"]},
+    )
+    ended, results, requests = await place.work(calls("mcp__fake__echo"), mode="ask")
+    assert {name for name in offered(requests) if "mcp" in name} == {"mcp__fake__big"}
+    line = "Tools of MCP servers that are not offered: fake (4 tools), new (5 tools)."
+    for said in (text_of(requests[0]), ended.out):
+        assert said.count(line) == 1
+        assert "`treadle mcp tools new --approve`" in said
+        assert "`alwaysAllow` in mcp.json" in said
+    assert line not in json.dumps(requests[1].body["messages"][2:])
+    assert results[0].startswith("Denied [no-user]: a tool of an MCP server.")
+    (place.home / "policy.toml").write_text(
+        'version = 1\n[[rule]]\nid = "x"\nverdict = "allow"\ntool = "mcp__fake__echo"\n'
+    )
+    _, results, requests = await place.work(calls("mcp__fake__echo"), mode="ask")
+    assert "mcp__fake__echo" in offered(requests), results
+    assert "fake (3 tools)" in text_of(requests[0])
+
+
+async def test_of_many_tools_only_those_are_found_that_may_be_called_without_a_person(place: Place) -> None:
+    assert (await place.add("many", flags=("--allow", "find_issue_7"))).code == 0
+    search = calls("search_mcp_tools", query="find_issue_7")
+    _, _, requests = await place.work(search, mode="ask")
+    assert {name for name in offered(requests) if "mcp" in name} == {"mcp__fake__find_issue_7"}
+    assert "fake (304 tools)" in text_of(requests[0])
+    _, results, requests = await place.work(search, mode="full")
+    assert "search_mcp_tools" in offered(requests)
+    assert results[0].count("(server fake, tool find_issue_") == 8
 
 
 async def test_with_calls_written_as_xml_one_tool_calls_the_others(place: Place) -> None:
@@ -384,7 +418,7 @@ async def test_servers_run_in_the_sandbox_and_see_what_their_arguments_name(plac
     place.configure(fake={"command": str(Path(sys.base_prefix) / "bin" / "python3"), "args": words})
     place.trust()
     _, _, requests = await place.work()
-    assert "mcp__fake__echo" in offered(requests)
+    assert "fake (5 tools)" in text_of(requests[0])
     assert out.read_text() == "[True, False]"
 
 

@@ -2,21 +2,27 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, FakeLog, ports
+from treadle.app.presentation.spending import spending_of
+from treadle.app.reports.usage_sums import UsageReader
+from treadle.context.compaction import CompactionSettings, CompactionStrategy
 from treadle.context.reader import TranscriptReader
 from treadle.engine.core.advance import fold
 from treadle.engine.core.budgets import LEAST_REPLY
-from treadle.engine.core.state import Retrying, replace
+from treadle.engine.core.history import read_past
+from treadle.engine.core.state import Compacting, Retrying, replace
+from treadle.engine.ports import UnsentError, unsent
 from treadle.engine.runtime.lost import lost_call
 from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.side_question import answer_aside
-from treadle.protocol.events import Interrupt, Prompt, ReplyFailed, ReplyFinished
+from treadle.protocol.events import CompactNow, Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import (
@@ -25,6 +31,8 @@ from treadle.protocol.models import (
     ModelRequest,
     Prices,
     ReplyStop,
+    StreamCallArguments,
+    StreamCallStart,
     StreamEvent,
     StreamFailure,
     StreamStop,
@@ -33,8 +41,8 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     StreamUsage,
 )
-from treadle.protocol.notifications import ReplyDropped, TurnStop
-from treadle.protocol.sealed import SideAnswered, TurnSettled
+from treadle.protocol.notifications import Notice, Notification, ReplyDropped, TurnStop
+from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
 from treadle.protocol.usage import Usage
 
 SIZE = RequestSize(tokens=100, cached=40, bytes_per_token=3.6)
@@ -54,6 +62,7 @@ def used(*items: StreamEvent, size: RequestSize = SIZE) -> Usage:
     return meter.used
 
 
+WRITTEN = (StreamUsage(usage=TOLD), StreamText(text=PROSE))
 OWN = Usage(input_tokens=60, cache_read_tokens=40, estimated=True)
 BILLS: list[tuple[str, Sequence[StreamEvent], Usage]] = [
     ("cut before any word", (), OWN),
@@ -94,22 +103,43 @@ def test_a_call_is_billed_what_was_said_and_written(items: Sequence[StreamEvent]
 
 def test_a_call_that_was_never_sent_is_billed_nothing() -> None:
     assert CallMeter().used == Usage()
-    assert [priced(one, lambda _: None) for one in (Usage(), OWN, Usage(searches=1))] == [0.0, None, None]
+    assert [priced(None, one)[1] for one in (Usage(), OWN, Usage(searches=1))] == [0.0, None, None]
 
 
 def test_text_of_a_model_with_short_tokens_counts_for_more() -> None:
     short = replace(SIZE, bytes_per_token=1.8)
     assert used(StreamText(text=PROSE), size=short).output_tokens == 40
-    assert used(StreamText(text='{"a":[1,2]}')).output_tokens == 5
+    assert used(StreamText(text='{"a":[1,2]}')).output_tokens == 6
+    assert used(StreamText(text="漢字")).output_tokens == 3
+    called = (StreamCallStart(index=0, name="read_file"), StreamCallArguments(index=0, text='{"path":"a"}'))
+    assert used(*called).output_tokens == 21
+
+
+UNSENT: list[tuple[str, Sequence[StreamEvent], Usage]] = [
+    ("nothing had left", (), Usage()),
+    ("a part of the reply was there", WRITTEN, replace(TOLD, output_tokens=21, estimated=True)),
+    ("a reply that goes on was billed", (StreamUsage(usage=TOLD),), replace(TOLD, estimated=True)),
+]
+
+
+@pytest.mark.parametrize(("items", "bill"), [one[1:] for one in UNSENT], ids=[one[0] for one in UNSENT])
+def test_a_request_that_had_not_left_is_billed_nothing(items: Sequence[StreamEvent], bill: Usage) -> None:
+    meter = CallMeter()
+    meter.send(SIZE)
+    for item in items:
+        meter.take(item)
+    meter.cut(UnsentError())
+    assert meter.used == bill
 
 
 @dataclass
 class Hanging:
-    """Says these things of each reply, then nothing more until the call is cut; `requests` is what it was sent."""
+    """Says these things of each reply, then nothing more until the call is cut; its request may never leave."""
 
     items: tuple[StreamEvent, ...]
     said: asyncio.Event
     before: list[list[StreamEvent]]
+    leaves: bool = True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         if self.before:
@@ -119,7 +149,8 @@ class Hanging:
         for item in self.items:
             yield item
         self.said.set()
-        await asyncio.Event().wait()
+        with nullcontext() if self.leaves else unsent():
+            await asyncio.Event().wait()
 
     async def close(self) -> None:
         pass
@@ -147,7 +178,6 @@ def of(log: FakeLog, kind: type[Any]) -> list[Any]:
     return [event.data for event in log.events if isinstance(event.data, kind)]
 
 
-WRITTEN = (StreamUsage(usage=TOLD), StreamText(text=PROSE))
 COST = (90 * 1_000 + 21 * 10_000) / 1_000_000
 
 
@@ -166,6 +196,18 @@ async def test_an_interrupted_call_is_billed_to_its_turn_and_told_to_surfaces() 
     await working
     told = [item async for item in feed if isinstance(item, ReplyDropped)]
     assert told == [ReplyDropped(usage=failed.usage, cost=COST)]
+
+
+async def test_a_call_that_is_interrupted_before_it_left_costs_nothing() -> None:
+    provider, log = hanging(), FakeLog()
+    provider.leaves = False
+    session, working = await begun(provider, log)
+    await provider.said.wait()
+    await session.post(Interrupt())
+    await over(session)
+    assert [(one.usage, one.cost) for one in of(log, ReplyFailed)] == [(Usage(), 0.0)]
+    await session.close()
+    await working
 
 
 async def test_an_estimate_counts_against_a_budget() -> None:
@@ -255,3 +297,76 @@ async def test_a_provider_that_fails_is_billed_for_each_attempt_that_it_took() -
     assert session.state.money.spent.cost == pytest.approx(COST + finished.cost)
     await session.close()
     await working
+
+
+def said(text: str) -> list[StreamEvent]:
+    used = Usage(input_tokens=100, output_tokens=10)
+    return [StreamText(text=text), StreamStop(reason=ReplyStop.END_TURN, usage=used)]
+
+
+async def cut_summary(limits: Limits, *, of_turn: bool) -> tuple[Session, FakeLog, list[Notification]]:
+    """Interrupt a summary in the middle, of a turn or between turns; the session is closed after that."""
+    answers = [said(f"{number} one more word " * 200) for number in range(3)]
+    provider, log = hanging(*WRITTEN, before=answers), FakeLog()
+    window = 3_300 if of_turn else 200_000
+    spec = replace(PRICED, context_window=window, max_output=100)
+    settings = CompactionSettings(strategy=CompactionStrategy.SUMMARY)
+    session = Session(ports(provider, log=log, model=lambda _: spec, compaction=settings))
+    feed = session.follow()
+    working = asyncio.create_task(session.run())
+    await session.post(replace(STARTED, limits=limits))
+    for number in range(3):
+        await session.post(Prompt(id=str(number), content=(Text(text="a question " * 40),)))
+        await over(session)
+    await session.post(Prompt(id="last", content=(Text(text="b " * 1_500),)) if of_turn else CompactNow())
+    await provider.said.wait()
+    assert isinstance(session.state.activity, Compacting)
+    assert (session.state.turn is not None) is of_turn
+    await session.post(Interrupt())
+    await over(session)
+    while not of(log, SideAnswered):
+        await asyncio.sleep(0)
+    await session.close()
+    await working
+    return session, log, [item async for item in feed]
+
+
+@pytest.mark.parametrize("of_turn", [True, False])
+async def test_a_summary_that_is_cut_is_billed_and_said_though_its_turn_has_ended(of_turn: bool) -> None:
+    session, log, told = await cut_summary(Limits(), of_turn=of_turn)
+    (answered,) = of(log, SideAnswered)
+    assert (answered.question, answered.cost, answered.usage.estimated) == (OF_SUMMARY, COST, True)
+    outcomes = [one.outcome for one in of(log, TurnSettled)]
+    ended = sum(outcome.cost or 0.0 for outcome in outcomes)
+    if of_turn:
+        assert (outcomes[-1].stop, outcomes[-1].cost) == (TurnStop.CANCELLED, 0.0)
+    assert session.state.money.spent.cost == pytest.approx(ended + COST)
+    assert fold(log.events) == session.state
+    notices = [one for one in told if isinstance(one, Notice) and one.cost]
+    said = f"The summary that was cut used 111 tokens, about ${COST:.2f}. The session and the day have it,"
+    assert [one.text for one in notices] == [f"{said} and no turn."]
+    live, past = spending_of(told), spending_of(read_past(log.events).notifications)
+    assert live.total == past.total == pytest.approx(ended + COST)
+    assert live.estimated
+    assert past.estimated
+    reader = UsageReader()
+    for event in log.events:
+        reader.take(event)
+    assert reader.logged().cost == pytest.approx(ended + COST)
+
+
+async def test_a_question_beside_the_work_is_billed_to_the_turn_or_told_of_by_itself() -> None:
+    provider, log = hanging(before=[said("Done."), said("Because.")]), FakeLog()
+    session, working = await begun(provider, log)
+    feed = session.follow()
+    await over(session)
+
+    async def ask(*given: Any) -> SideAnswered:
+        return await answer_aside("why?", *given)
+
+    answered = await session.aside(ask)
+    await session.close()
+    await working
+    told = [item async for item in feed]
+    assert [one.cost for one in told if isinstance(one, Notice)] == [answered.cost]
+    assert spending_of(told).total == pytest.approx(session.state.money.spent.cost)

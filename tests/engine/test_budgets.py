@@ -330,7 +330,7 @@ def test_a_reply_of_which_nothing_is_told_counts_as_its_worst_case() -> None:
     silent = world(Limits(session=Budget(tokens=100_000)))
     silent.take(silent.ready("", terms=TERMS))
     silent.take(replace(silent.reply(1, 1), usage=Usage(), cost=None))
-    assert silent.state.money.spent == Spent(cost=0.21, tokens=30_000)
+    assert silent.state.money.spent == Spent(cost=0.21, tokens=30_000, estimated=True)
 
 
 def test_searches_of_the_provider_are_part_of_the_worst_case() -> None:

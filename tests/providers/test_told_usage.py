@@ -1,16 +1,19 @@
 """What a stream says of the bill: whether the provider took the request, and what it has said of its use so far."""
 
 import asyncio
+from dataclasses import dataclass, field
 
 import pytest
 from tests.providers.support import APIS, provider_at, raw_server, request
 
-from treadle.engine.ports import Provider
+from treadle.engine.ports import Provider, UnsentError
 from treadle.protocol.models import ErrorKind, StreamEvent, StreamFailure, StreamStop, StreamText, StreamUsage
 from treadle.protocol.usage import Usage
-from treadle.providers.endpoint import StreamLimits
+from treadle.providers.endpoint import Endpoint, StreamLimits
+from treadle.providers.http_provider import HttpProvider
 from treadle.providers.scripted.script import BreakOff, Cut, Refuse, SayText, Script, ScriptItem, Turn
 from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.wire import HttpCall
 
 EACH = pytest.mark.parametrize("api", APIS)
 USED = Usage(input_tokens=70, output_tokens=30)
@@ -90,3 +93,50 @@ async def test_a_server_that_was_never_reached_bills_nothing(api: str) -> None:
     events = await whole(provider_at(api, gone))
     assert isinstance(events[-1], StreamFailure)
     assert (events[-1].error.kind, told(events)) == (ErrorKind.NETWORK, [])
+
+
+@dataclass
+class Slow:
+    """Proves who asks, one day: its request never leaves."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    secrets: tuple[str, ...] = ()
+
+    async def headers(self, call: HttpCall) -> dict[str, str]:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return {}
+
+
+async def cut(provider: Provider, moment: asyncio.Event) -> asyncio.CancelledError:
+    """Cancel a call at a moment; give what comes of that."""
+
+    async def call() -> asyncio.CancelledError | None:
+        try:
+            await whole(provider)
+        except asyncio.CancelledError as cancelled:
+            return cancelled
+        return None
+
+    calling = asyncio.create_task(call())
+    await moment.wait()
+    calling.cancel()
+    found = await calling
+    assert found is not None
+    return found
+
+
+@EACH
+async def test_a_cancel_says_whether_the_request_had_left(api: str) -> None:
+    make, path = APIS[api]
+    place = Endpoint(name=api, base_url=f"http://127.0.0.1:9{path}", api_key="key")
+    slow = Slow()
+    assert isinstance(await cut(HttpProvider(place, make(place), slow), slow.asked), UnsentError)
+    reached = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        await asyncio.sleep(60)
+
+    async with raw_server(silent) as address:
+        assert not isinstance(await cut(provider_at(api, address), reached), UnsentError)

@@ -302,6 +302,7 @@ class EditorSession:
         for update in self._updates.of(notification):
             self.client.update(update)
         self._commands.take(notification)
+        self._count(notification)
         match notification:
             case PromptDelivered(prompt_id=prompt_id):
                 self._delivered.add(prompt_id)
@@ -311,19 +312,21 @@ class EditorSession:
                 self._questions.ask(question)
             case QuestionClosed(question_id=question_id):
                 self._questions.over(question_id)
-            case MessageDone() | ReplyDropped():
-                self._spending = self._spending.with_reply(notification)
-                self._show_usage()
             case ModeChanged() | ModelChanged():
                 self.show_choices()
             case TurnEnded(outcome=outcome):
-                self._spending = self._spending.with_turn(outcome)
-                self._show_usage()
                 self._show_title()
                 for number in tuple(self._delivered):
                     self._end(number, outcome)
             case _:
                 pass
+
+    def _count(self, notification: Notification) -> None:
+        """Show what the session costs by now, where that is told of."""
+        spending = self._spending.after(notification)
+        if spending != self._spending or isinstance(notification, MessageDone | ReplyDropped | TurnEnded):
+            self._spending = spending
+            self._show_usage()
 
     def _end_dropped(self, queued: set[str]) -> None:
         """End the prompts that waited, are not `queued` any more, and went into no turn."""

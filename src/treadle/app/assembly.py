@@ -171,7 +171,10 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         else None,
     )
 
-    engine: Session = Session(ports if parts.brought.shape is None else parts.brought.shape.applied(ports), track)
+    shaped = ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
+    engine: Session = Session(shaped, track)
+    if hooks is None:  # a hook may say yes in the user's place
+        joined.ask_policy(shaped.judge, lambda: engine.state, lambda: policy_files.ruleset().version)
 
     live: LiveSession = LiveSession(
         session_id=parts.row.id,

@@ -56,6 +56,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     Sealed,
+    SideAnswered,
     TurnSettled,
 )
 from treadle.protocol.tools import Access, CallResult, Flow, Preview, ToolTraits
@@ -82,6 +83,7 @@ class NotificationReader:
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
         self._turn = 0
+        self._working = False
         self._error: ModelError | None = None
         self._held: CallChanged | None = None
 
@@ -137,6 +139,8 @@ class NotificationReader:
             case ReplyFailed(error=error, usage=usage, cost=cost):
                 self._error = error
                 yield ReplyDropped(usage=usage, cost=cost)
+            case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
+                yield answered.notice
             case Compacted() as made if made.dropped or made.shortened:
                 yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):
@@ -175,6 +179,7 @@ class NotificationReader:
             case PromptsDelivered(turn=turn, prompt_ids=prompt_ids):
                 if turn != self._turn:
                     self._turn = turn
+                    self._working = True
                     yield TurnStarted(turn=turn)
                 for prompt_id in prompt_ids:
                     yield self._delivered(prompt_id)
@@ -187,6 +192,7 @@ class NotificationReader:
             case TurnSettled(outcome=outcome):
                 yield from self._closed(self._questions)
                 self._calls.clear()
+                self._working = False
                 yield TurnEnded(outcome=outcome)
             case _:
                 return

@@ -1,6 +1,8 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, Protocol
@@ -21,13 +23,27 @@ Output = Callable[[str], None]
 """Takes live output of a running call."""
 
 
+class UnsentError(CancelledError):
+    """The cancel of a model call whose request had not left yet, so that nothing of it is billed."""
+
+
+@contextmanager
+def unsent() -> Iterator[None]:
+    """Say with a cancel that the request of the call has not left."""
+    try:
+        yield
+    except CancelledError as cancelled:
+        raise UnsentError from cancelled
+
+
 class Provider(Protocol):
     """A model behind one wire API."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model. Never raises: ends with exactly one `StreamStop` or `StreamFailure`.
 
-        Closing the generator (or cancelling the task that reads it) closes the connection at once.
+        Closing the generator (or cancelling the task that reads it) closes the connection at once. A cancel before
+        the request has left comes out as `UnsentError`, where that is known.
         """
         ...
 
@@ -293,9 +309,9 @@ class Ports(Struct, frozen=True, kw_only=True):
 
     `observers` are given every event after it is logged. `trace` keeps what only a developer wants to read of a failure
     inside a tool. `left_out` names the tools that a model is not told of now, each with the reason, which also says
-    what to do. `remember` writes allowances to the user's rules; raises `StoreError`. `keep` applies what a command
-    changed in a throw-away copy. Without `checkpoints` none are taken. With `checklist` any call may carry the task's
-    checklist.
+    what to do; without a reason a call of it is judged like any other. `remember` writes allowances to the user's
+    rules; raises `StoreError`. `keep` applies what a command changed in a throw-away copy. Without `checkpoints` none
+    are taken. With `checklist` any call may carry the task's checklist.
     """
 
     log: EventLog

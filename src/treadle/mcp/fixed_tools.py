@@ -81,11 +81,15 @@ def resource_spec() -> ToolSpec:
 
 
 class SearchTools(Struct, frozen=True):
-    """Finds tools; those found are noted in `found`, so that they are offered from then on."""
+    """Finds tools; those found are noted in `found`, so that they are offered from then on.
+
+    `denied` names those that would be denied, which are not found.
+    """
 
     hub: McpHub
     found: set[str]
     spec: ToolSpec
+    denied: Callable[[], frozenset[str]] = frozenset
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Nothing is asked of any server."""
@@ -97,7 +101,8 @@ class SearchTools(Struct, frozen=True):
     async def _run(self, query: str, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
         from treadle.mcp.results import server_text
 
-        usable = [one for one in self.hub.tools().values() if is_usable(one)]
+        denied = self.denied()
+        usable = [one for name, one in self.hub.tools().items() if is_usable(one) and name not in denied]
         if not query.strip():
             names = [f"{one.spec.name}: {one.declared.description.partition(chr(10))[0][:120]}" for one in usable]
             return server_text("tools", "\n".join(_first_of_many(names, _MOST_NAMES)))

@@ -59,7 +59,7 @@ class McpHub:
     def __init__(self, plans: Sequence[ServerPlan], ports: HubPorts) -> None:
         self.plans: Sequence[ServerPlan] = plans
         self.version = ports.version
-        self.table = ToolTable(plans, ports, self._tell, self.call_tool)
+        self.table = ToolTable(plans, ports, self.tell, self.call_tool)
         self.news: deque[str] = deque(maxlen=50)
         self._ports = ports
         self._main: asyncio.AbstractEventLoop | None = None
@@ -255,7 +255,7 @@ class McpHub:
         except ImportError as error:
             why = f"the extra 'mcp' cannot be loaded: {error}"
             self.plans = [replace(plan, problem=plan.problem or why) for plan in self.plans]
-            self._tell(f"MCP servers are not used: {why}. Run: pip install 'treadle[mcp]'")
+            self.tell(f"MCP servers are not used: {why}. Run: pip install 'treadle[mcp]'")
             await asyncio.gather(*(one.close() for one in early.values() if isinstance(one, ServerProgram)))
 
     def _connect(self, plans: Sequence[ServerPlan], early: Mapping[str, ServerProgram | BaseException]) -> None:
@@ -298,7 +298,8 @@ class McpHub:
             with suppress(RuntimeError):
                 self._main.call_soon_threadsafe(running.output, f"{text}\n")
 
-    def _tell(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Show the person a sentence; in either loop."""
         if self._main is not None:
             with suppress(RuntimeError):
                 self._main.call_soon_threadsafe(self._ports.tell, self._ports.redact(text))
@@ -321,10 +322,10 @@ class McpHub:
         match connection.state:
             case ServerState.FAILED:
                 self.news.append(f"{connection.plan.slug} is not connected")
-                self._tell(f"The MCP server {name} is not connected: {why}")
+                self.tell(f"The MCP server {name} is not connected: {why}")
             case ServerState.RECONNECTING:
                 what = "ended" if before is ServerState.CONNECTED else "is not connected"
-                self._tell(f"The MCP server {name} {what} ({why}). Connecting again.")
+                self.tell(f"The MCP server {name} {what} ({why}). Connecting again.")
             case ServerState.DISABLED:
                 self.news.append(f"{connection.plan.slug} is turned off")
                 self.table.forget(connection.plan)
@@ -332,7 +333,7 @@ class McpHub:
                 self.table.learn(connection.plan, connection.declared)
                 self.news.append(f"{connection.plan.slug} is connected")
                 if before is ServerState.RECONNECTING:
-                    self._tell(f"The MCP server {name} is connected again.")
+                    self.tell(f"The MCP server {name} is connected again.")
             case _:
                 pass
 
@@ -365,7 +366,7 @@ class McpHub:
         if not calls:
             if plan.slug not in self._told_asking:
                 self._told_asking.add(plan.slug)
-                self._tell(f"{asked.who} asked something while none of its tools ran: {asked.text}")
+                self.tell(f"{asked.who} asked something while none of its tools ran: {asked.text}")
             return PersonReply()
         return await self._back(calls[-1].ask(asked))
 

@@ -5,6 +5,9 @@ from msgspec import UNSET, UnsetType
 from treadle.protocol.base import Record
 from treadle.protocol.models import Spent
 
+USUAL_REPLY = 8_192
+"""Tokens; the longest reply of a model whose limit is not known, wherever one has to be sent or counted with."""
+
 
 class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What may be spent: US dollars, and tokens of every kind; None is unbounded."""
@@ -46,7 +49,7 @@ class Terms(Record, frozen=True, kw_only=True):
 
     `input_tokens` is an upper bound; `max_output` is the model's limit. `search_cost` is what searches of the web by
     the provider can cost in all, None if that is unknown. `day` is what was spent, and reserved by other sessions,
-    since midnight (UTC).
+    since midnight (UTC). `estimated`: the prices are those of the model's nearest relative.
     """
 
     input_tokens: int
@@ -55,3 +58,4 @@ class Terms(Record, frozen=True, kw_only=True):
     output_price: float | None = None
     search_cost: float | None = 0.0
     day: Spent = Spent()
+    estimated: bool = False

@@ -66,13 +66,17 @@ class PriceStep(Record, frozen=True, kw_only=True):
 
 
 class Prices(Record, frozen=True, kw_only=True):
-    """US dollars for a million tokens; `steps` are those of long requests, the shortest first."""
+    """US dollars for a million tokens; `steps` are those of long requests, the shortest first.
+
+    `estimated`: they are those of a relative of the model, whose own are not known.
+    """
 
     input: float
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
     steps: tuple[PriceStep, ...] = ()
+    estimated: bool = False
 
     def of(self, input_tokens: int) -> "Prices | PriceStep":
         """Give what a request with so many tokens of input is billed at, those of the cache included."""

@@ -249,9 +249,14 @@ class OwnWorkChanged(Tagged, frozen=True, kw_only=True, tag="own_work_changed"):
 
 
 class Notice(Tagged, frozen=True, kw_only=True, tag="notice"):
-    """Live: something that the user should know and that nothing waits for."""
+    """Live: something that the user should know and that nothing waits for.
+
+    `usage` and `cost` (US dollars, None if unknown) are what it tells of that no turn counts.
+    """
 
     text: str
+    usage: Usage = Usage()
+    cost: float | None = 0.0
 
 
 class TurnEnded(Tagged, frozen=True, kw_only=True, tag="turn_ended"):

@@ -5,7 +5,8 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.notifications import TurnOutcome
+from treadle.protocol.models import money
+from treadle.protocol.notifications import Notice, TurnOutcome
 from treadle.protocol.permissions import Question
 from treadle.protocol.tools import CallResult
 from treadle.protocol.usage import Usage
@@ -126,6 +127,14 @@ class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
     error: str = ""
     usage: Usage = Usage()
     cost: float | None = 0.0
+
+    @property
+    def notice(self) -> Notice:
+        """What the user is shown of it where no turn goes on, whose line would have it."""
+        what = "The summary that was cut" if self.question == OF_SUMMARY else "The question beside the work"
+        spent = f"{self.usage.context_tokens:,} tokens, {money(self.cost, estimated=self.usage.estimated)}"
+        text = f"{what} used {spent}. The session and the day have it, and no turn."
+        return Notice(text=text, usage=self.usage, cost=self.cost)
 
 
 Sealed: TypeAlias = (

@@ -6,8 +6,8 @@ from treadle.protocol.base import Record
 class Usage(Record, frozen=True, kw_only=True):
     """Tokens of one model call, or their sum, and the searches of the web that the provider made by itself.
 
-    `input_tokens` does not contain the cached ones. `estimated`: a part of it, and so of the cost, is our own estimate,
-    because the call ended before the provider had said what it used.
+    `input_tokens` does not contain the cached ones. `estimated`: a part of it, or of the cost, is our own estimate:
+    the call ended before the provider had said what it used, or its price is that of the model's nearest relative.
     """
 
     input_tokens: int = 0

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from treadle.protocol.limits import USUAL_REPLY
 from treadle.protocol.messages import (
     ContentBlock,
     Document,
@@ -35,7 +36,6 @@ LONG = ":1m"
 
 LONG_BETA = "context-1m-2025-08-07"
 _API_VERSION = "2023-06-01"
-DEFAULT_MAX_TOKENS = 8192
 MIN_THINKING = 1024
 MARKER = b',"cache_control":{"type":"ephemeral"}}'
 MARKED_MESSAGES = 2
@@ -153,7 +153,7 @@ class AnthropicMessages:
         provider made them), so it stays off there.
         """
         budget = max(request.thinking_budget or 0, 0)
-        room = request.max_tokens or DEFAULT_MAX_TOKENS + budget
+        room = request.max_tokens or USUAL_REPLY + budget
         text = b',"max_tokens":%d' % room
         if budget and thinks_adaptively(request.model):
             thinking = {"type": "adaptive", "display": "summarized"}

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from treadle.engine.ports import UnsentError
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import http_library, named_certificates, system_certificates
 from treadle.providers.connections import (
@@ -92,6 +93,10 @@ class HttpProvider:
                 return await self._send(call, sent)
         except (CallFailedError, *HTTP_ERRORS) as error:
             return UnansweredError(error) if left else error
+        except asyncio.CancelledError as cancelled:
+            if left:
+                raise
+            raise UnsentError from cancelled
 
     async def close(self) -> None:
         """Give back connections."""

@@ -205,8 +205,8 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return replace(view, allowances=allowances), ()
         case OwnWorkChanged(total=total):
             return replace(view, counted=True, added=total.added, removed=total.removed), ()
-        case Notice(text=text):
-            return view, (NoticeItem(text, Tone.WARNING),)
+        case Notice(text=text) as notice:
+            return replace(view, spending=view.spending.with_notice(notice)), (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():
             return _turn_ended(view, notification, at)
         case _:

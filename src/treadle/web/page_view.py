@@ -180,7 +180,8 @@ class PageContent:
             case ModelChanged(model=model, why=why):
                 self._model = model
                 self._add(Note(f"Model: {model}{f' ({why})' if why else ''}"))
-            case Notice(text=text):
+            case Notice(text=text) as notice:
+                self._know(replace(self.facts, spending=self.facts.spending.with_notice(notice)))
                 self._add(Note(text, warns=True))
             case OwnWorkChanged(total=total):
                 self._know(replace(self.facts, counted=True, added=total.added, removed=total.removed))

@@ -115,8 +115,7 @@ class Models:
         ref = ref or said.model or self._first_model()
         spec = self.spec(ref)
         self.provider(ref)
-        override = self._override(ref)
-        protocol = self._settings.tool_protocol or override.tool_protocol
+        protocol = self._settings.tool_protocol or self._override(ref).tool_protocol
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
         wanted = said.thinking_budget if thinking is None else thinking
@@ -128,7 +127,8 @@ class Models:
         """Give what to tell the user of a model: that it is retired or unknown, that its window is too small."""
         row, name = self.parse(ref)
         if row is None:
-            return ()
+            own = self._own.get(ref)
+            return () if own is None else tuple(filter(None, [unknown_notice(own.spec, self.window_is_set(ref))]))
         told = self._notices.get(ref, "")
         known = self.window_is_set(ref) or ref in self._learned or bool((one := self._local.get(ref)) and one.window)
         unknown = "" if told else unknown_notice(self._known(ref, row, name), known)
@@ -174,7 +174,7 @@ class Models:
     def spec(self, ref: str) -> ModelSpec:
         """Tell what is known of a model: the catalogue, under what the user says. Raises `ConfigError`."""
         if ref in self._own:
-            return with_settings(self._own[ref].spec, self._override(ref))
+            return with_bounds(with_settings(self._own[ref].spec, self._override(ref)))
         row, name = self.parse(ref)
         if row is None:
             from treadle.app.models.unhosted import unhosted_spec

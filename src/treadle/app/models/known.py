@@ -11,7 +11,8 @@ from stat import S_ISREG
 import msgspec
 
 from treadle.app.places import data_directory
-from treadle.engine.ports import Provider
+from treadle.engine.ports import Provider, unsent
+from treadle.protocol.limits import USUAL_REPLY
 from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
 from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models
 from treadle.providers.provider_rows import ROWS, ProviderRow
@@ -92,8 +93,10 @@ def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
     if relative is None:
         return ModelSpec(provider=row.name, name=name)
     spec = catalogue.spec(*relative)
+    prices = None if spec.prices is None else msgspec.structs.replace(spec.prices, estimated=True)
     return msgspec.structs.replace(
         spec,
+        prices=prices,
         provider=row.name,
         name=name,
         released="",
@@ -127,8 +130,11 @@ def _relative(catalogue: ModelCatalogue, row: ProviderRow, name: str) -> tuple[P
 
 
 def with_bounds(spec: ModelSpec) -> ModelSpec:
-    """Give a model of which no window is known the assumed one."""
-    return spec if spec.context_window else msgspec.structs.replace(spec, context_window=ASSUMED_WINDOW)
+    """Give a model of which no window is known the assumed one, and the replies of an unknown model a bound."""
+    if spec.context_window and not spec.like:
+        return spec
+    window, longest = spec.context_window or ASSUMED_WINDOW, spec.max_output or USUAL_REPLY
+    return msgspec.structs.replace(spec, context_window=window, max_output=longest)
 
 
 def unknown_notice(spec: ModelSpec, known: bool) -> str:  # noqa: FBT001 - whether its own window is
@@ -141,10 +147,11 @@ def unknown_notice(spec: ModelSpec, known: bool) -> str:  # noqa: FBT001 - wheth
         text = f"{spec.ref} is not in the list of models. Its limits{prices} are taken from {spec.like}."
         return f"{text} Fetch the newest list with `treadle models --update`, or set its window: {set_it}."
     if spec.context_window is None:
+        longest = "" if spec.max_output else f", and its replies are bounded to {USUAL_REPLY:,}"
         return (
-            f"The context window of {spec.ref} is not known. {ASSUMED_WINDOW:,} tokens are assumed. If the provider "
-            "refuses the conversation as too long and names the window, Treadle remembers it. If you know it, set it: "
-            f"{set_it}."
+            f"The context window of {spec.ref} is not known. {ASSUMED_WINDOW:,} tokens are assumed{longest}. If the "
+            "provider refuses the conversation as too long and names the window, Treadle remembers it. If you know it, "
+            f"set it: {set_it}; max_output is the longest reply."
         )
     return ""
 
@@ -255,7 +262,8 @@ class LearningProvider:
         """Call the model; see the port."""
         self._calls[request.model] += 1
         if self._calls[request.model] == 2:
-            await self._ask(request.model)
+            with unsent():
+                await self._ask(request.model)
         async with aclosing(self._inner.stream(request)) as events:
             async for event in events:
                 yield self._told(request.model, event) if isinstance(event, StreamFailure) else event

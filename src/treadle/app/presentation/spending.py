@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.protocol.models import money
-from treadle.protocol.notifications import MessageDone, Notification, ReplyDropped, TurnEnded, TurnOutcome
+from treadle.protocol.notifications import MessageDone, Notice, Notification, ReplyDropped, TurnEnded, TurnOutcome
 
 
 class Spending(Struct, frozen=True, kw_only=True):
@@ -39,6 +39,15 @@ class Spending(Struct, frozen=True, kw_only=True):
             estimated=self.estimated or reply.usage.estimated,
         )
 
+    def with_notice(self, notice: Notice) -> "Spending":
+        """Count what was billed while no turn went on."""
+        return replace(
+            self,
+            ended=self.ended + (notice.cost or 0.0),
+            unpriced=self.unpriced or notice.cost is None,
+            estimated=self.estimated or notice.usage.estimated,
+        )
+
     def with_turn(self, outcome: TurnOutcome) -> "Spending":
         """Take what the whole turn has cost, with what no reply of it told of: summaries, and models of tools."""
         return Spending(
@@ -47,16 +56,22 @@ class Spending(Struct, frozen=True, kw_only=True):
             estimated=self.estimated or outcome.usage.estimated,
         )
 
+    def after(self, notification: Notification) -> "Spending":
+        """Take what a notification tells of costs."""
+        match notification:
+            case MessageDone() | ReplyDropped():
+                return self.with_reply(notification)
+            case Notice():
+                return self.with_notice(notification)
+            case TurnEnded(outcome=outcome):
+                return self.with_turn(outcome)
+            case _:
+                return self
+
 
 def spending_of(past: Iterable[Notification]) -> Spending:
     """Give what a session has cost of which these notifications tell."""
     spending = Spending()
     for one in past:
-        match one:
-            case MessageDone() | ReplyDropped():
-                spending = spending.with_reply(one)
-            case TurnEnded(outcome=outcome):
-                spending = spending.with_turn(outcome)
-            case _:
-                pass
+        spending = spending.after(one)
     return spending

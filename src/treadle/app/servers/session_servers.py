@@ -1,6 +1,7 @@
 """The servers as one session has them: which tools are offered, how calls are judged, and what is said of servers."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from contextlib import suppress
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from treadle.app.servers.denied import DeniedTools, left_out_line
 from treadle.app.servers.prompts import filled_arguments, wanted_argument
 from treadle.engine.ports import Tool
 from treadle.mcp.declaring import slug_of
@@ -27,7 +29,7 @@ from treadle.mcp.fixed_tools import (
     written_prompt,
 )
 from treadle.mcp.hub import McpHub
-from treadle.mcp.server_tool import parsed_arguments
+from treadle.mcp.server_tool import ServerTool, parsed_arguments
 from treadle.mcp.states import PinState, ServerHealth, ServerState
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import ToolError
@@ -64,9 +66,10 @@ class SessionServers:
         self._waited = False
         self._key: tuple[Any, ...] = ()
         self._left: Mapping[str, str] = {}
-        self._sizes: tuple[int, int] = (-1, 0)
+        self._denied: DeniedTools | None = None
+        self._said_denied = frozenset[str]()
         fixed: tuple[Tool, ...] = (
-            SearchTools(hub, self.found, search_spec()),
+            SearchTools(hub, self.found, search_spec(), self.denied),
             UseTool(hub, use_spec()),
             AccessResource(hub, image_of, resource_spec()),
         )
@@ -76,17 +79,32 @@ class SessionServers:
         """Give a session's tools with those of the servers, as they are whenever it is looked at."""
         return _LiveTools({**own, **self.fixed}, self.hub)
 
+    def ask_policy(self, denied: DeniedTools) -> None:
+        """Leave out from now on what nobody is here to say yes to."""
+        self._denied = denied
+
+    def denied(self) -> frozenset[str]:
+        """Name the tools whose every call would be denied now, since nobody is here to say yes."""
+        if self._denied is None:
+            return frozenset()
+        tools = self.hub.tools()
+        specs = [*(tool.spec for tool in tools.values()), self.fixed[RESOURCE].spec]
+        return self._denied.names(specs, self.hub.table.changes)
+
     def left_out(self) -> Mapping[str, str]:
-        """Give the tools that the model is not told of now, each with the reason."""
+        """Give the tools that the model is not told of now, each with the reason; without one, calls are judged."""
         states = tuple(self.hub.state_of(plan) for plan in self.hub.plans)
-        key = (self.hub.table.changes, len(self.found), self._native(), self._window(), states)
+        denied = self.denied()
+        key = (self.hub.table.changes, len(self.found), self._native(), self._window(), states, denied)
         if key != self._key:
-            self._key, self._left = key, dict(self._reasons(native=self._native()))
+            self._key, self._left = key, dict(self._reasons(denied, native=self._native()))
         return self._left
 
-    def _reasons(self, *, native: bool) -> Iterator[tuple[str, str]]:
-        tools = self.hub.tools()
-        many = self._size() > self._bound()
+    def _reasons(self, denied: frozenset[str], *, native: bool) -> Iterator[tuple[str, str]]:
+        every = self.hub.tools()
+        tools = {name: tool for name, tool in every.items() if name not in denied}
+        many = _size(tools) > self._bound()
+        yield from ((name, why_unusable(self.hub, every[name])) for name in every.keys() & denied)
         for name, tool in tools.items():
             if reason := why_unusable(self.hub, tool):
                 yield name, reason
@@ -97,17 +115,13 @@ class SessionServers:
         if native:
             yield USE, "call the tool itself by its name"
         if not tools or (native and not many):
-            yield SEARCH, "all tools of the MCP servers are offered already"
-        if not self.hub.resources_of():
+            yield SEARCH, "" if denied else "all tools of the MCP servers are offered already"
+        if not native and every and not tools:
+            yield USE, ""
+        if RESOURCE in denied:
+            yield RESOURCE, ""
+        elif not self.hub.resources_of():
             yield RESOURCE, "no MCP server here has resources"
-
-    def _size(self) -> int:
-        """Count the characters of all schemas."""
-        if self._sizes[0] != self.hub.table.changes:
-            specs = (tool.spec for tool in self.hub.tools().values())
-            total = sum(len(one.description) + len(msgspec.json.encode(one.parameters)) for one in specs)
-            self._sizes = (self.hub.table.changes, total)
-        return self._sizes[1]
 
     def _bound(self) -> float:
         return min(_MOST_TOKENS, (self._window() or _WINDOW) / 10) * _CHARACTERS_PER_TOKEN
@@ -145,12 +159,26 @@ class SessionServers:
             missing = [
                 one for one in self.hub.health() if one.state not in (ServerState.CONNECTED, ServerState.DISABLED)
             ]
-            if not missing:
-                return None
-            lines = [f"{slug_of(one.name, {})} ({_reason(one)})" for one in missing]
-            return _note(f"MCP servers that are not connected, so that their tools are missing: {', '.join(lines)}.")
-        news = [self.hub.news.popleft() for _ in range(len(self.hub.news))]
-        return _note(f"MCP servers: {'; '.join(news)}.") if news else None
+            lines = ", ".join(f"{slug_of(one.name, {})} ({_reason(one)})" for one in missing)
+            said = f"MCP servers that are not connected, so that their tools are missing: {lines}." if missing else ""
+        else:
+            news = [self.hub.news.popleft() for _ in range(len(self.hub.news))]
+            said = f"MCP servers: {'; '.join(news)}." if news else ""
+        said = "\n".join(filter(None, [said, self._say_denied()]))
+        return _note(said) if said else None
+
+    def _say_denied(self) -> str:
+        """Say once of the tools that are left out as nobody is here, to the model and to whoever started the run."""
+        tools = {name: tool for name, tool in self.hub.tools().items() if name in self.denied()}
+        usable = {name: tool for name, tool in tools.items() if not why_unusable(self.hub, tool)}
+        if usable.keys() <= self._said_denied:
+            return ""
+        self._said_denied |= usable.keys()
+        found = Counter(tool.plan.server.name for tool in usable.values())
+        new = Counter(tool.plan.server.name for tool in usable.values() if tool.pinned is PinState.NEW)
+        line = left_out_line((name, count, new[name]) for name, count in found.items())
+        self.hub.tell(line)
+        return line
 
     def prompt_parts(self) -> tuple[PromptPart, ...]:
         """Give what approved servers say about their use, for the system prompt, up to a bound."""
@@ -207,6 +235,12 @@ class SessionServers:
         except ToolError as error:
             return ServersAnswer(text=error.text, warning=True)
         return ServersAnswer(text=f"Approved as they are now: {', '.join(map(visible, names))}")
+
+
+def _size(tools: Mapping[str, ServerTool]) -> int:
+    """Count the characters of their schemas."""
+    specs = (tool.spec for tool in tools.values())
+    return sum(len(one.description) + len(msgspec.json.encode(one.parameters)) for one in specs)
 
 
 def _reason(one: ServerHealth) -> str:

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from treadle.app.places import data_directory, servers_file
 from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
-from treadle.engine.ports import BeforeStep, Tool
+from treadle.engine.core.state import State
+from treadle.engine.ports import BeforeStep, Judge, Tool
 from treadle.engine.runtime.session import Session
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.notifications import Notice
@@ -90,6 +91,13 @@ class JoinedServers(Struct, frozen=True, kw_only=True):
     prompt_parts: Callable[[], tuple[PromptPart, ...]] = tuple
     notices: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
+
+    def ask_policy(self, judge: Judge, state: Callable[[], State], rules: Callable[[], str]) -> None:
+        """Leave out the tools that need a yes while nobody is here, as the policy says; `rules` is their version."""
+        if self.servers is not None:
+            from treadle.app.servers.denied import DeniedTools
+
+            self.servers.ask_policy(DeniedTools(judge, state, rules))
 
     async def close(self) -> None:
         """End the servers."""

@@ -15,7 +15,6 @@ from treadle.engine.core import (
     sealing,
     turns,
 )
-from treadle.engine.core.budgets import bill
 from treadle.engine.core.effects import (
     Assemble,
     Cancel,
@@ -184,8 +183,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return files.restored(state, data)
         case Rewound() as data:
             return files.rewound(state, data, sealing.read(data.state)), []
-        case SideAnswered(usage=usage, cost=cost):
-            return bill(state, usage, cost), []
+        case SideAnswered() as data:
+            return compaction.side_answered(state, data)
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:

@@ -6,15 +6,12 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.engine.core.state import State, replace
-from treadle.protocol.limits import Budget, Limits, Terms
+from treadle.protocol.limits import USUAL_REPLY, Budget, Limits, Terms
 from treadle.protocol.models import Spent, money
 from treadle.protocol.usage import Usage
 
 LEAST_REPLY = 1_024
 """Tokens; where a budget leaves less than this for the reply, nothing is sent."""
-
-_USUAL_REPLY = 8_192
-"""Tokens; the longest reply under a budget of a model whose limit is not known."""
 
 _MOST_REPLY = 2**40
 """Tokens; what a price of next to nothing would allow."""
@@ -69,7 +66,7 @@ def check_budgets(state: State, terms: Terms) -> BudgetCheck:
     bounds = [reply for reply in replies if reply is not None]
     if not bounds:
         return Send(terms.max_output, worst_of(terms, terms.max_output))
-    tokens = min(*bounds, terms.max_output or _USUAL_REPLY)
+    tokens = min(*bounds, terms.max_output or USUAL_REPLY)
     return Send(tokens, worst_of(terms, tokens))
 
 
@@ -86,7 +83,9 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
         return replace(state, money=replace(state.money, spent=spent))
     total = None if cost is None or turn.cost is None else turn.cost + cost
     terms = state.money.terms
-    used = spent_by(usage, cost) if known or terms is None else worst_of(terms, state.money.reply_tokens)
+    used = spent_by(usage, cost)
+    if not known and terms is not None:
+        used = replace(worst_of(terms, state.money.reply_tokens), estimated=True)
     if terms is not None:
         terms = replace(terms, day=terms.day + used)
     turn = replace(turn, usage=turn.usage + usage, cost=total)
@@ -95,9 +94,10 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
 
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
     """Say what a call with a reply of so many tokens costs at most."""
-    longest = reply_tokens or _USUAL_REPLY
+    longest = reply_tokens or USUAL_REPLY
     prices = terms.input_tokens * (terms.input_price or 0.0) + longest * (terms.output_price or 0.0)
-    return Spent(cost=prices / _PRICED_TOKENS + (terms.search_cost or 0.0), tokens=terms.input_tokens + longest)
+    cost = prices / _PRICED_TOKENS + (terms.search_cost or 0.0)
+    return Spent(cost=cost, tokens=terms.input_tokens + longest, estimated=terms.estimated)
 
 
 def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
@@ -153,7 +153,7 @@ def _ask_for_more(name: str, budget: Budget, spent: Spent, state: State, terms: 
         more = f"up to {(budget.tokens or 0) + (first.tokens or 0):,} tokens"
     else:
         about, raisable = "cost", bool(first.cost)
-        more_needed = f"the next call can cost {money(least.cost)}"
+        more_needed = f"the next call can cost {_paid(least)}"
         text = _go_on(name, _paid(spent), money(budget.cost or 0.0), more_needed)
         more = f"up to {money((budget.cost or 0.0) + (first.cost or 0.0))}"
     begin = _more(name, about, first, state)
@@ -219,5 +219,5 @@ def _exhausted(name: str, budget: Budget, spent: Spent, terms: Terms) -> str:
         )
     return (
         f"the {name}'s budget of {money(budget.cost or 0.0)}: {_paid(spent)} is spent, "
-        f"and the next call can cost {money(least.cost)}"
+        f"and the next call can cost {_paid(least)}"
     )

@@ -12,6 +12,7 @@ from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import ContextCompacted, Notice, QuestionAsked, QuestionClosed, TurnStop
 from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.sealed import SideAnswered
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Transition:
@@ -35,6 +36,13 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
     if room.is_reviewed(state, activity):
         return room.review(state, data.text)
     return state, [room.work_of(activity)]
+
+
+def side_answered(state: State, data: SideAnswered) -> Transition:
+    """A question beside the work, or a summary that was cut, is billed; where no turn will tell it, a notice does."""
+    untold = state.turn is None and data.usage.context_tokens
+    told: list[Effect] = [Notify(notification=data.notice)] if untold else []
+    return bill(state, data.usage, data.cost), told
 
 
 def summary_answered(state: State, question: Question, data: Answer) -> Transition:

@@ -186,6 +186,9 @@ class Assembler:
         return self._offered.setdefault(names, {name: self._known[name] for name in names})
 
     def refused(self) -> Mapping[str, str]:
-        """Name the tools whose calls get the reason as their result; a question to nobody has a result of its own."""
+        """Name the tools whose calls get the reason as their result, where there is one; others are judged.
+
+        A question to nobody has a result of its own.
+        """
         asks = {name for name, spec in self._known.items() if spec.traits.flow is Flow.ASK}
-        return {name: why for name, why in self._left_out().items() if name not in asks}
+        return {name: why for name, why in self._left_out().items() if why and name not in asks}

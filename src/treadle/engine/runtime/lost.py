@@ -1,15 +1,12 @@
 """What a model call has used whose program ended before its reply did."""
 
-from collections.abc import Callable
-from functools import partial
-
 from msgspec.structs import replace
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import AwaitingReply, Compacting, State
 from treadle.engine.runtime.model_call import LEFT, left_reply
-from treadle.engine.runtime.requests import cost, priced, request_size, unknown_price
+from treadle.engine.runtime.requests import priced, request_size
 from treadle.protocol.events import EventData, ReplyFailed
 from treadle.protocol.messages import ToolUse
 from treadle.protocol.models import ModelSpec
@@ -23,16 +20,17 @@ def lost_call(state: State, reader: TranscriptReader, spec: ModelSpec | None) ->
     What the provider had said of it is lost, so all of it is estimated: the request, and the calls that were read from
     the reply. Without `spec` its cost is unknown.
     """
-    price: Callable[[Usage], float | None] = unknown_price if spec is None else partial(cost, spec)
     size = request_size(reader)
     used = Usage(input_tokens=size.tokens - size.cached, cache_read_tokens=size.cached, estimated=True)
     match state.activity:
         case AwaitingReply(step=step, attempt=attempt):
             read = sum(size_of_block(ToolUse(id="", name=c.call.name, arguments=c.call.arguments)) for c in state.calls)
             used = replace(used, output_tokens=round(read / size.bytes_per_token))
-            failed = ReplyFailed(step=step, attempt=attempt, error=LEFT, usage=used, cost=priced(used, price))
+            used, cost = priced(spec, used)
+            failed = ReplyFailed(step=step, attempt=attempt, error=LEFT, usage=used, cost=cost)
             return failed if state.cancelling else left_reply(failed)
         case Compacting(written=False):
-            return SideAnswered(question=OF_SUMMARY, error=LEFT.message, usage=used, cost=priced(used, price))
+            used, cost = priced(spec, used)
+            return SideAnswered(question=OF_SUMMARY, error=LEFT.message, usage=used, cost=cost)
         case _:
             return None

@@ -9,13 +9,14 @@ import msgspec
 from msgspec import Struct
 
 from treadle.engine.ports import Provider
-from treadle.engine.runtime.requests import CallMeter, RequestSize, priced, unknown_price
+from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
 from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Message, Text, ToolUse
 from treadle.protocol.models import (
     ErrorKind,
     ModelError,
     ModelRequest,
+    ModelSpec,
     ReplyStop,
     StreamFailure,
     StreamStop,
@@ -55,12 +56,12 @@ class CallBill:
 
     def __init__(self) -> None:
         self.meter = CallMeter()
-        self.price: Callable[[Usage], float | None] = unknown_price
+        self.spec: ModelSpec | None = None
 
     def failed(self, step: int, attempt: int, error: ModelError) -> ReplyFailed:
         """Report a reply that is not whole, with what it used; where nothing was billed that is known, too."""
-        usage = self.meter.used
-        return ReplyFailed(step=step, attempt=attempt, error=error, usage=usage, cost=priced(usage, self.price))
+        usage, cost = priced(self.spec, self.meter.used)
+        return ReplyFailed(step=step, attempt=attempt, error=error, usage=usage, cost=cost)
 
 
 async def call_model(
@@ -69,7 +70,8 @@ async def call_model(
     """Stream the reply; posts each whole call as it comes, then exactly one `ReplyFinished` or `ReplyFailed`."""
     try:
         end = await _stream(call, post, publish)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancelled:
+        call.bill.meter.cut(cancelled)
         post(cancelled_reply(call.step, call.attempt, call.bill, call.reader().partial()))
         raise
     post(end)
@@ -117,13 +119,14 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
     if not _says_something(message) and stop.reason is not ReplyStop.REFUSAL:
         error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model sent an empty reply.")
         return _failed(call, error, usage=stop.usage)
+    usage, cost = priced(call.bill.spec, stop.usage)
     return ReplyFinished(
         step=call.step,
         attempt=call.attempt,
         message=message,
         stop=stop.reason,
-        usage=stop.usage,
-        cost=call.bill.price(stop.usage) if stop.usage.context_tokens else None,
+        usage=usage,
+        cost=cost if stop.usage.context_tokens else None,
         hint=call.reader().hint(),
         doubted=stop.usage.context_tokens > 0 and not call.believes(stop.usage.context_tokens),
     )
@@ -142,4 +145,5 @@ def _failed(call: ModelCall, error: ModelError, usage: Usage = Usage()) -> Reply
     failed = msgspec.structs.replace(call.bill.failed(call.step, call.attempt, error), jitter=call.jitter())
     if not usage.context_tokens:
         return failed
-    return msgspec.structs.replace(failed, usage=usage, cost=call.bill.price(usage))
+    usage, cost = priced(call.bill.spec, usage)
+    return msgspec.structs.replace(failed, usage=usage, cost=cost)

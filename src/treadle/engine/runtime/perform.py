@@ -34,7 +34,7 @@ from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import after_keeping, end_in_time
 from treadle.engine.runtime.model_call import CallBill, ModelCall, call_model, cancelled_reply
-from treadle.engine.runtime.requests import build_request, cost, offer_now, request_size, same_offer
+from treadle.engine.runtime.requests import build_request, offer_now, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
@@ -210,7 +210,7 @@ class Performer:
 
             return ReplyReader(known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
 
-        bill.price = partial(cost, spec)
+        bill.spec = spec
         call = ModelCall(
             step=step,
             attempt=attempt,

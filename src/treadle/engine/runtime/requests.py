@@ -1,6 +1,7 @@
 """From the transcript to a model request, and from usage to money."""
 
-from collections.abc import Callable, Mapping
+from asyncio import CancelledError
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from treadle.context.sizes import bytes_of_text, size
 from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.budgets import Send, bounded, check_budgets
 from treadle.engine.core.state import State, replace
-from treadle.engine.ports import Ports
+from treadle.engine.ports import Ports, UnsentError
 from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged
 from treadle.protocol.limits import Budget, Terms
@@ -40,7 +41,10 @@ _LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
 _SEARCHES_IN_PRICE = 1_000
 _LETTERS_PER_TOKEN = 4.5
-"""What a usual tokenizer makes of English; of digits, marks and other scripts a token has the least bytes."""
+_MARKS_PER_TOKEN = 1.8
+_TOKENS_OF_CALL = 14
+"""What usual tokenizers make of English, of digits and marks, and of what is around a call, as recorded replies of
+real providers were billed (decision 120); of other scripts a token has the least bytes."""
 
 _MARKS = regex(r"[^A-Za-z ]")
 _TEXT_OF_REDACTED = 0.75
@@ -91,6 +95,7 @@ def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int)
         input_price=None if prices is None else max(prices.input, prices.cache_write or 0.0),
         output_price=None if prices is None else prices.output,
         search_cost=_most_for_searches(spec),
+        estimated=spec.prices is not None and spec.prices.estimated,
     )
 
 
@@ -198,20 +203,30 @@ class CallMeter:
         """The request is about to leave."""
         self._size = size
 
+    def cut(self, cancelled: CancelledError) -> None:
+        """The call was cancelled, maybe before its request had left."""
+        if isinstance(cancelled, UnsentError):
+            self._refused = self._is_untold
+
+    @property
+    def _is_untold(self) -> bool:
+        """Whether nothing says that the provider has taken the request."""
+        return not (self._accepted or self._written or self._told.context_tokens)
+
     def take(self, item: StreamEvent) -> None:
         """Count what came of the reply; figures of a provider count what came before them."""
         match item:
             case StreamText(text=text) | StreamThinking(text=text) | StreamCallArguments(text=text):
                 self._written += _tokens_of(text)
             case StreamCallStart(name=name):
-                self._written += _tokens_of(name)
+                self._written += _tokens_of(name) + _TOKENS_OF_CALL
             case StreamThinkingDone(redacted=redacted):
                 self._written += len(redacted) * _TEXT_OF_REDACTED / BYTES_PER_TOKEN
             case StreamUsage(usage=usage):
                 self._accepted = True
                 self._tell(usage)
             case StreamFailure(usage=usage):
-                self._refused = not (self._accepted or self._written or usage.context_tokens)
+                self._refused = self._is_untold and not usage.context_tokens
                 self._tell(usage)
             case StreamStop(usage=usage):
                 self._tell(usage)
@@ -240,15 +255,20 @@ class CallMeter:
 
 def _tokens_of(text: str) -> float:
     """Estimate the tokens of a piece of a reply: those of prose are longer than those of code and data."""
-    letters = len(text) - len(_MARKS.findall(text))
-    return letters / _LETTERS_PER_TOKEN + (bytes_of_text(text) - letters) / LEAST_BYTES_PER_TOKEN
+    rest = "".join(_MARKS.findall(text))
+    marks = sum(map(str.isascii, rest))
+    other = bytes_of_text(rest) - marks
+    return (len(text) - len(rest)) / _LETTERS_PER_TOKEN + marks / _MARKS_PER_TOKEN + other / LEAST_BYTES_PER_TOKEN
 
 
-def priced(usage: Usage, price: Callable[[Usage], float | None]) -> float | None:
-    """Price what a call used; nothing costs nothing, whatever the price, and None is an unknown price."""
-    return price(usage) if usage.context_tokens or usage.searches else 0.0
+def priced(spec: ModelSpec | None, usage: Usage) -> tuple[Usage, float | None]:
+    """Price what a call used, in US dollars: nothing costs nothing, and None is an unknown price, as without `spec`.
 
-
-def unknown_price(usage: Usage) -> float | None:  # noqa: ARG001 - the shape of a price
-    """Stand for the prices of a model of which none is known."""
-    return None
+    What is priced as a relative of the model is marked as an estimate.
+    """
+    if not (usage.context_tokens or usage.searches):
+        return usage, 0.0
+    price = None if spec is None else cost(spec, usage)
+    if price and spec is not None and spec.prices is not None and spec.prices.estimated:
+        usage = replace(usage, estimated=True)
+    return usage, price

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from treadle.context.sizes import size
 from treadle.engine.core.budgets import Send, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports, Provider
-from treadle.engine.runtime.requests import CallMeter, cost, own_size, priced, request_size, reserved_terms
+from treadle.engine.runtime.requests import CallMeter, own_size, priced, request_size, reserved_terms
 from treadle.protocol.models import ModelRequest, ReplyStop, StreamFailure, StreamStop, StreamText
 from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.usage import Usage
@@ -57,15 +56,18 @@ async def whole_reply(
     terms = await reserved_terms(ports, state, reader.transcript, new, aside=aside)
     if terms is not None and not isinstance(check_budgets(state, terms), Send):
         return WholeReply(error="the budget does not allow it")
-    meter, price = CallMeter(), partial(cost, ports.model(state.choice.model))
+    meter, spec = CallMeter(), ports.model(state.choice.model)
     meter.send(own_size(reader, request) if alone else request_size(reader, new))
     try:
         reply = await _read(ports.provider(state.choice.model), request, meter)
-    except asyncio.CancelledError:
-        cut(WholeReply(error="it was interrupted", usage=meter.used, cost=priced(meter.used, price)))
+    except asyncio.CancelledError as cancelled:
+        meter.cut(cancelled)
+        usage, cost = priced(spec, meter.used)
+        cut(WholeReply(error="it was interrupted", usage=usage, cost=cost))
         raise
     redact = ports.redactor().redact
-    return replace(reply, text=redact(reply.text), error=redact(reply.error), cost=priced(reply.usage, price))
+    usage, cost = priced(spec, reply.usage)
+    return replace(reply, text=redact(reply.text), error=redact(reply.error), usage=usage, cost=cost)
 
 
 async def _read(provider: Provider, request: ModelRequest, meter: CallMeter) -> WholeReply:

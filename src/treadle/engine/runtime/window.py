@@ -13,11 +13,11 @@ from treadle.context.user_message import user_message
 from treadle.engine.core.state import State
 from treadle.engine.core.texts import NEVER_PRESENTED
 from treadle.protocol.events import ContextReady
+from treadle.protocol.limits import USUAL_REPLY
 from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.sealed import SealedResult
 
-_REPLY_TOKENS = 8_192
 _LEAST_REPLY = 1_024
 _RESERVED = {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}
 _LARGEST_RESERVED = 40_000
@@ -40,7 +40,7 @@ def room_beside_reply(spec: ModelSpec) -> int | None:
     """Say how many tokens of conversation fit beside a reply of usual length; None where the window is unknown."""
     if spec.context_window is None:
         return None
-    reply = min(spec.max_output or _REPLY_TOKENS, spec.context_window // 4)
+    reply = min(spec.max_output or USUAL_REPLY, spec.context_window // 4)
     return spec.context_window - reply
 
 
