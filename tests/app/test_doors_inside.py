@@ -25,7 +25,8 @@ LATER = [
     *_files([name for name in table.CONTROL_DIRECTORIES if name not in (".git", "*.git")], "/inner"),
     *_files(table.CONTROL_FILES),
     *_files(table.CONTROL_PATHS),
-    *_files([name for name in table.INSTALLED_PATHS if name != "pyvenv.cfg"], "/inner"),
+    # Other installed programs are those of an environment, which its `pyvenv.cfg` tells.
+    "node_modules/.bin/inner",
 ]
 
 
