@@ -305,3 +305,19 @@ def test_scripts_of_claude_code_act_only_where_its_settings_have_hooks(folder: P
         (folder / ".claude" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / ".claude" / name).write_text(text)
     assert not [item.path for item in find_items(folder) if item.path.startswith(".claude")]
+
+
+def test_rules_that_were_approved_stay_so_until_they_change(folder: Path, store: TrustStore) -> None:
+    trust = store.read(folder)
+    rules = next(item for item in trust.items if item.path == "AGENTS.md")
+    others = tuple(item for item in trust.items if item is not rules)
+    store.approve(trust, rules)
+    read = store.read(folder)
+    assert (read.approved, read.waiting, read.state) == ((rules,), others, TrustState.UNTRUSTED)
+    assert store.is_approved(folder, "AGENTS.md", rules.digest)
+    store.grant(read)
+    assert (store.read(folder).approved, store.read(folder).state) == ((rules,), TrustState.TRUSTED)
+    (folder / "AGENTS.md").write_text("other rules")
+    changed = store.read(folder)
+    assert (changed.approved, changed.waiting, changed.changed) == ((), changed.items, ("AGENTS.md",))
+    assert not store.is_approved(folder, "AGENTS.md", changed.items[-1].digest)
