@@ -72,7 +72,9 @@ def test_what_was_confirmed_is_kept_with_all_before_it(home: Path) -> None:
     assert text.endswith(b"}\n")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "http://localhost/v1", "http://[::1]/v1", "http://a.localhost"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/v1", "http://localhost/v1", "http://[::1]/v1", "http://a.localhost"]
+)
 def test_this_computer_needs_no_word(url: str) -> None:
     assert outcome("openai", url) == ""
 
