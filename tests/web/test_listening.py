@@ -1,4 +1,4 @@
-"""One port for TLS and HTTP: what a connection speaks is told by its first byte, and who says nothing keeps nobody out."""
+"""One port for TLS and HTTP: the first byte of each connection tells, and who says nothing keeps nobody out."""
 
 import asyncio
 import ssl
