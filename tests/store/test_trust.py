@@ -321,3 +321,16 @@ def test_rules_that_were_approved_stay_so_until_they_change(folder: Path, store:
     changed = store.read(folder)
     assert (changed.approved, changed.waiting, changed.changed) == ((), changed.items, ("AGENTS.md",))
     assert not store.is_approved(folder, "AGENTS.md", changed.items[-1].digest)
+
+
+@pytest.mark.parametrize("name", RULE_FILES)
+def test_each_name_of_rules_is_found_as_a_file_and_a_folder_of_the_name_is_not_passed_over(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file" / name).parent.mkdir(parents=True)
+    (tmp_path / "file" / name).write_text("rules")
+    (tmp_path / "folder" / name).mkdir(parents=True)
+    (tmp_path / "folder" / name / "a.md").write_text("rules")
+    inside = [(f"{name}/a.md", "rules")] if name in RULE_FOLDERS else [(name, "rules")]
+    assert [(item.path, item.kind) for item in find_items(tmp_path / "file")] == [(name, "rules")]
+    assert [(item.path, item.kind) for item in find_items(tmp_path / "folder")] == inside
