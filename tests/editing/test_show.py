@@ -38,3 +38,33 @@ def test_changes_are_shown_together_where_at_most_six_lines_stand_between(betwee
     assert final_text(result) == (
         shown(8, second + 2) if between <= 6 else f"{shown(8, 12)}\n...\n{shown(second - 2, second + 2)}"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "head"),
+    [
+        (1, "@@ -1,2 +1,2 @@"),
+        (2, "@@ -1,3 +1,3 @@ class One"),
+        (3, "@@ -2,3 +2,3 @@ def first"),
+        (6, "@@ -5,3 +5,3 @@ class One"),
+        (7, "@@ -6,3 +6,3 @@ def second"),
+        (9, "@@ -8,2 +8,2 @@ def second"),
+    ],
+)
+def test_the_head_of_a_part_names_what_its_first_change_is_in(line: int, head: str) -> None:
+    code = [
+        "class One:",
+        "  def first(x):",
+        "    a",
+        "    b",
+        "class One:",
+        "  def second(x):",
+        "    c",
+        "    d",
+        "    e",
+    ]
+    changed = [*code[: line - 1], "changed", *code[line:]]
+
+    diff = display_diff("\n".join(code) + "\n", "\n".join(changed) + "\n", context=1)
+
+    assert diff.splitlines()[2] == head
