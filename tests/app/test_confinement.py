@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.confinement import CommandFolders, confine
+from treadle.app.security.confinement import CommandFolders, confine, confine_as, look_through
 from treadle.app.session.judging import policy_context
 from treadle.policy.context import PolicyContext
+from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import OPEN, Setup
@@ -28,6 +29,12 @@ def place(tmp_path: Path) -> CommandFolders:
 @pytest.fixture
 def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: NO_SANDBOX)
+
+
+@pytest.fixture
+def bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
+    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
 
 
 def context(place: CommandFolders, mode: Mode) -> PolicyContext:
@@ -144,11 +151,8 @@ async def test_reading_with_git_runs_nothing_that_a_repository_or_its_submodule_
 
 @pytest.mark.parametrize("mode", Mode)
 def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
-    place: CommandFolders, monkeypatch: pytest.MonkeyPatch, mode: Mode
+    place: CommandFolders, bubblewrap: None, mode: Mode
 ) -> None:
-    state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
-
     def inner(confinement: Confinement, *granted: SandboxDenial) -> tuple[str, ...]:
         rights = Rights(confinement=confinement, granted=granted)
         return confine("make", rights, place, context(place, mode)).wrapping.inner
@@ -161,10 +165,45 @@ def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
     assert inner(Confinement.OPEN) == ()
 
 
-def test_what_is_treadles_own_is_never_offered(place: CommandFolders, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
+def test_what_is_treadles_own_is_never_offered(place: CommandFolders, bubblewrap: None) -> None:
     found = confine("cat x", Rights(confinement=Confinement.LOOK), place, context(place, Mode.AUTO))
     place.data.joinpath("keys.json").write_text("{}")
     assert found.find_denial(f"cat: {place.data}/keys.json: Permission denied") is None
     assert found.find_denial("curl: (6) Could not resolve host: x") is not None
+
+
+def binds_of(place: CommandFolders, target: Path) -> tuple[bool, bool]:
+    """Say whether a path is opened for writing, by itself, with a right to it and without."""
+    right = SandboxDenial(right=Right.WRITE, target=str(target))
+    setups = [confine_as(Confinement.WORK, "x", place, granted=granted) for granted in ((right,), ())]
+    opened = [f"--bind {target} {target}" in " ".join(setup.wrapping.inner) for setup in setups]
+    return opened[0], opened[1]
+
+
+def test_a_right_opens_what_was_asked_about_and_nothing_of_treadles_own(
+    place: CommandFolders, tmp_path: Path, bubblewrap: None
+) -> None:
+    (place.data / "sub").mkdir(parents=True)
+    for file in (tmp_path / "other", place.data / "keys.json", place.data / "sub" / "a"):
+        file.write_text("x")
+    assert binds_of(place, tmp_path / "other") == (True, False)
+    for own in (place.data, place.data / "keys.json", place.data / "sub" / "a"):
+        assert binds_of(place, own) == (False, False)
+
+
+def test_after_a_control_file_that_could_not_be_moved_away_no_command_is_started(
+    place: CommandFolders, bubblewrap: None
+) -> None:
+    place.data.mkdir(exist_ok=True)
+    (place.data / "quarantine").write_text("a file")
+    setup = confine_as(Confinement.WORK, "make", place)
+    file = Path(place.root, "AGENTS.md")
+    file.write_text("evil")
+    assert len(setup.settle("", ended=True)) == 1
+    with pytest.raises(ToolError, match=f"^The command was not started: {file} was made or closed by an earlier"):
+        look_through(place)
+    with pytest.raises(ToolError, match="could not be moved away or looked into"):
+        confine_as(Confinement.WORK, "make", place)
+    file.unlink()
+    assert [survey.unlisted for survey in look_through(place)] == [()]
+    assert setup.settle("", ended=True) == ()

@@ -364,6 +364,18 @@ def test_codex_gives_rules_and_servers_in_the_form_of_treadle(home: Home) -> Non
     assert any("sessions: 1." in note for note in plan.notes)
 
 
+def test_what_codex_trusts_and_what_it_does_not_is_left_out_with_its_own_reason(home: Home) -> None:
+    projects = {"/p": 'trust_level = "trusted"', "/q": 'trust_level = "untrusted"', "/r": "other = 1"}
+    text = "".join(f'[projects."{name}"]\n{said}\n' for name, said in projects.items())
+    home.write(".codex/config.toml", f'sandbox_mode = "read-only"\napproval_policy = "else"\nprojects.s = 1\n{text}')
+    assert [(item.what, str(item.state), item.note) for item in home.plan("codex").items] == [
+        ("approval_policy = else", "left out", "choose the mode yourself (docs/policy.md)"),
+        ("sandbox_mode = read-only", "left out", "choose it yourself: `treadle config set mode plan`"),
+        ("trust in /p", "left out", "Treadle trusts what you have seen: `treadle trust DIR`"),
+        ("no trust in /q", "left out", "Treadle trusts no folder before you say so"),
+    ]
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),

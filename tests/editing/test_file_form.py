@@ -86,3 +86,15 @@ def test_shared_runs_are_equal_and_in_order(old: str, new: str) -> None:
 
     assert all(old[start:end] == new[at : at + end - start] for start, end, at in runs)
     assert all(one[1] <= other[0] and one[2] + one[1] - one[0] <= other[2] for one, other in pairwise(runs))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "runs"),
+    [
+        ("key a a a", "a a a key", [(0, 3, 6)]),
+        ("a a a key", "key a a a", [(6, 9, 0)]),
+        ("one two", "two one", [(4, 7, 0)]),
+    ],
+)
+def test_a_word_that_both_texts_have_once_holds_its_place(old: str, new: str, runs: list[tuple[int, int, int]]) -> None:
+    assert shared(old, new) == runs

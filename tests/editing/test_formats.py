@@ -124,6 +124,31 @@ def test_an_anchor_picks_the_place_below_it() -> None:
     assert result.text == pre.removesuffix("go()\n") + "stop()\n"
 
 
+@pytest.mark.parametrize(
+    ("pre", "chosen"),
+    [
+        ("class A:\n    go()\nclass B:\n    go()\n", 2),
+        ("    go()\nclass A:\n    go()\nclass B:\n    go()\n", 3),
+        ("    go()\nclass A:\n    pass\nclass B:\n    go()\n", 5),
+        ("    go()\nclass A:\n    pass\n", 1),
+        ("class A:\n    pass\nclass B:\n    go()\nclass C:\n    go()\n", None),
+        ("class A:\n    go()\n    x\n    go()\nclass B:\n    go()\n", None),
+    ],
+)
+def test_an_anchor_picks_a_place_in_its_scope_then_below_it_then_any(pre: str, chosen: int | None) -> None:
+    text = "*** Begin Patch\n*** Update File: a.py\n@@ class A:\n-    go()\n+    stop()\n*** End Patch\n"
+    lines = pre.splitlines(keepends=True)
+
+    result = apply_edit(EditFormat.APPLY_PATCH, pre, text, file_name="a.py")
+
+    if chosen is None:
+        assert isinstance(result, EditError)
+        assert result.code is ErrorCode.AMBIGUOUS
+    else:
+        assert isinstance(result, EditResult)
+        assert result.text == "".join([*lines[: chosen - 1], "    stop()\n", *lines[chosen:]])
+
+
 def test_a_patch_without_its_end_is_refused() -> None:
     result = parse_patch(PATCH.removesuffix("*** End Patch\n"))
 
@@ -146,10 +171,31 @@ def test_a_diff_creates_and_removes_files() -> None:
     assert parse_unified(text) == (AddFile("new.py", "a = 1\n"), DeleteFile("old.py"))
 
 
-def test_a_patch_of_other_files_is_refused() -> None:
-    text = "--- a/b.py\n+++ b/b.py\n@@\n-x\n+y\n--- a/c.py\n+++ b/c.py\n@@\n-x\n+y\n"
+TWO_FILES = "--- a/lib/b.py\n+++ b/lib/b.py\n@@\n-x\n+of b\n--- a/c.py\n+++ b/c.py\n@@\n-x\n+of c\n"
 
-    result = apply_edit(EditFormat.UNIFIED, "x\n", text, file_name="d.py")
 
-    assert isinstance(result, EditError)
-    assert result.code is ErrorCode.WRONG_FILE
+@pytest.mark.parametrize(
+    ("file_name", "applied"),
+    [
+        ("lib/b.py", "of b\n"),
+        ("b.py", "of b\n"),
+        ("/work/lib/b.py", "of b\n"),
+        ("lib\\b.py", "of b\n"),
+        ("c.py", "of c\n"),
+        ("lib/c.py", "of c\n"),
+    ],
+)
+def test_the_part_of_a_diff_that_is_about_the_file_is_applied(file_name: str, applied: str) -> None:
+    result = apply_edit(EditFormat.UNIFIED, "x\n", TWO_FILES, file_name=file_name)
+
+    assert isinstance(result, EditResult)
+    assert result.text == applied
+
+
+@pytest.mark.parametrize(
+    ("file_name", "named"), [("d.py", "d.py"), ("lib/bb.py", "lib/bb.py"), ("ib/b.py", "ib/b.py"), (None, "this file")]
+)
+def test_a_patch_of_other_files_is_refused(file_name: str | None, named: str) -> None:
+    assert apply_edit(EditFormat.UNIFIED, "x\n", TWO_FILES, file_name=file_name) == EditError(
+        ErrorCode.WRONG_FILE, f"The patch does not update {named}. Name that file in it."
+    )

@@ -2,17 +2,21 @@
 
 `python -m tests.rehearsal.soak mutants --package policy --seed 7 --count 40` tries 40 faults of one package (`PACKAGES`
 names each with the tests that must notice) and prints those that nothing noticed. Without `--package` it is the engine.
+`--module app/effects.py` (again for others) puts them into those files of the package alone. The faults stand in a copy
+of the source, so a run that is killed leaves the checkout as it was.
 """
 
 import ast
 import os
-import re
+import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
+from compileall import compile_dir
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +36,8 @@ PACKAGES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 }  # fmt: skip
 """By name: which files get faults, below the source, and which tests are run against each."""
 
-LIMIT, LIMIT_BESIDE = 300, 60
-"""Seconds that all tests have, and those of the module, which run first: a fault that makes them hang is noticed."""
+LIMIT, TEST_LIMIT = 1200, 60
+"""Seconds for all tests of a fault, and for each: one that hangs has noticed it, all that are late have not."""
 
 _OTHER: dict[type[ast.AST], Any] = {
     ast.Eq: ast.NotEq,
@@ -93,51 +97,69 @@ def _break(node: ast.AST) -> str:
             raise AssertionError(node)
 
 
-def sample(seed: int, count: int, package: str = "engine") -> int:
-    """Try so many faults of a package; prints those that no test noticed, and gives their number."""
+def sample(seed: int, count: int, package: str = "engine", modules: Sequence[str] = ()) -> int:
+    """Try so many faults of a package, or of some modules of it; gives the number of those that no test noticed.
+
+    Raises `SystemExit` where the tests fail without a fault, as they would seem to notice every one.
+    """
     patterns, tests = PACKAGES[package]
-    files = sorted({path for pattern in patterns for path in (ROOT / "src" / "treadle").glob(pattern)})
+    files = sorted({path for pattern in modules or patterns for path in (ROOT / "src" / "treadle").glob(pattern)})
     every = [(path, *fault) for path in files for fault in faults(path.read_text(encoding="utf-8"))]
-    chosen = sorted(every, key=lambda fault: _rank(seed, *fault))[:count]
+    chosen = random.Random(seed).sample(every, min(count, len(every)))
     survived = 0
-    for number, (path, line, name, source) in enumerate(chosen, 1):
-        file = path.relative_to(ROOT / "src")
-        noticed = _noticed(file, source, _beside(file, tests), LIMIT_BESIDE) or _noticed(file, source, tests, LIMIT)
-        survived += not noticed
-        sys.stdout.write(f"{number}/{len(chosen)} {path.name}:{line} {name}: {'noticed' if noticed else 'SURVIVED'}\n")
-        sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as directory:
+        shutil.copytree(ROOT / "src" / "treadle", Path(directory, "treadle"))
+        compile_dir(directory, quiet=2)  # once: without that each run of tests would
+        if _noticed(directory, tests):
+            raise SystemExit(f"The tests of {package} fail without a fault.")
+        for number, (path, line, name, source) in enumerate(chosen, 1):
+            file = path.relative_to(ROOT / "src")
+            Path(directory, file).write_text(source, encoding="utf-8")
+            noticed = _noticed(directory, nearest_first(file, tests))
+            shutil.copy2(path, Path(directory, file))
+            survived += not noticed
+            sys.stdout.write(f"{number}/{len(chosen)} {file}:{line} {name}: {'noticed' if noticed else 'SURVIVED'}\n")
+            sys.stdout.flush()
     sys.stdout.write(f"mutants: {len(chosen) - survived} of {len(chosen)} noticed (of {len(every)} possible)\n")
     return survived
 
 
-def _rank(seed: int, path: Path, line: int, name: str, source: str) -> bytes:
-    """Rank a fault by chance, but by itself: the same seed takes the same ones, also when other files change."""
-    return sha256(f"{seed} {path.relative_to(ROOT)} {line} {name} {source}".encode()).digest()
-
-
-def _beside(file: Path, tests: Sequence[str]) -> list[str]:
-    """Name the tests that are called after a module, or that import it."""
+def nearest_first(file: Path, tests: Sequence[str]) -> list[str]:
+    """Order the files of tests: those that name the module, then its package, then the others."""
     module = ".".join(file.with_suffix("").parts)
-    found = (path for folder in tests for path in sorted((ROOT / folder).rglob("test_*.py")))
-    return [
-        str(path.relative_to(ROOT))
-        for path in found
-        if file.stem in path.stem or re.search(rf"\b{re.escape(module)}\b", path.read_text(encoding="utf-8"))
-    ]
+    package, _, name = module.rpartition(".")
+
+    def distance(path: Path) -> int:
+        if path.stem == f"test_{name}":
+            return 0
+        text = path.read_text(encoding="utf-8")
+        return 1 if module in text else 2 if package in text else 3
+
+    found = sorted(path for folder in tests for path in (ROOT / folder).rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in sorted(found, key=distance)]
 
 
-def _noticed(file: Path, source: str, tests: Sequence[str], limit: int) -> bool:
-    if not tests:
-        return False
-    with tempfile.TemporaryDirectory() as directory:
-        shutil.copytree(
-            ROOT / "src" / "treadle", Path(directory, "treadle"), ignore=shutil.ignore_patterns("__pycache__")
-        )
-        Path(directory, file).write_text(source, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-        environment = {**os.environ, "PYTHONPATH": directory, "PYTHONDONTWRITEBYTECODE": "1"}
+def _noticed(directory: str, tests: Sequence[str]) -> bool:
+    """Whether a test fails with the source in this folder."""
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"--timeout={TEST_LIMIT}"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": directory,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(Path(directory, "examples")),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *options, *tests],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as running:
         try:
-            ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=limit, check=False)
+            return running.wait(LIMIT) != 0
         except subprocess.TimeoutExpired:
-            return limit == LIMIT  # the others may take so long by themselves
-        return ended.returncode != 0
+            return False
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)

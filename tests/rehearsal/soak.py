@@ -43,6 +43,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=int(time.time()), help="by default another one each time")
     parser.add_argument("--package", choices=PACKAGES, default="engine", help="where `mutants` puts its faults")
+    parser.add_argument("--module", action="append", default=[], help="a file of that package, below the source")
     parser.add_argument("--count", type=int, default=MUTANTS, help="how many `mutants` tries")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
@@ -51,7 +52,7 @@ def main() -> int:
         begun = time.monotonic()
         with _home() as folder:
             if name == "mutants":
-                failed += sample(arguments.seed, arguments.count, arguments.package)
+                failed += sample(arguments.seed, arguments.count, arguments.package, arguments.module)
             else:
                 failed += PARTS[name](arguments.seed, folder)
         print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)

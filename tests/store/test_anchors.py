@@ -192,3 +192,12 @@ async def test_two_processes_that_work_in_two_sessions_keep_both_anchors(tmp_pat
     with sqlite3.connect(tmp_path / "db") as look:
         assert look.execute("SELECT count(*) FROM events").fetchone() == (22,)
     look.close()
+
+
+def test_anchors_that_are_fewer_than_before_leave_nothing_of_those(tmp_path: Path) -> None:
+    many = [Anchor(seq, bytes([seq]) * 32) for seq in (9, 7, 3)]
+    for kept in (many, many[:1], many[:2], []):
+        anchors = Anchors(tmp_path / "db")
+        anchors.write("s0", kept)
+        anchors.close()
+        assert anchors.read("s0") == tuple(kept)

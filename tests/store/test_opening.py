@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 from tests.store.sessions import add, event, fill
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event
-from treadle.store.opening import connected_database, find_trouble, is_current
+from treadle.store.opening import connected_database, find_trouble, is_current, keep_journal
 from treadle.store.schema import migrate
 from treadle.store.sqlite import Store
 
@@ -235,3 +235,36 @@ def test_a_new_file_in_which_another_works_already_is_opened(tmp_path: Path) -> 
     assert is_current(connection, path)
     connection.close()
     others[0].close()
+
+
+class Refusing(sqlite3.Connection):
+    """Refuses once with an error of this code."""
+
+    code = 0
+
+    def execute(self, *arguments: object) -> sqlite3.Cursor:
+        """Raise once, then do it."""
+        if self.code:
+            error = sqlite3.OperationalError("refused")
+            error.sqlite_errorcode, self.code = self.code, 0
+            raise error
+        return super().execute(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("code", "waits", "raised"),
+    [
+        (sqlite3.SQLITE_BUSY, 1000.0, False),
+        (sqlite3.SQLITE_BUSY, -1.0, True),
+        (sqlite3.SQLITE_READONLY, 1000.0, True),
+        (sqlite3.SQLITE_READONLY, -1.0, True),
+    ],
+)
+def test_only_a_database_that_others_hold_is_waited_for_and_not_for_ever(
+    tmp_path: Path, code: int, waits: float, raised: bool
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "db", factory=Refusing)) as connection:
+        connection.code = code
+        with pytest.raises(sqlite3.OperationalError, match="refused") if raised else nullcontext():
+            keep_journal(connection, waits)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete" if raised else "wal",)

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.protocol.errors import StoreError
-from treadle.store.activation import ActiveKind, active_kind, digest_of
+from treadle.store.activation import (
+    COMMAND_FOLDERS,
+    RULE_FILES,
+    RULE_FOLDERS,
+    SKILL_FOLDERS,
+    ActiveKind,
+    active_kind,
+    digest_of,
+)
 from treadle.store.active_items import find_items, read_item
 from treadle.store.trust import Trust, TrustState, TrustStore
 
@@ -241,3 +249,89 @@ def test_a_listed_file_is_read_only_as_it_was_listed(folder: Path, store: TrustS
     (folder / "CLAUDE.md").write_text("linked")
     (folder / ".mcp.json").unlink()
     assert [read_item(folder, items[path]) for path in ("AGENTS.md", "CLAUDE.md", ".mcp.json")] == [None, None, None]
+
+
+CLAUDE_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}'
+ACTING = [
+    *((name, "rules") for name in RULE_FILES if name not in RULE_FOLDERS),
+    *((f"{folder}/deep/a{ending}", "rules") for folder, endings in RULE_FOLDERS.items() for ending in endings),
+    *((f"{folder}/deep/a.md", "command") for folder in COMMAND_FOLDERS),
+    *((f"{folder}/own/SKILL.md", "skill") for folder in SKILL_FOLDERS),
+    *((f".claude/{name}", "session hook") for name in ("settings.json", "settings.local.json", "hooks/deep/a.sh")),
+    (".mcp.json", "servers"),
+    (".treadle/anything/at/all", "settings"),
+    (".git/config", "git"),
+    (".git/config.worktree", "git"),
+    (".git/info/attributes", "git"),
+    (".git/hooks/pre-commit", "hook"),
+]
+INERT = [
+    "src/agents/x.md",
+    "notes.md",
+    ".github/workflows/ci.yml",
+    ".github/other.md",
+    ".claude/notes.md",
+    ".claude/commands/a.txt",
+    ".claude/skills/SKILL.md",
+    ".claude/skills/own/deep/SKILL.md",
+    ".claude/skills/own/other.md",
+    ".claude/rules/a.txt",
+    ".cursor/settings.json",
+    ".cursor/rules/a.txt",
+    ".windsurf/other.md",
+    ".git/hooks/pre-commit.sample",
+    ".git/HEAD",
+    ".git/info/exclude",
+]
+
+
+def test_each_file_that_acts_is_found_by_itself_and_with_all_others_and_what_acts_nowhere_is_not(
+    tmp_path: Path,
+) -> None:
+    def write(folder: Path, name: str) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(CLAUDE_HOOKS if name.startswith(".claude/settings") else "[alias]\n\tst = !x\n")
+
+    for number, (name, kind) in enumerate(ACTING):
+        write(alone := tmp_path / str(number), name)
+        needs = ".claude/hooks/" in name  # scripts act only where settings have hooks
+        assert [(item.path, item.kind) for item in find_items(alone)] == ([] if needs else [(name, kind)])
+    for name in [*(name for name, _ in ACTING), *INERT]:
+        write(tmp_path / "all", name)
+    assert [(item.path, item.kind) for item in find_items(tmp_path / "all")] == sorted(ACTING)
+
+
+def test_scripts_of_claude_code_act_only_where_its_settings_have_hooks(folder: Path) -> None:
+    for name, text in {"settings.json": '{"model": "x"}', "settings.local.json": "{}", "hooks/a.sh": "x"}.items():
+        (folder / ".claude" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / ".claude" / name).write_text(text)
+    assert not [item.path for item in find_items(folder) if item.path.startswith(".claude")]
+
+
+def test_rules_that_were_approved_stay_so_until_they_change(folder: Path, store: TrustStore) -> None:
+    trust = store.read(folder)
+    rules = next(item for item in trust.items if item.path == "AGENTS.md")
+    others = tuple(item for item in trust.items if item is not rules)
+    store.approve(trust, rules)
+    read = store.read(folder)
+    assert (read.approved, read.waiting, read.state) == ((rules,), others, TrustState.UNTRUSTED)
+    assert store.is_approved(folder, "AGENTS.md", rules.digest)
+    store.grant(read)
+    assert (store.read(folder).approved, store.read(folder).state) == ((rules,), TrustState.TRUSTED)
+    (folder / "AGENTS.md").write_text("other rules")
+    changed = store.read(folder)
+    assert (changed.approved, changed.waiting, changed.changed) == ((), changed.items, ("AGENTS.md",))
+    assert not store.is_approved(folder, "AGENTS.md", changed.items[-1].digest)
+
+
+@pytest.mark.parametrize("name", RULE_FILES)
+def test_each_name_of_rules_is_found_as_a_file_and_a_folder_of_the_name_is_not_passed_over(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file" / name).parent.mkdir(parents=True)
+    (tmp_path / "file" / name).write_text("rules")
+    (tmp_path / "folder" / name).mkdir(parents=True)
+    (tmp_path / "folder" / name / "a.md").write_text("rules")
+    inside = [(f"{name}/a.md", "rules")] if name in RULE_FOLDERS else [(name, "rules")]
+    assert [(item.path, item.kind) for item in find_items(tmp_path / "file")] == [(name, "rules")]
+    assert [(item.path, item.kind) for item in find_items(tmp_path / "folder")] == inside

@@ -147,7 +147,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
             require_current(connection, path)
             return connection
         path.chmod(0o600)
-        _keep_journal(connection)
+        keep_journal(connection)
         connection.execute("PRAGMA foreign_keys=ON")
         if not is_current(connection, path):
             if (size := path.stat().st_size) > _LONG_TO_CONVERT:
@@ -165,9 +165,12 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
     return connection
 
 
-def _keep_journal(connection: sqlite3.Connection) -> None:
-    """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it."""
-    end = time.monotonic() + _WAITS
+def keep_journal(connection: sqlite3.Connection, waits: float = _WAITS) -> None:
+    """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it.
+
+    Raises `sqlite3.OperationalError` where others do not let it go within so many seconds, and what else is wrong.
+    """
+    end = time.monotonic() + waits
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL")

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
 from contextlib import suppress
 
 from uvicorn import Config
@@ -22,7 +21,6 @@ class PageServer(HttpServer):
     def __init__(self, config: Config, context: ssl.SSLContext | None) -> None:
         super().__init__(config)
         self._context = context
-        self._listening: Sequence[socket.socket] = ()
         self._accepting: list[asyncio.Task[None]] = []
         self._waiting: dict[asyncio.Task[None], None] = {}
 

@@ -17,6 +17,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement, FileChange, Right, Rights, SandboxDenial
 from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, recover_copies
 from treadle.workspace.names import hash_of_file
+from treadle.workspace.private_file import write_private
 
 LINE = (
     "echo theirs >> kept; rm gone; rm -r folder; mkdir -p new/deep; echo n > new/deep/n; "
@@ -134,6 +135,27 @@ async def test_what_somebody_changed_after_the_run_is_left_and_nothing_else_is_t
         snapshot(bench.folder / "outside"),
         snapshot(bench.folder / "victim"),
     )
+
+
+@pytest.mark.parametrize("edit", [in_place, atomically, deletes, edits_removed_file, link_for_file])
+async def test_what_somebody_changed_after_everything_was_checked_is_left_too(
+    bench: Bench, ran: Ran, edit: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench.folder / "victim").write_text("victim\n")
+    digest = ran.changes().digest
+    edited: list[object] = []
+
+    def write(file: Path, text: bytes) -> None:
+        """Write the journal; then somebody edits a file."""
+        write_private(file, text)
+        if not edited:
+            edit(bench.root)
+            edited.append((snapshot(bench.root), snapshot(bench.folder / "victim")))
+
+    monkeypatch.setattr("treadle.workspace.copies.applying.write_private", write)
+    with pytest.raises(ToolError, match="was changed while the command ran or after it"):
+        apply_changes(ran.copy, digest, nothing_is_held)
+    assert edited == [(snapshot(bench.root), snapshot(bench.folder / "victim"))]
 
 
 @pytest.mark.parametrize("edit", [in_place, atomically, same_new_name, into_removed_folder, link_for_file])

@@ -62,5 +62,10 @@ def hidden_by_themselves(new_rules: Mapping[bytes, bytes]) -> frozenset[bytes]:
     return frozenset(
         folder
         for folder, content in new_rules.items()
-        if folder and [line for line in content.split() if not line.startswith(b"#")] == [_EVERYTHING]
+        if folder and [line for line in _lines(content) if not line.startswith(b"#")] == [_EVERYTHING]
     )
+
+
+def _lines(content: bytes) -> list[bytes]:
+    """Give the lines of an ignore file that say something; blanks at their ends do not."""
+    return [line for raw in content.splitlines() if (line := raw.rstrip())]

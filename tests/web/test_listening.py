@@ -1,0 +1,98 @@
+"""One port for TLS and HTTP: the first byte of each connection tells, and who says nothing keeps nobody out."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from treadle.app.security.certificate import page_certificate
+from uvicorn import Config
+
+from treadle.app.http_serving import listen
+from treadle.web.listening import PageServer
+
+MOST_WAITING = 300
+REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+
+
+async def _scheme(request: Request) -> Response:
+    return PlainTextResponse(request.url.scheme)
+
+
+@asynccontextmanager
+async def served(*, with_tls: bool) -> AsyncIterator[int]:
+    """Serve the scheme that a request came by; gives the port."""
+    listening = listen("127.0.0.1", 0)
+    context = page_certificate(["127.0.0.1"]).context() if with_tls else None
+    server = PageServer(Config(Starlette(routes=[Route("/", _scheme)]), log_config=None, lifespan="off"), context)
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(server.serve([listening]))
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            server.should_exit = True
+            await serving
+            listening.close()
+
+
+def _trusting() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+    """Ask on an open connection; gives the body of the answer."""
+    writer.write(REQUEST)
+    answer = await reader.read()
+    writer.close()
+    return answer.decode().rpartition("\r\n\r\n")[2]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+
+
+async def test_one_port_speaks_what_each_connection_speaks() -> None:
+    async with served(with_tls=True) as port:
+        plain = await asked(*await asyncio.open_connection("127.0.0.1", port))
+        private = await asked(*await asyncio.open_connection("127.0.0.1", port, ssl=_trusting()))
+        assert (plain, private) == ("http", "https")
+
+
+async def test_without_a_certificate_nothing_but_http_is_spoken() -> None:
+    async with served(with_tls=False) as port:
+        assert await asked(*await asyncio.open_connection("127.0.0.1", port)) == "http"
+        with pytest.raises((ssl.SSLError, OSError)):
+            await asyncio.open_connection("127.0.0.1", port, ssl=_trusting())
+
+
+async def test_who_goes_without_a_word_or_speaks_no_tls_leaves_the_port_to_the_others() -> None:
+    async with served(with_tls=True) as port:
+        _, gone = await asyncio.open_connection("127.0.0.1", port)
+        gone.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"\x16no handshake\r\n\r\n")
+        assert not (await reader.read()).startswith(b"HTTP")
+        writer.close()
+        assert await asked(*await asyncio.open_connection("127.0.0.1", port, ssl=_trusting())) == "https"
+
+
+async def test_of_those_that_say_nothing_the_oldest_ends_for_a_new_one() -> None:
+    async with AsyncExitStack() as stack, served(with_tls=True) as port:
+        waiting = []
+        for _ in range(MOST_WAITING + 1):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            stack.callback(writer.close)
+            waiting.append((reader, writer))
+        assert await waiting[0][0].read() == b""
+        assert await asked(*waiting[1]) == "http"
+        assert await asked(*waiting[-1]) == "http"
+        assert not any(reader.at_eof() for reader, _ in waiting[2:-1])
