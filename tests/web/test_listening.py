@@ -11,9 +11,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from treadle.app.security.certificate import page_certificate
 from uvicorn import Config
 
+from treadle.app.certificate import page_certificate
 from treadle.app.http_serving import listen
 from treadle.web.listening import PageServer
 
