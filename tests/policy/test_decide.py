@@ -394,3 +394,9 @@ def test_a_rule_that_denies_counts_for_a_line_that_the_analysis_trips_over() -> 
     rules = _rules('[[rule]]\nid = "no"\nverdict = "deny"\nargv = ["frobnicate"]\nmatch = ["frobnicate"]\n')
     line = RunCommand(command="frobnicate now; cat *.txt", cwd=ROOT)
     assert _decide(line, Mode.FULL, files=_BrokenView(), rules=rules).verdict is DENY
+
+
+def test_a_setting_that_git_shows_is_not_said_to_change_the_repository() -> None:
+    for line in ("git config --get http.extraheader", "git config get credential.helper", "git config --list"):
+        asked = _decide(RunCommand(command=line, cwd=ROOT), Mode.ASK)
+        assert [reason.text for reason in asked.reasons if "changes the repository" in reason.text] == []

@@ -134,7 +134,7 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         findings.append(dangerous("git", f"git {command} {harm}"))
     found = _use(command, words, env)
     reads = any(one.rule == "git-read" for one in found)
-    if not reads:
+    if not reads and not (command == "config" and found):  # what was found of a setting says it better
         findings.insert(0, _writes(command))
     return [*findings, *found, *_repository(command, env, reads=reads)]
 

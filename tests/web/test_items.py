@@ -1,0 +1,53 @@
+"""The items of a page that change: a call through its life."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone
+from treadle.protocol.tools import ToolCall, ToolKind
+from treadle.protocol.usage import Usage
+from treadle.web.book import SessionBook
+from treadle.web.items import CallCard
+from treadle.web.page_view import PageContent
+
+
+def changed(status: CallStatus) -> CallChanged:
+    return CallChanged(
+        call=ToolCall(id="c", name="execute_command", arguments={}), kind=ToolKind.EXECUTE, status=status
+    )
+
+
+def test_a_call_that_starts_again_begins_without_the_output_of_its_first_run() -> None:
+    ran = CallCard(changed(CallStatus.RUNNING), output="first run", above=3, since=1.0)
+    assert ran.moved(changed(CallStatus.STARTING), 5.0) == CallCard(changed(CallStatus.STARTING))
+
+
+def test_a_call_keeps_its_output_and_its_time_while_it_runs_and_has_taken_seconds_at_its_end() -> None:
+    started = CallCard(changed(CallStatus.STARTING)).moved(changed(CallStatus.RUNNING), 5.0)
+    running = replace(started, output="so far")
+    assert (running.since, running.seconds) == (5.0, None)
+    ended = running.moved(changed(CallStatus.FINISHED), 7.5)
+    assert ended == CallCard(changed(CallStatus.FINISHED), output="so far", seconds=2.5)
+    assert running.moved(changed(CallStatus.FINISHED), None).seconds is None
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("variable", ["1", ""])
+def test_the_page_trusts_each_folder_once_where_it_was_started_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, given: bool, variable: str
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREADLE_TRUST", variable)
+    (tmp_path / "AGENTS.md").write_text("rules\n")
+    book = SessionBook(tmp_path, {}, trust=given)
+    assert book.trust(tmp_path).trusted is (given or bool(variable))
+
+
+def test_a_reply_that_is_done_moves_the_page_to_its_step() -> None:
+    view = PageContent("/w")
+    message = Message(role=Role.ASSISTANT, content=(Text(text="Done."),))
+    view.take(MessageDone(step=7, message=message, usage=Usage(), cost=0.25), None)
+    assert view.facts.step == 7
