@@ -329,7 +329,11 @@ async def test_what_the_host_denies_of_its_own_server_is_not_offered(host: Host)
     listed = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "wipe", "send", "post")]
     info = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "c", "version": "1"}}
     answers = {"initialize": info, "tools/list": {"tools": listed}}
-    async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
+    allowed = ("--allowed-tools", "mcp__calc__add,mcp__calc__post,mcp__calc__wipe,mcp__calc__send")
+    async with (
+        host.model(says(SayText(text="one"))) as environment,
+        driving(host, environment, *BOTH, *allowed) as driver,
+    ):
         driver.control("initialize", sdkMcpServers=["calc", 7], sdkMcpServerConfigs=configs)
         driver.ask("go")
         while "result" not in {frame["type"] for frame in driver.frames}:

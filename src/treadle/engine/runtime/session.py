@@ -32,7 +32,7 @@ from treadle.protocol.events import (
     ReplyFailed,
     Source,
 )
-from treadle.protocol.notifications import Notice, Notification, QuestionAsked
+from treadle.protocol.notifications import Notice, Notification, QuestionAsked, QuestionClosed
 from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.tools import ToolEffect
 
@@ -72,6 +72,7 @@ class Session:
         self._closing = False
         self._feeds = Feeds()
         self._published = self.state.seq
+        self._asking: dict[str, QuestionAsked] = {}
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
         self._ending: asyncio.Future[Prompt | None] | None = None
@@ -272,9 +273,12 @@ class Session:
     def _act(self, effect: Effect, performer: Performer) -> None:
         match effect:
             case Notify(notification=QuestionAsked(question=question) as asked) if performer.once_kept(
-                f"ask-{question.id}", lambda: self._ask(asked)
+                f"ask-{question.id}", lambda: self._ask(question.id)
             ):
-                pass
+                self._asking[question.id] = asked
+            case Notify(notification=QuestionClosed(question_id=question_id) as closed):
+                self._ask(question_id)
+                self.publish(closed)
             case Notify(notification=notification):
                 self.publish(notification)
             case Respond(sources=sources, outcome=outcome):
@@ -287,8 +291,10 @@ class Session:
             case _:
                 performer.perform(effect)
 
-    def _ask(self, asked: QuestionAsked) -> None:
-        if asked.question in self.state.questions:
+    def _ask(self, question_id: str) -> None:
+        """Put a question that waited for the files to be kept, once; at the latest when it closes."""
+        asked = self._asking.pop(question_id, None)
+        if asked is not None:
             self.publish(asked)
 
     def _must_last(self, data: EventData) -> bool:
