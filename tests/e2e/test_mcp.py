@@ -251,7 +251,8 @@ async def test_the_first_use_of_a_tool_asks_in_the_widest_mode(place: Place) -> 
 
 async def test_the_servers_of_a_folder_start_only_after_trust_and_as_they_were_trusted(place: Place) -> None:
     mark = place.folder / "started"
-    args = ["-c", f"echo x >> {mark}; exec {sys.executable} {FAKE}"]
+    # Paths that stand as arguments are shown to the server's sandbox, also where this checkout is in /tmp.
+    args = ["-c", f'echo x >> {mark}; exec "$0" "$1"', sys.executable, str(FAKE)]
     entry: dict[str, Any] = {"command": "sh", "args": args}
     (place.folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"fake": entry}}))
     shown = await place.program.run("trust", str(place.folder))
