@@ -7,10 +7,20 @@ from msgspec.structs import replace
 
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone
-from treadle.protocol.tools import ToolCall, ToolKind
+from treadle.protocol.tools import (
+    CallResult,
+    ChangeKind,
+    CopyChange,
+    CopyChanges,
+    CopyFate,
+    Outcome,
+    ToolCall,
+    ToolKind,
+)
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
-from treadle.web.items import CallCard
+from treadle.web.item_html import entry_html
+from treadle.web.items import CallCard, PageEntry
 from treadle.web.page_view import PageContent
 
 
@@ -51,3 +61,24 @@ def test_a_reply_that_is_done_moves_the_page_to_its_step() -> None:
     message = Message(role=Role.ASSISTANT, content=(Text(text="Done."),))
     view.take(MessageDone(step=7, message=message, usage=Usage(), cost=0.25), None)
     assert view.facts.step == 7
+
+
+@pytest.mark.parametrize(
+    ("fate", "code", "said"),
+    [
+        (CopyFate.KEPT, 0, "ok: its changes were kept"),
+        (CopyFate.DISCARDED, 3, "failed: exit 3, its changes were discarded"),
+        (CopyFate.NOT_APPLIED, 0, "failed: exit 0, its changes could not be applied"),
+    ],
+)
+def test_a_card_says_what_became_of_the_changes_of_a_copy(fate: CopyFate, code: int, said: str) -> None:
+    copy = CopyChanges(changes=(CopyChange(path="/w/a", kind=ChangeKind.CHANGED),), fate=fate)
+    result = CallResult(
+        outcome=Outcome.OK if fate is CopyFate.KEPT else Outcome.FAILED,
+        content=(Text(text=f"Exit status {code}.\n(no output)"),),
+        copy=copy,
+    )
+    html = entry_html(
+        PageEntry(position=1, version=1, item=CallCard(replace(changed(CallStatus.FINISHED), result=result)))
+    )
+    assert said in html

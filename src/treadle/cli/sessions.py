@@ -91,7 +91,7 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     from treadle.protocol.models import money
 
     width = screen_width(sys.stdout)
-    costs = ["-" if row.cost is None else money(row.cost, estimated=row.estimated) for row in rows]
+    costs = [money(row.cost, estimated=row.estimated) for row in rows]
     columns = [
         (listed_words(row), cost, row.mode or "-", f"+{row.added} -{row.removed}")
         for row, cost in zip(rows, costs, strict=True)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from treadle.app.presentation.copies import fate_of
 from treadle.app.presentation.escape import output_of_command
 from treadle.app.presentation.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
 from treadle.protocol.notifications import CallStatus, TurnStop
-from treadle.protocol.tools import Outcome, ToolKind
+from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.clock import milliseconds
 from treadle.web.items import (
     CallCard,
@@ -61,6 +62,11 @@ def _sum(end: TurnEnd) -> str:
     return changed_lines(end.outcome)
 
 
+def _note(kind: ToolKind, result: CallResult) -> str:
+    """Say how a call went, and what became of the changes that it made in a copy."""
+    return ", ".join(filter(None, (note_of(kind, result), fate_of(result.copy))))
+
+
 def _card(card: CallCard) -> dict[str, Any]:
     changed = card.changed
     preview = changed.preview
@@ -77,7 +83,7 @@ def _card(card: CallCard) -> dict[str, Any]:
         "state": what_came_of(changed, result) if result is not None else changed.status.value,
         "outcome": result.outcome.value if result is not None else "open",
         "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
-        "note": note_of(changed.kind, result) if result is not None else "",
+        "note": _note(changed.kind, result) if result is not None else "",
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": output,
         "done": done,

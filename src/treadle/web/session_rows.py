@@ -81,7 +81,7 @@ def _line(row: ListedSession) -> PageRow:
         title=row.title,
         state=row.state.value,
         words=state_words(row.state, row.ended),
-        cost="-" if row.cost is None else money(row.cost, estimated=row.estimated),
+        cost="unknown" if row.cost is None else money(row.cost, estimated=row.estimated),
         mode=row.mode or "-",
         added=row.added,
         removed=row.removed,

@@ -25,7 +25,7 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "tokens": status.tokens,
         "window": status.window,
         "context": _context(status.tokens, status.window),
-        "cost": spent_words(facts, "unknown"),
+        "cost": spent_words(facts),
         "step": facts.step,
         "added": facts.added,
         "removed": facts.removed,
@@ -38,9 +38,9 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
     }
 
 
-def spent_words(facts: PageFacts, unknown: str) -> str:
+def spent_words(facts: PageFacts) -> str:
     """Say what a session cost, or that it is unknown."""
-    return unknown if facts.spending.unpriced and not facts.spending.total else facts.spending.words
+    return "unknown" if facts.spending.unpriced and not facts.spending.total else facts.spending.words
 
 
 def _queued(one: QueuedPrompt) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def listed_state(page: PageSession) -> dict[str, Any]:
     return {
         "state": state.value,
         "words": state_words(state, ended),
-        "cost": spent_words(facts, "-"),
+        "cost": spent_words(facts),
         "mode": status.mode.value,
         "added": facts.added,
         "removed": facts.removed,
