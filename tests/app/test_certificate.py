@@ -74,6 +74,12 @@ def test_it_is_made_anew_near_its_end_and_for_other_addresses(days: int, names: 
     assert page_certificate(names, NOW + timedelta(days=days)).fingerprint != made.fingerprint
 
 
+@pytest.mark.parametrize("name", ["fe80::1%eth0", "2001:DB8::7", "b\u00fcro.local", "Host.local", ".local"])
+def test_however_a_name_is_written_the_certificate_is_made_once(name: str) -> None:
+    made = page_certificate((*NAMES, name), NOW)
+    assert page_certificate((*NAMES, name), NOW) == made
+
+
 def test_where_it_cannot_be_kept_the_page_does_not_go_to_the_network(home: Path) -> None:
     (home / "web").write_text("a file")
     with pytest.raises(ConfigError) as refused:

@@ -90,6 +90,21 @@ def test_a_file_that_cannot_be_read_confirms_nothing(text: str) -> None:
     assert outcome("openai", CONFIRMED) == "host-unconfirmed"
 
 
+@pytest.mark.parametrize("text", ["", '{"version": 1, "providers": {"openai": ["https://host.example:443"], }}'])
+def test_a_file_that_cannot_be_read_is_not_written_over(text: str) -> None:
+    file = config_file().with_name("hosts.json")
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="The address is set, but not confirmed"):
+        confirm_host("groq", CONFIRMED)
+    assert file.read_text() == text
+
+
+def test_where_nothing_can_be_noted_that_is_said(home: Path) -> None:
+    config_file().with_name("hosts.json").mkdir()
+    with pytest.raises(ConfigError, match="The address is set, but not confirmed"):
+        confirm_host("groq", CONFIRMED)
+
+
 def test_an_address_that_the_settings_file_does_not_name_was_given_with_the_run() -> None:
     config_file().write_text('[providers.groq]\nbase_url = "https://other.example/v1"\n')
     require_host(["openai"], "https://host.example/v1")

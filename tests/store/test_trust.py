@@ -206,8 +206,10 @@ def test_any_bytes_and_names_can_be_judged(content: bytes, name: str) -> None:
 
 def test_a_no_is_remembered_for_exactly_what_was_shown(folder: Path, store: TrustStore) -> None:
     store.grant(store.read(folder))
-    store.refuse(store.read(folder))
+    (folder / "AGENTS.md").write_text("more rules")
+    answered = store.refuse(store.read(folder))
     refused = store.read(folder)
+    assert answered == refused, "what was said and what is read of it are the same"
     assert (refused.state, refused.refused, store.folders()) == (TrustState.UNTRUSTED, True, [])
     (folder / "AGENTS.md").write_text("other rules")
     assert (store.read(folder).state, store.read(folder).refused) == (TrustState.UNTRUSTED, False)

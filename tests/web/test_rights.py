@@ -13,6 +13,7 @@ from tests.e2e.faults.driving import run
 from tests.web.in_process import HOST, Here, Visit, page_here
 from treadle.app.answer_effects import answer_effect
 from treadle.app.effects import FROM_AFAR, Reach, mode_effect
+from treadle.app.places import config_file
 from treadle.app.slash_commands import SLASH_TABLE
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import (
@@ -186,6 +187,21 @@ async def test_a_phone_widens_no_mode_trusts_no_folder_and_makes_no_rule(
         await owner.done(f"{path}/change", mode="auto")
         await device.done(f"{path}/change", mode="edits")  # narrower than what the owner chose
         await device.done(f"{path}/answer", question_id=question.id, option="reject_once")
+
+
+async def test_settings_with_a_mistake_keep_no_browser_from_a_narrower_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, TALK, mode="auto") as here:
+        owner, device = here.visit(), phone(here)
+        page = await here.start(owner)
+        path = f"/s/{page.session.id}/change"
+        config_file().parent.mkdir(parents=True, exist_ok=True)
+        config_file().write_text("mode = ")
+        await device.done(path, mode="ask")
+        status, said = await device.post(path, mode="auto")
+        assert (status, REFUSED in str(said)) == (403, True), "nobody knows that the user's own mode is as wide"
+        await owner.done(path, mode="plan")
 
 
 async def test_a_phone_says_of_no_folder_that_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

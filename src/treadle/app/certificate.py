@@ -3,7 +3,8 @@
 import ipaddress
 import ssl
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def page_certificate(names: Collection[str], now: datetime | None = None) -> Pag
     """
     now = datetime.now(UTC) if now is None else now
     file = data_directory() / "web" / "certificate.pem"
-    wanted = sorted(dict.fromkeys(names))
+    wanted = list(dict.fromkeys(_general_names(names)))
     kept = _kept(file, wanted, now)
     if kept is None:
         kept, text = _made(wanted, now)
@@ -62,7 +63,7 @@ def page_certificate(names: Collection[str], now: datetime | None = None) -> Pag
     return PageCertificate(file=file, fingerprint=kept.fingerprint(SHA256()).hex(":").upper())
 
 
-def _kept(file: Path, wanted: Sequence[str], now: datetime) -> x509.Certificate | None:
+def _kept(file: Path, wanted: Sequence[x509.GeneralName], now: datetime) -> x509.Certificate | None:
     try:
         if file.is_symlink() or stat.S_IMODE(file.stat().st_mode) & 0o077:
             return None
@@ -73,12 +74,11 @@ def _kept(file: Path, wanted: Sequence[str], now: datetime) -> x509.Certificate 
         known = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, TypeError, x509.ExtensionNotFound):
         return None
-    named = sorted([*known.get_values_for_type(x509.DNSName), *map(str, known.get_values_for_type(x509.IPAddress))])
     lasts = found.not_valid_before_utc <= now and now + _RENEWED < found.not_valid_after_utc
-    return found if lasts and named == list(wanted) else None
+    return found if lasts and frozenset(known) == frozenset(wanted) else None
 
 
-def _made(names: Sequence[str], now: datetime) -> tuple[x509.Certificate, bytes]:
+def _made(names: Sequence[x509.GeneralName], now: datetime) -> tuple[x509.Certificate, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Treadle on this computer")])
     made = (
@@ -89,7 +89,7 @@ def _made(names: Sequence[str], now: datetime) -> tuple[x509.Certificate, bytes]
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + _VALID)
-        .add_extension(x509.SubjectAlternativeName([_general(one) for one in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, SHA256())
@@ -98,8 +98,11 @@ def _made(names: Sequence[str], now: datetime) -> tuple[x509.Certificate, bytes]
     return made, private + made.public_bytes(Encoding.PEM)
 
 
-def _general(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
+def _general_names(names: Collection[str]) -> Iterator[x509.GeneralName]:
+    """Write addresses without a zone and names in ASCII, as certificates have them; leave out what cannot be named."""
+    for name in sorted(names):
+        try:
+            yield x509.IPAddress(ipaddress.ip_address(name.partition("%")[0]))
+        except ValueError:
+            with suppress(UnicodeError):
+                yield x509.DNSName(name.encode("idna").decode())

@@ -121,7 +121,7 @@ class TrustStore:
     def refuse(self, trust: Trust) -> Trust:
         """Keep that the user does not trust a folder with exactly these items. Raises `StoreError`."""
         self._keep(self._file(trust.workspace), replace(trust, items=trust.waiting), refused=True)
-        return replace(trust, state=TrustState.UNTRUSTED, refused=True)
+        return replace(trust, state=TrustState.UNTRUSTED, changed=(), known=(), refused=True)
 
     def approve(self, trust: Trust, item: ActiveFile) -> None:
         """Keep that the user approved one rules file with exactly this content. Raises `StoreError`."""

@@ -32,6 +32,8 @@ from treadle.web.signals import Signal
 _MOST_ONCE = 200
 """Requests of browsers that are remembered, in case they come a second time."""
 
+_NARROWEST = next(iter(Mode))
+
 _T = TypeVar("_T")
 
 KIND = "web"
@@ -46,7 +48,7 @@ class PageSession:
     def __init__(self, session: LiveSession | RemoteSession, own_mode: Callable[[SessionTrust], Mode]) -> None:
         self.session = session
         self._own_mode = own_mode
-        self._known_mode = next(iter(Mode))  # the user's own, as far as it is known: the narrowest until it was read
+        self._known_mode = _NARROWEST  # the user's own, as far as it is known
         self.own = isinstance(session, LiveSession)
         self.changed, self.moved = Signal(), Signal()
         self.view = PageContent(str(session.workspace))
@@ -68,11 +70,12 @@ class PageSession:
         for notification, at in self._early or ():
             view.take(notification, at)
         self.view, self._early = view, None
-        with suppress(ConfigError):
-            await self._read_mode()
+        await self._read_mode()
 
     async def _read_mode(self) -> None:
-        self._known_mode = await asyncio.to_thread(self._own_mode, self.session.trust)
+        self._known_mode = _NARROWEST  # of settings that cannot be read
+        with suppress(ConfigError):
+            self._known_mode = await asyncio.to_thread(self._own_mode, self.session.trust)
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""

@@ -32,7 +32,10 @@ class Saved(Record, frozen=True, kw_only=True):
 
 
 def set_value(key: str, text: str, check: _Check) -> Saved:
-    """Set a dotted key, such as `modes.plan.model`. Raises `ConfigError` and changes nothing then."""
+    """Set a dotted key, such as `modes.plan.model`.
+
+    Raises `ConfigError` and changes nothing then, unless an address was set and could not be confirmed.
+    """
     path = key_path(key)
     value = _value(path, text)
     saved = _save(path, lambda document: _put(document, path, value), check)

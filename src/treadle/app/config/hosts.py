@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,16 +32,28 @@ def key_name(said: ProviderSettings) -> str:
 
 
 def confirm_host(provider: str, url: str, key: str = "") -> None:
-    """Note that somebody on this computer wants a key of a provider to go to the host of an address."""
-    known, whose = _read().providers, _whose(provider, key)
-    origins = tuple(dict.fromkeys((*known.get(whose, ()), _origin(url))))
-    data = msgspec.json.encode(_Hosts(providers={**known, whose: origins}))
-    write_private(_file(), msgspec.json.format(data) + b"\n")
+    """Note that somebody on this computer wants a key of a provider to go to the host of an address.
+
+    Raises `ConfigError` where the file cannot be read or written; what was confirmed before stays in it.
+    """
+    file, whose = _file(), _whose(provider, key)
+    try:
+        known = _read().providers
+        origins = tuple(dict.fromkeys((*known.get(whose, ()), _origin(url))))
+        data = msgspec.json.encode(_Hosts(providers={**known, whose: origins}))
+        write_private(file, msgspec.json.format(data) + b"\n")
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ConfigError(
+            "config-unreadable",
+            f"The address is set, but not confirmed: {file} cannot be read or written.",
+            why=str(error),
+            fix="Correct the file or remove it, and set the address again.",
+        ) from error
 
 
 def is_known_host(provider: str, url: str) -> bool:
     """Whether the host of an address was confirmed for any key of a provider."""
-    known = _read().providers.items()
+    known = _confirmed().items()
     return any(_origin(url) in origins for whose, origins in known if whose.partition(" ")[0] == provider)
 
 
@@ -81,7 +94,7 @@ def _command(provider: str, url: str) -> str:
 
 
 def _is_confirmed(names: Collection[str], url: str) -> bool:
-    known = _read().providers
+    known = _confirmed()
     return any(_origin(url) in known.get(name, ()) for name in names)
 
 
@@ -94,15 +107,23 @@ def _in_file(names: Collection[str], url: str) -> bool:
     return url in said
 
 
-def _file() -> Any:
+def _file() -> Path:
     return config_file().with_name("hosts.json")
 
 
+def _confirmed() -> Mapping[str, tuple[str, ...]]:
+    """Give what was confirmed; what cannot be read confirms nothing."""
+    try:
+        return _read().providers
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
 def _read() -> _Hosts:
-    """Read what was confirmed; what cannot be read confirms nothing."""
+    """Read the file; nothing was confirmed where there is none. Raises `OSError` or `MsgspecError`."""
     try:
         return msgspec.json.decode(read_regular(_file(), _MOST_BYTES) or b"", type=_Hosts)
-    except (OSError, msgspec.MsgspecError):
+    except (FileNotFoundError, NotADirectoryError):
         return _Hosts()
 
 
