@@ -158,8 +158,8 @@ def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
         return confine("make", rights, place, context(place, mode)).wrapping.inner
 
     for confinement in (Confinement.LOOK, Confinement.WORK, Confinement.GIT):
-        assert "--share-net" not in inner(confinement)
-        assert "--share-net" in inner(confinement, SandboxDenial(right=Right.NETWORK))
+        assert "--unshare-net" in inner(confinement)
+        assert "--unshare-net" not in inner(confinement, SandboxDenial(right=Right.NETWORK))
         binds = " ".join(inner(confinement))
         assert (f"--bind {place.root} {place.root}" in binds) is (confinement is not Confinement.LOOK)
     assert inner(Confinement.OPEN) == ()

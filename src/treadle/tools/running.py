@@ -190,5 +190,9 @@ def _report(workspace: Workspace, number: int, command: CommandProcess, *, advic
         lines.append(
             f"Still running after it: {', '.join(left)}. They end with the session, or when you stop command {number}."
         )
+    elif command.ended_with_it:
+        lines.append(
+            f"Ended with it, since it ran in a throw-away copy: {command.ended_with_it}. Use background for servers."
+        )
     room = min(_BYTES, workspace.conversation.room())
     return "\n".join([*lines, command.take_output(room).rstrip("\n") or _NOTHING])

@@ -1,15 +1,17 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
 Run as `python -I -S guard.py DIRECTORY SHELL`. Its standard input is at once its order and its lifeline: first the
-lengths of the five parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
+lengths of the six parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
 bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched), the words that go before the shell, a
 sandbox, and what the kernel bounds (`RLIMIT=NUMBER`, and `DESCRIPTOR=PATH` for a file to open, on 1 to write to); each
-of these is ended by NUL. Then comes perhaps `stop SECONDS`, which ends all descendants (TERM, then KILL after that
-time), as does end of file, that is the death of Treadle. The command runs in a session of its own, and the guard
+of these is ended by NUL; and the namespaces that it joins, if any (see `namespaces/joining.py`). Then comes perhaps
+`stop SECONDS`, which ends all that it started (TERM, then KILL after that time), as do the signal USR1, of another
+Treadle, and end of file, that is the death of this one. The command runs in a session of its own, and the guard
 becomes the reaper of everything it leaves behind, also of what daemonises. What exceeds a bound is ended with all the
-rest, and the guard reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when the command
-itself ends (negative: the signal's number), with the status of each part of its last pipe if bash tells them, and
-closes it when no descendant is left. Standard error is the command's output.
+rest, and the guard reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when the
+command itself ends (negative: the signal's number), with the status of each part of its last pipe if bash tells them,
+then `left NUMBER...` with the processes that go on or `ended NAME (NUMBER), ...` with those that ended with its throw-
+away copy, and closes it when none is left. Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -31,12 +33,15 @@ TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all
 if TYPE_CHECKING:
     from typing import Any
 
+    from treadle.workspace.namespaces.joining import Joined
+
 Prctl = Callable[[int, int], int]
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # numbers of prctl(2)
 _SANDBOX = "bwrap"
 _FRAME = f"{__file__.removesuffix('guard.py')}copies/overlay.py"
 _GRACE_AFTER_TREADLE = 0.5
+_GRACE_WHEN_ASKED = 3.0
 _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
@@ -50,11 +55,21 @@ class _Guard:
     """One command and what became of it."""
 
     def __init__(
-        self, argv: list[str], directory: str, prctl: Prctl | None, *, meter: Meter, pipes: int, caps: list[str]
+        self,
+        argv: list[str],
+        directory: str,
+        prctl: Prctl | None,
+        *,
+        meter: Meter,
+        pipes: int,
+        caps: list[str],
+        joined: "Joined | None",
     ) -> None:
         self.prctl = prctl
         self.caps = caps
+        self.joined = joined
         self.meter = meter
+        meter.processes = self.processes
         self.adopts = self.prctl is not None and self.prctl(_SUBREAPER, 1) == 0
         self.shell_ended = False
         self.pipes = pipes
@@ -89,16 +104,30 @@ class _Guard:
             os.dup2(null, 0)
             os.dup2(2, 1)
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            for number in (
+                signal.SIGPIPE,
+                signal.SIGINT,
+                signal.SIGTERM,
+                signal.SIGHUP,
+                signal.SIGCHLD,
+                signal.SIGUSR1,
+            ):
                 signal.signal(number, signal.SIG_DFL)
             os.chdir(directory)
             _cap(self.caps)
-            _run_here(argv)
+            if self.joined is not None:
+                self.joined.enter()
+            _run_here(argv, self.joined)
             os.execvp(argv[0], argv)  # noqa: S606 - the shell itself, named by Treadle
         except OSError as error:
             os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
         finally:
             os._exit(127)
+
+    def processes(self) -> list[int]:
+        """List what the command started and still runs."""
+        own = descendants(os.getpid())
+        return own if self.joined is None else [*own, *self.joined.orphans()]
 
     def reap(self) -> bool:
         """Collect what has ended and report the command's own end; False when nothing is left."""
@@ -106,12 +135,27 @@ class _Guard:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return not self.adopts and self.group_lives()
+                return self.left()
             if pid == 0:
                 return True
             if pid == self.shell:
                 self.shell_ended = True
                 _report(b"exit %d %s\n" % (os.waitstatus_to_exitcode(status), _pipe_statuses(self.pipes)))
+                self.tell_of_the_rest()
+
+    def tell_of_the_rest(self) -> None:
+        """Report what passed to the holder of the namespaces, and goes on or was ended."""
+        if self.joined is not None:
+            if orphans := self.joined.orphans():
+                _report(b"left %s\n" % b" ".join(b"%d" % one for one in orphans))
+            if ended := self.joined.ended():
+                _report(b"ended %s\n" % ended)
+
+    def left(self) -> bool:
+        """Whether something goes on that is no child of this process."""
+        if self.joined is not None:
+            return bool(self.joined.orphans())
+        return not self.adopts and self.group_lives()
 
     def group_lives(self) -> bool:
         """Whether the command's process group has members."""
@@ -128,7 +172,7 @@ class _Guard:
 
         A sandbox is not asked to end: it would kill at once what is in it. It ends with what is in it.
         """
-        for pid in descendants(os.getpid()) or [-self.shell]:
+        for pid in self.processes() or [-self.shell]:
             if pid not in skip:
                 skip.add(pid)
                 if number != signal.SIGTERM or process_name(pid) != _SANDBOX:
@@ -150,12 +194,16 @@ class _Guard:
             if waited < grace:
                 self.kill(signal.SIGTERM, asked)
             else:
+                if self.joined is not None:
+                    self.joined.kill_orphans()
                 self.kill(signal.SIGKILL, set())
             if poll.poll(_TICK):
                 order = os.read(0, 64).split()
                 grace = min(grace, waited + _grace_of(order))
                 if not order:
                     poll.unregister(0)
+        if self.joined is not None:
+            self.joined.end_orphans()
 
     def watch(self, wakeup: int) -> None:
         """Wait until nothing is left, or until somebody wants it so."""
@@ -163,14 +211,16 @@ class _Guard:
         poll.register(0, select.POLLIN)
         poll.register(wakeup, select.POLLIN)
         while self.reap():
-            pause = None if self.adopts or not self.shell_ended else _IDLE
+            watched = self.adopts and self.joined is None
+            pause = None if watched or not self.shell_ended else _IDLE
             ready = dict(poll.poll(pause if self.meter.pause is None else self.meter.pause))
             if exceeded := self.meter.look():
                 _report(b"bound %s\n" % exceeded.encode())
                 self.kill_all()
                 return
-            if wakeup in ready:
-                os.read(wakeup, 4096)
+            if wakeup in ready and signal.SIGUSR1 in os.read(wakeup, 4096):
+                self.stop(_GRACE_WHEN_ASKED)
+                return
             if 0 in ready:
                 self.stop(_grace_of(os.read(0, 64).split()))
                 return
@@ -201,11 +251,30 @@ def _limit(name: str, number: int) -> None:
         return
 
 
-def _run_here(argv: list[str]) -> None:
+def _run_here(argv: list[str], joined: "Joined | None") -> None:
     """Be the frame of a throw-away copy in this interpreter, if that is wanted: starting another one takes longer."""
     if argv[1:4] == ["-I", "-S", _FRAME]:
         sys.argv = argv[3:]
-        _load_frame().main()
+        _load_frame().main(joined)
+    if joined is not None:
+        _end_as(joined.run(argv))
+
+
+def _end_as(status: int) -> None:
+    """End as what this process stands for has ended."""
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _join(order: bytes) -> "Joined | None":
+    """Get ready to join the namespaces that an order names, if it names any."""
+    if not order:
+        return None
+    from treadle.workspace.namespaces.joining import Joined
+
+    return Joined(order)
 
 
 def _load_frame() -> "Any":
@@ -229,6 +298,8 @@ def _make_use_of_the_wait() -> None:
     poll.register(0, select.POLLIN)
     if sys.platform.startswith("linux") and not poll.poll(0):
         import resource  # noqa: F401 - as the frame, it is wanted in a hurry
+
+        import treadle.workspace.namespaces.joining  # noqa: F401
 
         _load_frame().load_reader()
 
@@ -328,12 +399,13 @@ def main() -> None:
     wakeup, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGCHLD, signal.SIGUSR1):
+        signal.signal(number, lambda *_: None)
     prctl, lid, parent = _load_prctl(), Lid(), os.getppid()
     _make_use_of_the_wait()
     order = _read_order()
     if order is not None:
-        line, variables, bounds, words, caps = order
+        line, variables, bounds, words, caps, namespaces = order
         for variable in variables.split(b"\0")[:-1]:
             name, _, value = variable.partition(b"=")
             os.environb[name] = value
@@ -343,7 +415,9 @@ def main() -> None:
         text = os.fsdecode(line)
         pipes = _ask_for_pipes(text, shell)
         capped = os.fsdecode(caps).split("\0")[:-1]
-        _Guard([*inner, shell, "-c", text], directory, prctl, meter=meter, pipes=pipes, caps=capped).watch(wakeup)
+        argv, joined = [*inner, shell, "-c", text], _join(namespaces)
+        guard = _Guard(argv, directory, prctl, meter=meter, pipes=pipes, caps=capped, joined=joined)
+        guard.watch(wakeup)
     if _is_alone(parent):  # else Treadle removes the group, and does not wait for this to leave it
         lid.leave()
     os._exit(0)  # nothing to tidy up, and somebody waits

@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from treadle.workspace.process import CommandProcess
 
 _NAME = regex(r"job-(\d{1,9})\.json")
-_GUARD = "/workspace/guard.py"
-_SANDBOX = "bwrap"
 _KILLED = "Stopped when its session was killed."
 _TICK = 0.02
-_GRACE = 3.0
-_KILL_TIME = 2.0
+_PATIENCE = 6.0  # seconds: a guard asks for three, and then kills
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,36 +121,24 @@ def ran_since(folder: Path, at: int) -> bool:
 
 
 def end_job(job: Job) -> bool:
-    """End all processes of a job: TERM, and KILL after three seconds; says whether none is left. Blocks meanwhile.
+    """Have the guard of a job end it, TERM and then KILL; says whether nothing of it is left. Blocks meanwhile.
 
-    Nothing is touched when the guard's number belongs to another process by now.
+    Nothing is touched when the guard's number belongs to another process by now. A guard that does not do it is killed.
     """
-    from treadle.workspace.meter import descendants
-
+    if lives(job.guard):
+        _send(job.guard.pid, signal.SIGUSR1)
     start = time.monotonic()
-    asked: set[int] = set()
-    while (waited := time.monotonic() - start) < _GRACE + _KILL_TIME:
-        if not lives(job.guard):
-            return True
-        for pid in descendants(job.guard.pid):
-            if waited < _GRACE and (pid in asked or _is_frame(pid)):
-                continue
-            asked.add(pid)
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGTERM if waited < _GRACE else signal.SIGKILL)
+    while lives(job.guard):
+        if time.monotonic() - start > _PATIENCE:
+            _send(job.guard.pid, signal.SIGKILL)
+            return False
         time.sleep(_TICK)
-    return not lives(job.guard)
+    return True
 
 
-def _is_frame(pid: int) -> bool:
-    """Whether a process only stands around the command and ends with it."""
-    from treadle.workspace.meter import process_name
-
-    try:
-        line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    except OSError:
-        return False
-    return process_name(pid) == _SANDBOX or _GUARD in line
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def _names(folder: Path) -> list[str]:

@@ -144,6 +144,7 @@ def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping) -> byt
         _ended(bounds),
         _ended(wrapping.inner),
         _ended(f"{name}={value}" for name, value in caps),
+        wrapping.joins.encode(),
     )
     return b" ".join(b"%d" % len(part) for part in parts) + b"\n" + b"".join(parts)
 

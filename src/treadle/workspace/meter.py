@@ -35,6 +35,24 @@ def process_name(pid: int) -> str:
     return stat[0] if stat else ""
 
 
+def group_of(pid: int) -> int:
+    """Give the process group of a process; 0 when it is gone or cannot be told."""
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
+
+
+def inner_number(pid: int) -> int:
+    """Give the number that a process has among those that it sees; its own where that cannot be told."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123 - as above
+            numbers = file.read().partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+    except OSError:
+        return pid
+    return int(numbers[-1]) if numbers else pid
+
+
 def _stat(pid: int) -> tuple[str, int] | None:
     """Read the name and the parent of a process; None when it is gone or only waits to be reaped."""
     try:
@@ -48,6 +66,10 @@ def _stat(pid: int) -> tuple[str, int] | None:
     return head.partition(b"(")[2].decode(errors="replace"), int(fields[1])
 
 
+def _own() -> list[int]:
+    return descendants(os.getpid())
+
+
 class Meter:
     """Looks from time to time at what a command and all that it started take; more often when they grow quickly."""
 
@@ -57,6 +79,7 @@ class Meter:
         self.bounds = {name: int(value) for name, value in pairs if name != "folder" and int(value)}
         self.start = self.last = time.monotonic()
         self.wait = _WATCH_FIRST
+        self.processes = _own
         self.taken = 0
         self.free = self.free_space() if "disk" in self.bounds else []
         if "processes" in self.bounds:
@@ -74,7 +97,7 @@ class Meter:
         now = time.monotonic()
         if not self.bounds or now < self.last + self.wait:
             return ""
-        found = self.exceeded(now, descendants(os.getpid()))
+        found = self.exceeded(now, self.processes())
         self.wait = min(_WATCH_MOST, max(self.wait, _BUSY * (time.monotonic() - now)))
         self.last = time.monotonic()
         return f"{found} {self.bounds[found]}" if found else ""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from treadle.workspace.confinement import Remark, Settle
 from treadle.workspace.hiding import Hidden
-from treadle.workspace.meter import descendants, process_name, remove_group
+from treadle.workspace.meter import descendants, inner_number, process_name, remove_group
 from treadle.workspace.pacing import Paced
 from treadle.workspace.pipes import describe_pipe
 from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
@@ -149,6 +149,8 @@ class CommandProcess:
         self._lines = ShortLines(bounds.line)
         self._kept = HeadTail(bounds.kept)
         self._pipe: list[int] = []
+        self._left: list[int] = []
+        self.ended_with_it = ""  # names of processes that it left, and that ended with its throw-away copy
         self._spool = _Spool(spool, bounds.spooled)
         self._bytes = 0
         self._live: Paced | None = None
@@ -194,6 +196,10 @@ class CommandProcess:
             if line.startswith(b"exit "):
                 self.status, *self._pipe = map(int, line.split()[1:])
                 self._ended.set()
+            elif line.startswith(b"left "):
+                self._left = [int(pid) for pid in line.split()[1:]]
+            elif line.startswith(b"ended "):
+                self.ended_with_it = line.removeprefix(b"ended ").decode(errors="replace")
             elif line.startswith(b"bound "):
                 _, name, number = line.decode().split()
                 self.why_stopped = self.why_stopped or describe_bound(name, int(number))
@@ -224,10 +230,11 @@ class CommandProcess:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Name the processes, with their ids, that outlived the command."""
+        """Name the processes, with the ids that they have among the session's, that outlived the command."""
         if self.running or not self.alive:
             return ()
-        return tuple(f"{process_name(pid)} ({pid})" for pid in descendants(self.pid))
+        named = ((process_name(pid), pid) for pid in (*descendants(self.pid), *self._left))
+        return tuple(f"{name} ({inner_number(pid)})" for name, pid in named if name)
 
     @property
     def unread(self) -> bool:

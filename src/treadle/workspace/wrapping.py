@@ -76,13 +76,15 @@ class Caps(Struct, frozen=True):
 class Wrapping(Struct, frozen=True):
     """Beginnings of two command lines: of the guard's, and of the command's own; each ends where the other goes on.
 
-    The guard sets the `caps` before it becomes the command.
+    The guard sets the `caps` before it becomes the command. `joins` are the namespaces of a session that it joins, as
+    `namespaces/joining.py` reads them; what runs without a guard joins none.
     """
 
     outer: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     watch: Watch = NO_WATCH
     caps: Caps | None = None
+    joins: str = ""
 
     def around(self, command: Sequence[str]) -> tuple[str, ...]:
         """Put the command line together for what runs without a guard."""

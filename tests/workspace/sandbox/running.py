@@ -9,6 +9,7 @@ from tests.needed import require
 
 from treadle.workspace.confinement import Setup
 from treadle.workspace.launcher import Launcher
+from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.process import CommandProcess
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
@@ -30,12 +31,28 @@ def landlock() -> SandboxState:
     return LANDLOCK
 
 
+_opened: dict[Path, SessionNamespaces] = {}
+
+
+def namespaces_of(box: "Box") -> SessionNamespaces:
+    """Give what the commands of a workspace share; `close_namespaces` ends it."""
+    return _opened.setdefault(box.folder, SessionNamespaces())
+
+
+def close_namespaces() -> None:
+    """End what the commands of this test shared."""
+    while _opened:
+        _opened.popitem()[1].close()
+
+
 @dataclass(frozen=True)
 class Box:
     """A workspace with a profile, and everything private of Treadle beside it."""
 
     folder: Path
     state: SandboxState
+    shared: bool = True
+    """Whether its commands share namespaces, as those of a session do where bubblewrap works."""
 
     @property
     def root(self) -> Path:
@@ -60,7 +77,8 @@ class Box:
             variables=child_variables(os.environ),
             spool=self.folder / "spool",
         )
-        command = launcher.start(line, setup=Setup(prepare(profile, self.state)))
+        holder = namespaces_of(self).holder() if self.shared and self.state.backend is Backend.BUBBLEWRAP else None
+        command = launcher.start(line, setup=Setup(prepare(profile, self.state, holder)))
         launcher.close()
         return command
 

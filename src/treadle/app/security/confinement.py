@@ -20,6 +20,7 @@ from treadle.protocol.protected_names import control_name, installed_name, secre
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.copies import Hold, why_no_copy
+from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.sandbox import (
     Backend,
     Committed,
@@ -70,13 +71,16 @@ class CommandFolders:
     """Where the commands of a session run: `data` is Treadle's own folder, `private` the session's in there.
 
     `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
-    of the folders is kept current, not looked for again.
+    of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
+    those of plan mode `plan_namespaces`: no server that may change something is reached from there.
     """
 
     root: str
     roots: tuple[str, ...] = ()
     data: Path
     private: Path
+    namespaces: SessionNamespaces | None = None
+    plan_namespaces: SessionNamespaces | None = None
     known: _Known = field(default_factory=_Known)
 
     @property
@@ -145,7 +149,7 @@ def confine(
     found = confine_as(
         rights.confinement,
         line,
-        place,
+        replace(place, namespaces=place.plan_namespaces) if context.mode is Mode.PLAN else place,
         granted=rights.granted,
         owned=tools_of(commands_of(line, place.root, context)),
         hold=None if background else partial(why_held, context=context),
@@ -204,6 +208,8 @@ def confine_as(
     if kind is Confinement.OPEN:
         return Setup()
     state = probe()
+    shared = place.namespaces if state.backend is Backend.BUBBLEWRAP else None
+    holder = None if shared is None else shared.holder()
     surveys = look_through(place)
     profile = profile_of(kind, place, surveys, owned)
     for right in (one for each in granted for one in _single(each)):
@@ -223,14 +229,14 @@ def confine_as(
     )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
-            copy = place.known.copies.make(profile, state, place.data)
+            copy = place.known.copies.make(profile, state, place.data, holder)
             return Setup(
                 copy.wrapping, find_denial=denial, settle=settle, changes=partial(place.known.copies.read, hold)
             )
-        return Setup(prepare(profile, state), find_denial=denial, settle=settle)
+        return Setup(prepare(profile, state, holder), find_denial=denial, settle=settle)
     repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confinement.GIT else []
     made = MadeFiles(place.data, place.surveyors, surveys, repositories=repositories, allowed=profile.writable)
-    return Setup(prepare(profile, state), find_denial=denial, settle=replace(settle, made=made))
+    return Setup(prepare(profile, state, holder), find_denial=denial, settle=replace(settle, made=made))
 
 
 def look_through(place: CommandFolders) -> list[Survey]:

@@ -13,6 +13,7 @@ from treadle.workspace.copies import (
     read_changes,
     throw_away,
 )
+from treadle.workspace.owners import Owner
 from treadle.workspace.sandbox import Profile, SandboxState
 
 
@@ -26,11 +27,11 @@ class Copies:
     last: Copy | None = None
     waiting: tuple[str, Hold] | None = None
 
-    def make(self, profile: Profile, state: SandboxState, data: Path) -> Copy:
-        """Prepare a copy for the next command. Raises `ToolError` or `OSError`."""
+    def make(self, profile: Profile, state: SandboxState, data: Path, holder: Owner | None = None) -> Copy:
+        """Prepare a copy for the next command, in the namespaces of a holder. Raises `ToolError` or `OSError`."""
         self.throw_away()
         shown = {path: Path(file).read_bytes() for path, file in profile.instead}
-        self.last = make_copy(profile, state, data, shown=shown)
+        self.last = make_copy(profile, state, data, shown=shown, holder=holder)
         return self.last
 
     def read(self, hold: Hold, output: str, *, failed: bool) -> CopyChanges:

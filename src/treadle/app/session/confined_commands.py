@@ -41,8 +41,16 @@ class ConfinedCommands:
     @cached_property
     def _place(self) -> "CommandFolders":
         from treadle.app.security.confinement import CommandFolders, recover_control_files
+        from treadle.workspace.namespaces.session import SessionNamespaces
 
-        found = CommandFolders(root=self._root, roots=self._roots.folders, data=data_directory(), private=self._private)
+        found = CommandFolders(
+            root=self._root,
+            roots=self._roots.folders,
+            data=data_directory(),
+            private=self._private,
+            namespaces=SessionNamespaces(),
+            plan_namespaces=SessionNamespaces(),
+        )
         found.known.notes += recover_control_files(found.data)
         return found
 
@@ -72,9 +80,12 @@ class ConfinedCommands:
         return await asyncio.to_thread(self._place.known.copies.keep, digest)
 
     async def close(self) -> None:
-        """Throw away what waits for an answer that will not come."""
+        """Throw away what waits for an answer that will not come, and end what the commands left behind."""
         if "_place" in self.__dict__:
             await asyncio.to_thread(self._place.known.copies.throw_away)
+            for shared in (self._place.namespaces, self._place.plan_namespaces):
+                if shared is not None:
+                    shared.close()
 
 
 def recover_changes() -> list[str]:

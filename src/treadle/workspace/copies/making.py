@@ -12,6 +12,7 @@ from msgspec import structs
 from treadle.workspace.copies import overlay
 from treadle.workspace.copies.caches import CACHES
 from treadle.workspace.copies.staging import new_folder, remove_folder
+from treadle.workspace.owners import Owner
 from treadle.workspace.sandbox import Profile, SandboxState, prepare
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.wrapping import Wrapping
@@ -41,12 +42,13 @@ def make_copy(
     *,
     shown: Mapping[str, bytes] | None = None,
     size: int = 0,
+    holder: Owner | None = None,
 ) -> Copy:
     """Prepare a copy of the folders of `profile`, which bubblewrap shows in their place.
 
     What the profile masks in these folders reads as `shown` says by its path, else as empty; what it protects can be
-    changed, in the copy. `size` bounds the copy in bytes; 0 chooses by the memory that is free. Nothing runs or is
-    mounted yet. Raises `ToolError` or `OSError`.
+    changed, in the copy. `size` bounds the copy in bytes; 0 chooses by the memory that is free. The command joins the
+    namespaces of a `holder`. Nothing runs or is mounted yet. Raises `ToolError` or `OSError`.
     """
     folder = new_folder(data)
     inside = tuple(path for path in profile.masked if profile.root_of(path))
@@ -54,7 +56,9 @@ def make_copy(
     try:
         write_job(folder, profile.folders, [_masks(root, inside, shown or {}) for root in profile.folders], size)
         contents = tuple((root, f"{folder}/mount/{number}/all") for number, root in enumerate(profile.folders))
-        around = prepare(replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state)
+        around = prepare(
+            replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state, holder
+        )
     except BaseException:
         remove_folder(folder)
         raise

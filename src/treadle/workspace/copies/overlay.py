@@ -31,6 +31,8 @@ TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all
 if TYPE_CHECKING:
     from typing import Any
 
+    from treadle.workspace.namespaces.joining import Joined
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -45,13 +47,17 @@ def _mount(target: str, kind: str, options: str, flags: int) -> None:
     _checked(_libc.mount(*raw), f"mount {kind or target}")
 
 
-def _enter_namespaces() -> None:
-    """Get a name space of mounts in which this user may mount; the user stays who it is."""
+def _enter_namespaces(*, joined: bool) -> None:
+    """Get a name space of mounts in which this user may mount; the user stays who it is.
+
+    What has `joined` the namespaces of a session may mount already.
+    """
     user, group = os.geteuid(), os.getegid()
-    _checked(_libc.unshare(_NEW_USER | _NEW_MOUNTS), "unshare")
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{user} {user} 1")
-    _write("/proc/self/gid_map", f"{group} {group} 1")
+    _checked(_libc.unshare(_NEW_MOUNTS | (0 if joined else _NEW_USER)), "unshare")
+    if not joined:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
     _mount("/", "", "", _PRIVATE)
 
 
@@ -111,15 +117,18 @@ def _take_after(path: str | bytes, like: os.stat_result) -> None:
     os.utime(path, ns=(like.st_atime_ns, like.st_mtime_ns))
 
 
-def _start(program: list[str]) -> int:
+def _start(program: list[str], joined: "Joined | None") -> int:
     """Fork the program, without rights over these namespaces; it ends when this process does."""
-    parent = os.getpid()
+    parent = os.getpid() if joined is None else joined.outside
     pid = os.fork()
     if pid == 0:
         try:
             _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
             if os.getppid() != parent:
                 os._exit(_REFUSED)
+            if joined is not None:
+                joined.show_processes()
+                program = joined.short(program)
             for number in _DROPPED:
                 _libc.prctl(_DROP_BOUND, number, 0, 0, 0)
             os.chdir("/")
@@ -162,8 +171,8 @@ def load_reader() -> "Any":
 _reader: "list[Any]" = []
 
 
-def main() -> None:
-    """Do what the arguments say."""
+def main(joined: "Joined | None" = None) -> None:
+    """Do what the arguments say; this process may have `joined` the namespaces of a session."""
     end = sys.argv.index("--")
     _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
     try:
@@ -172,14 +181,16 @@ def main() -> None:
         with open("job", "rb") as file:  # noqa: PTH123 - as above
             job = marshal.load(file)  # noqa: S302 - Treadle's own, of a moment ago
         start = time.clock_gettime_ns(_COARSE_CLOCK)
-        _enter_namespaces()
+        _enter_namespaces(joined=joined is not None)
         _make_copies(job)
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
-        pid = _start(sys.argv[end + 1 :])
+        pid = _start(sys.argv[end + 1 :], joined)
     except (OSError, ValueError) as error:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())
         os._exit(_REFUSED)
     status = _wait(pid)
+    if joined is not None:
+        joined.end_orphans(tell=True)
     load_reader().keep(folder, job, start)
     os._exit(status if status >= 0 else 128 - status)
 

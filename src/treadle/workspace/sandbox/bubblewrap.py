@@ -6,9 +6,10 @@ from itertools import chain
 from treadle.workspace.sandbox.present import TMP, Present
 from treadle.workspace.sandbox.profile import Profile, is_within
 
+_ALONE = ("--unshare-ipc", "--unshare-pid", "--unshare-net")
 _ISOLATION = (
-    *("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--die-with-parent"),
-    *("--cap-drop", "ALL"),
+    *("--unshare-user", "--disable-userns", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--new-session", "--die-with-parent", "--cap-drop", "ALL"),
 )
 _RESOLVER = "/run/systemd/resolve"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
@@ -21,13 +22,19 @@ SECCOMP_FD = 9
 Mounts = dict[str, tuple[str, ...]]
 
 
-def bubblewrap(program: str, profile: Profile, present: Present, *, seccomp: bool) -> tuple[str, ...]:
-    """Build the command line that goes before the command's own; a folder is mounted before what lies in it."""
+def bubblewrap(
+    program: str, profile: Profile, present: Present, *, seccomp: bool, joined: bool = False
+) -> tuple[str, ...]:
+    """Build the command line that goes before the command's own; a folder is mounted before what lies in it.
+
+    What has `joined` the namespaces of its session has a network and processes of its own already.
+    """
+    alone = () if joined else _ALONE[:-1] if profile.network else _ALONE
     mounts = _mounts(profile, present)
     return (
         program,
         *_ISOLATION,
-        *(("--share-net",) if profile.network else ()),
+        *alone,
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
         *("--size", str(_MOST_IN_MEMORY), "--perms", "1777", "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
         *chain.from_iterable(("--ro-bind", path, path) for path in present.kernel),

@@ -36,6 +36,7 @@ class Profile:
       `replaced` are files shown there with another text.
     - `scratch` folders are writable and private: each shows a folder of the session's own.
     - `writable` paths may be written besides the workspace.
+    - Without `unix_sockets` none can be made: it could hand an open folder to another command of the session.
     - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
     """
 
@@ -56,6 +57,7 @@ class Profile:
     writable: tuple[str, ...] = ()
     tmp: str
     private: str
+    unix_sockets: bool = True
     limits: CommandLimits = CommandLimits()
 
     @property

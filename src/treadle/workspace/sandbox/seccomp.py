@@ -13,10 +13,11 @@ _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS, _NO_FAMILY = 1, 38, 97
 _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
-_FAMILIES = (1, 2, 10, 16)
+UNIX = 1
+FAMILIES = (UNIX, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as the sockets of virtual machines, know no namespaces."""
 _X32 = 0x40000000
-_SOCKET, _CLONE = "socket", "clone"
+_SOCKET, _CLONE, _LIMIT = "socket", "clone", "prlimit64"
 _NEW_USER = 0x10000000  # a flag of clone(2): a user namespace, in which a process has every capability
 
 
@@ -71,6 +72,7 @@ _X86_64 = {
     "unshare": 272,
     _SOCKET: 41,
     _CLONE: 56,
+    _LIMIT: 302,
 }
 _AARCH64 = {
     "ptrace": 117,
@@ -99,6 +101,7 @@ _AARCH64 = {
     "unshare": 97,
     _SOCKET: 198,
     _CLONE: 220,
+    _LIMIT: 261,
 }
 _MACHINES: Mapping[str, _Machine] = MappingProxyType(
     {
@@ -109,15 +112,16 @@ _MACHINES: Mapping[str, _Machine] = MappingProxyType(
 
 
 @cache
-def filter_program(machine: str, *, sockets: bool) -> bytes:
+def filter_program(machine: str, families: tuple[int, ...]) -> bytes:
     """Compile the filter for a processor (`os.uname().machine`); empty for one that is not known.
 
-    Without `sockets` no socket can be made; pairs of connected ones still can. With them, only those of a few families.
+    Sockets can be made of the `families` only; pairs of connected ones always can. Limits can be set for the process
+    itself, not for another one: the kernel asks only whose it is.
     """
     known = _MACHINES.get(machine)
     if known is None:
         return b""
-    judged = {_CLONE, _SOCKET} if sockets else {_CLONE}
+    judged = {_CLONE, _LIMIT, *((_SOCKET,) if families else ())}
     refused = {number: _error(name) for name, number in known.numbers.items() if name not in judged}
     code = [
         _instruction(_LOAD, _ARCH),
@@ -129,9 +133,14 @@ def filter_program(machine: str, *, sockets: bool) -> bytes:
     ]
     for number, error in sorted(refused.items()):
         code += [_instruction(_EQUAL, number, if_false=1), _instruction(_RETURN, _ERROR | error)]
-    if sockets:
-        code += _of_families(known.numbers[_SOCKET])
+    if families:
+        code += _of_families(known.numbers[_SOCKET], families)
     code += [
+        _instruction(_EQUAL, known.numbers[_LIMIT], if_false=3),
+        _instruction(_LOAD, _FIRST_ARGUMENT),
+        _instruction(_EQUAL, 0, if_true=1),
+        _instruction(_RETURN, _ERROR | _EPERM),
+        _instruction(_LOAD, _NR),
         _instruction(_EQUAL, known.numbers[_CLONE], if_false=3),
         _instruction(_LOAD, _FIRST_ARGUMENT),
         _instruction(_HAS_BITS, _NEW_USER, if_false=1),
@@ -140,13 +149,13 @@ def filter_program(machine: str, *, sockets: bool) -> bytes:
     return b"".join([*code, _instruction(_RETURN, _ALLOW)])
 
 
-def _of_families(number: int) -> list[bytes]:
+def _of_families(number: int, families: tuple[int, ...]) -> list[bytes]:
     """Refuse the call that makes a socket for all families but a few, which jump to what comes next."""
-    count = len(_FAMILIES)
+    count = len(families)
     return [
         _instruction(_EQUAL, number, if_false=count + 2),
         _instruction(_LOAD, _FIRST_ARGUMENT),
-        *(_instruction(_EQUAL, family, if_true=count - at) for at, family in enumerate(_FAMILIES)),
+        *(_instruction(_EQUAL, family, if_true=count - at) for at, family in enumerate(families)),
         _instruction(_RETURN, _ERROR | _NO_FAMILY),
     ]
 

@@ -91,6 +91,7 @@ def profile_for(
         writable=tuple(folder for folder in repositories if not any(is_within(folder, root) for root in folders)),
         tmp=str(Path(around.private, "tmp")),
         private=f"{around.private}/sandbox",
+        unix_sockets=kind is not Confinement.GIT,
         limits=usual_limits(),
     )
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.owners import Owner
 from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox import confine
 from treadle.workspace.sandbox.backend import Backend, SandboxState
@@ -16,14 +17,18 @@ from treadle.workspace.sandbox.landlock import landlock
 from treadle.workspace.sandbox.present import Present, look
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
-from treadle.workspace.sandbox.seccomp import filter_program
+from treadle.workspace.sandbox.seccomp import FAMILIES, UNIX, filter_program
 from treadle.workspace.wrapping import Caps, Watch, Wrapping
 
 _PYTHON = (sys.executable, "-I", "-S")
+_NOT_UNIX = tuple(family for family in FAMILIES if family != UNIX)
 
 
-def prepare(profile: Profile, state: SandboxState) -> Wrapping:
-    """Look at what is there and wrap for it. Raises `ToolError` when nothing here can confine a command."""
+def prepare(profile: Profile, state: SandboxState, holder: Owner | None = None) -> Wrapping:
+    """Look at what is there and wrap for it, in the namespaces of a holder if there is one.
+
+    Raises `ToolError` when nothing here can confine a command.
+    """
     if state.backend is None:
         raise ToolError(
             f"The command was not started: there is no sandbox on this system ({state.reason}). Tell the user."
@@ -31,22 +36,24 @@ def prepare(profile: Profile, state: SandboxState) -> Wrapping:
     try:
         for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
-        return wrap_command(profile, look(profile), state, tasks=_tasks())
+        return wrap_command(profile, look(profile), state, tasks=_tasks(), holder=holder)
     except OSError as error:
         raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
             error
         )
 
 
-def wrap_command(profile: Profile, present: Present, state: SandboxState, *, tasks: int) -> Wrapping:
+def wrap_command(
+    profile: Profile, present: Present, state: SandboxState, *, tasks: int, holder: Owner | None = None
+) -> Wrapping:
     """Wrap for what is there; `tasks` are the threads that run on this system now, on which the bound stands."""
     machine = platform.machine()
     limits = profile.limits
     code = b""
     match state.backend:
         case Backend.BUBBLEWRAP:
-            code = filter_program(machine, sockets=True)
-            inner = bubblewrap(state.program, profile, present, seccomp=bool(code))
+            code = filter_program(machine, FAMILIES if profile.unix_sockets else _NOT_UNIX)
+            inner = bubblewrap(state.program, profile, present, seccomp=bool(code), joined=holder is not None)
             if profile.network and _can_be_scoped(state.program):
                 # With the network of the system come its abstract sockets, which have no path that could be covered.
                 inner = (*_PYTHON, confine.__file__, *confine.SCOPES_ONLY, "--", *inner)
@@ -67,11 +74,12 @@ def wrap_command(profile: Profile, present: Present, state: SandboxState, *, tas
         tasks=limits.processes + tasks,
         opened=_stored(code, profile.private),
     )
-    return Wrapping(inner=inner, watch=watch, caps=caps)
+    joins = "" if holder is None else f"{holder.pid} {holder.started} {int(profile.network)}"
+    return Wrapping(inner=inner, watch=watch, caps=caps, joins=joins)
 
 
 def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ...]:
-    code = filter_program(machine, sockets=profile.network).hex()
+    code = filter_program(machine, FAMILIES if profile.network else ()).hex()
     if not code and not profile.network:
         raise ToolError(
             f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."
