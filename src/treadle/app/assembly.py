@@ -97,6 +97,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         hide=lambda: redactor().stream(),
         is_secret=_is_secret,
         conversation=conversation,
+        open_servers=commands.servers,
     )
     rules, skills = RuleBook(parts.trust, hide=lambda text: redactor().redact(text)), load_skills(parts.trust)
     recalled, ledger = parts.recalled, Ledger()
@@ -106,7 +107,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         rules.recall(recalled.rules.read, recalled.rules.left)
     checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
     built_in = builtin_tools(
-        workspace, (browser := cache(open_browser)), None if skills is None else partial(skills.text, by_model=True)
+        workspace,
+        (browser := cache(partial(open_browser, workspace))),
+        None if skills is None else partial(skills.text, by_model=True),
     )
     own = own_tools([tool.spec.name for tool in built_in], parts.brought.tools)
     tools: Mapping[str, Tool] = {one.spec.name: one for one in (*built_in, *own.tools) if parts.offers(one.spec.name)}

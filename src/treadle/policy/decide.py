@@ -138,8 +138,8 @@ def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
             return _Judged(parts=[_judge_path(path, PathOp.WRITE, spec, context)])
         case RunCommand():
             return _judge_command(access, spec, context)
-        case FetchUrl(url=url, method=method):
-            return _Judged(parts=[_judge_url(url, method, spec, context)])
+        case FetchUrl():
+            return _Judged(parts=[_judge_url(access, spec, context)])
         case _:
             assert_never(access)
 
@@ -163,20 +163,24 @@ def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -
     return _answer(path, (Finding(risk, reason.rule, reason.text),), subject, context)[0]
 
 
-def _judge_url(url: str, method: str, spec: ToolSpec, context: PolicyContext) -> Part:
+def _judge_url(access: FetchUrl, spec: ToolSpec, context: PolicyContext) -> Part:
+    url = access.url
     check = check_url(url)
     subject = Subject(tool=spec.name, trace=Trace(hosts=[check.host]))
     if check.kind is HostKind.INVALID:
         return _refused(url, "url-form", check.problem or "the host cannot be read")
     if check.kind is HostKind.METADATA:
         return _refused(url, "private-host", f"{check.host} reveals secrets of the machine that it runs on")
-    if check.kind is HostKind.PRIVATE:
+    if access.own and check.kind is HostKind.LOOPBACK:
+        finding = Finding(Risk.READ, "own-server", "reaches a server that a command of this session runs")
+    elif check.kind is HostKind.PRIVATE:
         finding = dangerous("private-host", f"{check.host} is in a private network")
-    elif method.upper() in _READING_METHODS:
+    elif access.method.upper() in _READING_METHODS:
         finding = Finding(Risk.READ_OUTSIDE, "fetch-url", f"reads from {check.host}")
     else:
         finding = Finding(Risk.REMOTE, "fetch-url", f"sends data to {check.host}")
-    return _answer(url, (finding, *_new_hosts(subject, context)), subject, context)[0]
+    new = () if access.own else _new_hosts(subject, context)
+    return _answer(url, (finding, *new), subject, context)[0]
 
 
 def _new_hosts(subject: Subject, context: PolicyContext) -> tuple[Finding, ...]:

@@ -122,10 +122,11 @@ class RunCommand(Tagged, frozen=True, kw_only=True, tag="run_command"):
 
 
 class FetchUrl(Tagged, frozen=True, kw_only=True, tag="fetch_url"):
-    """Sends a request to a URL."""
+    """Sends a request to a URL; `own`: to a server that a command of this session runs."""
 
     url: str
     method: str = "GET"
+    own: bool = False
 
 
 Access: TypeAlias = ReadPath | WritePath | RunCommand | FetchUrl

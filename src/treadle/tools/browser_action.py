@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -17,10 +18,12 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.tools.declarations import BROWSER_ACTION
+from treadle.tools.words import is_own
 from treadle.workspace.text import visible
 
 if TYPE_CHECKING:
     from treadle.tools.browser_steps import BrowserStep, PageView
+    from treadle.workspace.namespaces.servers import CommandServers
 
 
 class BrowserPage(Protocol):
@@ -51,8 +54,9 @@ class Opener(Protocol):
 class BrowserSession:
     """The one browser of a session, while there is one."""
 
-    def __init__(self, opener: Opener) -> None:
+    def __init__(self, opener: Opener, servers: "CommandServers | None" = None) -> None:
         self._opener = opener
+        self.servers = servers
         self._opening: asyncio.Task[BrowserPage] | None = None
 
     @property
@@ -84,11 +88,11 @@ async def _open(opener: Opener) -> BrowserPage:
     return await opener()
 
 
-async def open_chromium() -> BrowserPage:
+async def open_chromium(servers: "CommandServers | None" = None) -> BrowserPage:
     """Start Chromium through Playwright, which is loaded only now: few sessions need it."""
     from treadle.tools.chromium import start_browser
 
-    return await start_browser()
+    return await start_browser(servers=servers)
 
 
 class BrowserAction(Struct, frozen=True):
@@ -107,6 +111,9 @@ class BrowserAction(Struct, frozen=True):
         from treadle.tools.browser_steps import Close, Launch, accesses, describe_step, read_action, view_result
 
         action = read_action(arguments)
+        own = partial(is_own, servers=self.session.servers)
+        if isinstance(action, Launch):
+            action = Launch(action.url, own=own(action.url))
         shown = self.session.page.url if self.session.page else ""
         if not shown and not isinstance(action, Launch | Close):
             raise ToolError("No browser is open. Begin with the action launch and a URL.")
@@ -121,7 +128,7 @@ class BrowserAction(Struct, frozen=True):
             return view_result(await page.take(action))
 
         return Prepared(
-            accesses=accesses(action, shown),
+            accesses=accesses(action, shown, own=own),
             preview=Preview(title="Browser", text=visible(describe_step(action, shown))),
             run=run,
         )

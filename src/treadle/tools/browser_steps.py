@@ -1,6 +1,6 @@
 """The steps that a browser can take, read from the arguments of a call, and what each is judged as and shown as."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -23,6 +23,8 @@ class Launch:
     """Open a URL."""
 
     url: str
+    own: bool = False
+    """Whether a server of the session answers it, and nothing else may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +141,15 @@ def _click(arguments: Mapping[str, Any]) -> ClickAt | ClickOn:
     return ClickAt(x, y)
 
 
-def accesses(action: Action, shown: str) -> tuple[Access, ...]:
+def accesses(action: Action, shown: str, own: Callable[[str], bool]) -> tuple[Access, ...]:
+    """Name what a step sends a request to; `own` tells the session's servers from others."""
     match action:
-        case Launch(url):
-            return (FetchUrl(url=url),)
+        case Launch(url, own=own_server):
+            return (FetchUrl(url=url, own=own_server),)
         case ClickAt() | ClickOn() | Type() | PressKey():
-            return (FetchUrl(url=shown, method="POST"),)
+            return (FetchUrl(url=shown, method="POST", own=own(shown)),)
         case Scroll() | Observe():
-            return (FetchUrl(url=shown),)
+            return (FetchUrl(url=shown, own=own(shown)),)
         case Close():
             return ()
         case _:

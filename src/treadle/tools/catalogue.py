@@ -1,7 +1,7 @@
 """The built-in tools, in the order in which the model is told of them; each is loaded with its first call."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,6 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
 """Each tool is a class in the module of its own name."""
 
 _WITHOUT_WORKSPACE = (
-    declarations.WEB_FETCH,
     declarations.ASK_FOLLOWUP_QUESTION,
     declarations.CONDENSE,
     declarations.NEW_TASK,
@@ -74,7 +73,9 @@ def builtin_tools(
         def load() -> Tool:
             made = getattr(import_module(f"treadle.tools.{spec.name}"), name)
             if spec is declarations.BROWSER_ACTION:
-                tool: Tool = made((browser or open_browser)())
+                tool: Tool = made((browser or partial(open_browser, workspace))())
+            elif spec is declarations.WEB_FETCH:
+                tool = made(servers=workspace.servers)
             elif spec is declarations.USE_SKILL:
                 tool = made(skills or _no_skills)
             else:
@@ -90,8 +91,8 @@ def _no_skills(name: str, arguments: str) -> str:  # noqa: ARG001 - the port's s
     raise ToolError("There are no skills here. Continue without one.", invalid=True)
 
 
-def open_browser() -> "BrowserSession":
-    """Begin the session of a browser, which starts with its first action."""
+def open_browser(workspace: Workspace) -> "BrowserSession":
+    """Begin the session of a browser, which starts with its first action and sees the servers of the workspace."""
     from treadle.tools.browser_action import BrowserSession, open_chromium
 
-    return BrowserSession(open_chromium)
+    return BrowserSession(partial(open_chromium, workspace.servers), workspace.servers)

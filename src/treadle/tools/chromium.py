@@ -24,6 +24,7 @@ from treadle.tools.browser_steps import (
     Type,
 )
 from treadle.workspace.gateway import REFUSED_HEADER, Gateway
+from treadle.workspace.namespaces.servers import CommandServers
 from treadle.workspace.network import HostPort, Resolver, resolve_host
 from treadle.workspace.programs import CHROMIUM, chromium_program
 from treadle.workspace.text import visible
@@ -84,12 +85,20 @@ def find_chromium(variables: Mapping[str, str]) -> str:
     )
 
 
-async def start_browser(*, resolver: Resolver = resolve_host, variables: Mapping[str, str] | None = None) -> "Chromium":
-    """Start the browser; `variables` is the environment to choose from. Raises `ToolError`."""
+async def start_browser(
+    *,
+    resolver: Resolver = resolve_host,
+    variables: Mapping[str, str] | None = None,
+    servers: CommandServers | None = None,
+) -> "Chromium":
+    """Start the browser; `variables` is the environment to choose from. Raises `ToolError`.
+
+    On this machine it sees the `servers` of the session, and others only where the policy was asked about them.
+    """
     variables = os.environ if variables is None else variables
     program = await asyncio.to_thread(find_chromium, variables)
     async with contextlib.AsyncExitStack() as stack:
-        gateway = Gateway(resolver, closed=frozenset(_OWN_ERRANDS.split()))
+        gateway = Gateway(resolver, closed=frozenset(_OWN_ERRANDS.split()), servers=servers)
         proxy = await gateway.start()
         stack.push_async_callback(gateway.close)
         try:
@@ -181,8 +190,8 @@ class Chromium:
 
     async def _do(self, page: async_api.Page, step: BrowserStep) -> None:
         match step:
-            case Launch(url):
-                self._allow(url)
+            case Launch(url, own):
+                self._allow(url, own=own)
                 self._last_url = url
                 # What was said before, perhaps by a page that did not come about, is no news of this one.
                 self._events.clear()
@@ -207,11 +216,14 @@ class Chromium:
             case _:
                 assert_never(step)
 
-    def _allow(self, url: str) -> None:
-        """Open the gateway for a URL of this machine or network: the policy saw it and let it pass."""
+    def _allow(self, url: str, *, own: bool) -> None:
+        """Open the gateway for a URL of this machine or network: the policy saw it and let it pass.
+
+        For the session's `own` server it is open, and for that of this machine at the same port it stays closed.
+        """
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
-        if host_kind(host) in (HostKind.LOOPBACK, HostKind.PRIVATE):
+        if not own and host_kind(host) in (HostKind.LOOPBACK, HostKind.PRIVATE):
             self._gateway.allow(HostPort(host, parts.port or (443 if parts.scheme == "https" else 80)))
 
     async def _look(self) -> PageView:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
 from msgspec import Struct
@@ -20,19 +20,26 @@ from treadle.protocol.tools import (
     ToolSpec,
 )
 from treadle.tools.declarations import WEB_FETCH
-from treadle.tools.words import origin_of_page, result_of
+from treadle.tools.words import is_own, origin_of_page, result_of
 from treadle.workspace.network import Resolver, resolve_host
 from treadle.workspace.text import visible
 from treadle.workspace.untrusted import mark_untrusted
+
+if TYPE_CHECKING:
+    from treadle.workspace.namespaces.servers import CommandServers
 
 _PAGE = 30_000
 
 
 class WebFetch(Struct, frozen=True):
-    """Fetches pages. `private_hosts` are names of the user's own network that may be reached by name."""
+    """Fetches pages. `private_hosts` are names of the user's own network that may be reached by name.
+
+    `servers` are those that the session's commands run: on this machine they come first.
+    """
 
     resolver: Resolver = resolve_host
     private_hosts: frozenset[str] = frozenset()
+    servers: "CommandServers | None" = None
 
     @property
     def spec(self) -> ToolSpec:
@@ -42,19 +49,26 @@ class WebFetch(Struct, frozen=True):
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Name the URL; nothing is sent before it was judged."""
         url = _web_url(arguments["url"].strip())
+        own = is_own(url, self.servers)
         return Prepared(
-            accesses=(FetchUrl(url=url),),
+            accesses=(FetchUrl(url=url, own=own),),
             preview=Preview(title="Fetch", text=visible(url)),
-            run=partial(self._fetch, url, arguments.get("start", 0)),
+            run=partial(self._fetch, url, arguments.get("start", 0), self.servers if own else None),
         )
 
-    async def _fetch(self, url: str, start: int, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
+    async def _fetch(
+        self,
+        url: str,
+        start: int,
+        servers: "CommandServers | None",
+        output: Output,  # noqa: ARG002 - nothing to show live
+    ) -> CallResult:
         # Loaded here: a session that never fetches should not wait for an HTTP client and what reads pages.
         from treadle.tools.html_markdown import to_markdown
         from treadle.tools.web_content import Kind, content_kind, decode_text
         from treadle.tools.web_request import WebClient
 
-        answer = await WebClient(self.resolver, self.private_hosts).get(url)
+        answer = await WebClient(self.resolver, self.private_hosts, servers).get(url)
         if answer.elsewhere:
             return _redirected(answer.elsewhere)
         kind = content_kind(answer.content_type, answer.body)

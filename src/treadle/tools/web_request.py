@@ -3,17 +3,22 @@
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import httpx2
 
 from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
-from treadle.workspace.network import HostPort, Resolver, checked_addresses
+from treadle.workspace.network import HostPort, Resolver, checked_addresses, is_this_machine
 from treadle.workspace.text import visible
 
+if TYPE_CHECKING:
+    from treadle.workspace.namespaces.servers import CommandServers
+
+_OWN_ADDRESS = "127.0.0.1"
 _MOST_BYTES = 5 * 1024 * 1024
 _MOST_REDIRECTS = 5
 _CONNECT_SECONDS = 10.0
@@ -48,10 +53,14 @@ class WebResponse:
 
 @dataclass(frozen=True, slots=True)
 class WebClient:
-    """Fetches URLs. `private_hosts` may be on a private network although their names do not show it."""
+    """Fetches URLs. `private_hosts` may be on a private network although their names do not show it.
+
+    With `servers`, the session's own, nothing of this machine is reached but them.
+    """
 
     resolver: Resolver
     private_hosts: frozenset[str] = frozenset()
+    servers: "CommandServers | None" = None
 
     async def get(self, url: str) -> WebResponse:
         """Get a URL, following redirects on its host. Raises `ToolError` with what to do next."""
@@ -72,8 +81,7 @@ class WebClient:
         private = host_kind(first.host) in _SEEN_AS_PRIVATE or first.host in self.private_hosts
         for _ in range(_MOST_REDIRECTS + 1):
             place = place_of(url)
-            addresses = await checked_addresses(place, self.resolver, private=private and place == first)
-            async with send_pinned(url, addresses) as response:
+            async with self._sent(url, place, private=private and place == first) as response:
                 target = response.headers.get("location", "")
                 if response.status_code not in _REDIRECTS or not target:
                     return await read_body(url, response)
@@ -82,6 +90,17 @@ class WebClient:
                 return WebResponse(url=str(url), elsewhere=str(following.copy_with(fragment=None)))
             url = following
         raise ToolError(f"{visible(str(url))} redirects more than {_MOST_REDIRECTS} times. Use another source.")
+
+    @asynccontextmanager
+    async def _sent(self, url: httpx2.URL, place: HostPort, *, private: bool) -> AsyncIterator[httpx2.Response]:
+        async with AsyncExitStack() as stack:
+            at = 0
+            if self.servers is not None and is_this_machine(place.host):
+                at = await stack.enter_async_context(self.servers.relayed(place.port))
+                addresses: tuple[str, ...] = (_OWN_ADDRESS,)
+            else:
+                addresses = await checked_addresses(place, self.resolver, private=private)
+            yield await stack.enter_async_context(send_pinned(url, addresses, port=at))
 
 
 def place_of(url: httpx2.URL) -> HostPort:
@@ -106,8 +125,12 @@ async def send_pinned(
     method: str = "GET",
     headers: Mapping[str, str] = _HEADERS,
     content: bytes | None = None,
+    port: int = 0,
 ) -> AsyncIterator[httpx2.Response]:
-    """Send the request to the first address that can be connected to; the host's name serves for TLS and `Host`."""
+    """Send the request to the first address that can be connected to; the host's name serves for TLS and `Host`.
+
+    `port` is the one to connect to where it is not the URL's.
+    """
     timeout = httpx2.Timeout(_IDLE_SECONDS, connect=_CONNECT_SECONDS / len(addresses))
     verify = url.scheme == "https"
     async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=verify) as client:
@@ -115,7 +138,7 @@ async def send_pinned(
         for number, address in enumerate(addresses, 1):
             request = client.build_request(
                 method,
-                url.copy_with(host=address, fragment=None),
+                url.copy_with(host=address, port=port or url.port, fragment=None),
                 headers={**headers, "host": url.netloc.decode("ascii")},
                 content=content,
                 extensions={"sni_hostname": url.raw_host.decode("ascii").strip("[]")},

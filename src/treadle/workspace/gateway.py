@@ -10,6 +10,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.namespaces.servers import CommandServers, carry
 from treadle.workspace.network import HostPort, Resolver, checked_addresses, resolve_host
 
 REFUSED_HEADER = "treadle-refused"
@@ -17,7 +18,6 @@ REFUSED_HEADER = "treadle-refused"
 
 _CONNECT_SECONDS = 10.0
 _HEAD_BYTES = 64 * 1024
-_CHUNK = 64 * 1024
 _MOST_REFUSALS = 20
 _DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
 
@@ -25,9 +25,16 @@ _DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
 class Gateway:
     """Carries connections to the open network, and to the private places that were allowed one by one."""
 
-    def __init__(self, resolver: Resolver = resolve_host, *, closed: Collection[str] = ()) -> None:
-        """`closed` are hosts that are refused without a word."""
+    def __init__(
+        self,
+        resolver: Resolver = resolve_host,
+        *,
+        closed: Collection[str] = (),
+        servers: CommandServers | None = None,
+    ) -> None:
+        """`closed` are hosts that are refused without a word, `servers` the session's own, before the machine's."""
         self._resolver = resolver
+        self._servers = servers
         self._closed = closed
         self._allowed: set[HostPort] = set()
         self._refusals: list[str] = []
@@ -92,11 +99,14 @@ class Gateway:
             else:
                 kept = [line for line in lines if line and not line.lower().startswith(_DROPPED)]
                 back.write(b"\r\n".join([_own_form(method, target, version), *kept, b"connection: close", b"", b""]))
-            await _both_ways((reader, back), (there, writer))
+            await carry(((reader, back), (there, writer)))
         finally:
             back.close()
 
     async def _connect(self, place: HostPort) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._servers is not None and self._servers.answer(place.host, place.port):
+            with contextlib.suppress(OSError):
+                return await self._servers.connect(place.port)
         for address in await checked_addresses(place, self._resolver, private=place in self._allowed):
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
@@ -124,20 +134,3 @@ def _refused(why: str) -> bytes:
         f"HTTP/1.1 403 Forbidden\r\n{REFUSED_HEADER}: 1\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\n"
     )
     return f"{head}connection: close\r\n\r\n".encode() + body
-
-
-async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for reader, writer in ways:
-            group.create_task(_pump(reader, writer))
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Hand on bytes until their end or until the other side has gone, and pass the end on."""
-    with contextlib.suppress(OSError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
-    with contextlib.suppress(OSError, RuntimeError):
-        if writer.can_write_eof():
-            writer.write_eof()

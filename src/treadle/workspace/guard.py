@@ -28,6 +28,7 @@ if __name__ == "__main__":
     sys.path.append(__file__.removesuffix("/treadle/workspace/guard.py"))
 
 from treadle.workspace.meter import Lid, Meter, descendants, process_name
+from treadle.workspace.pipe_statuses import ask_for_pipes, pipe_statuses
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
 if TYPE_CHECKING:
@@ -45,10 +46,6 @@ _GRACE_WHEN_ASKED = 3.0
 _GIVE_UP = 2.0
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
-_PIPES = 213  # a descriptor that no script uses
-_REPORT_PIPES = b"""unset BASH_ENV
-trap '{ printf %%s "${PIPESTATUS[*]}" >&%d; } 2>/dev/null' EXIT
-"""
 
 
 class _Guard:
@@ -140,7 +137,7 @@ class _Guard:
                 return True
             if pid == self.shell:
                 self.shell_ended = True
-                _report(b"exit %d %s\n" % (os.waitstatus_to_exitcode(status), _pipe_statuses(self.pipes)))
+                _report(b"exit %d %s\n" % (os.waitstatus_to_exitcode(status), pipe_statuses(self.pipes)))
                 self.tell_of_the_rest()
 
     def tell_of_the_rest(self) -> None:
@@ -257,15 +254,7 @@ def _run_here(argv: list[str], joined: "Joined | None") -> None:
         sys.argv = argv[3:]
         _load_frame().main(joined)
     if joined is not None:
-        _end_as(joined.run(argv))
-
-
-def _end_as(status: int) -> None:
-    """End as what this process stands for has ended."""
-    if status < 0:
-        signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
-        os.kill(os.getpid(), -status)
-    os._exit(status)
+        joined.run(argv)
 
 
 def _join(order: bytes) -> "Joined | None":
@@ -316,27 +305,6 @@ def _be_first_to_go() -> None:
 def _grace_of(order: list[bytes]) -> float:
     """Read the seconds of a `stop` order; end of file is the shortest one."""
     return float(order[1]) if order else _GRACE_AFTER_TREADLE
-
-
-def _ask_for_pipes(line: str, shell: str) -> int:
-    """Have bash write at its end how the parts of its last pipe ended; gives from which byte on, 0 for not at all.
-
-    The line stays as it is. What bash reads first, and writes to, is a file without a name.
-    """
-    if "|" not in line or not shell.endswith("/bash") or "BASH_ENV" in os.environ or not hasattr(os, "memfd_create"):
-        return 0
-    try:
-        os.dup2(os.memfd_create("pipes"), _PIPES)
-    except OSError:
-        return 0
-    os.environ["BASH_ENV"] = f"/dev/fd/{_PIPES}"
-    return os.write(_PIPES, _REPORT_PIPES % _PIPES)
-
-
-def _pipe_statuses(begin: int) -> bytes:
-    """Read the statuses; nothing for what no shell would write."""
-    statuses = os.pread(_PIPES, 1024, begin) if begin else b""
-    return statuses if statuses.replace(b" ", b"").isdigit() else b""
 
 
 def _report(line: bytes) -> None:
@@ -413,7 +381,7 @@ def main() -> None:
         inner = [os.fsdecode(word) for word in words.split(b"\0")[:-1]]
         meter = Meter(os.fsdecode(bounds).split("\0")[:-1], lid)
         text = os.fsdecode(line)
-        pipes = _ask_for_pipes(text, shell)
+        pipes = ask_for_pipes(text, shell)
         capped = os.fsdecode(caps).split("\0")[:-1]
         argv, joined = [*inner, shell, "-c", text], _join(namespaces)
         guard = _Guard(argv, directory, prctl, meter=meter, pipes=pipes, caps=capped, joined=joined)

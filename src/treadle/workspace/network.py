@@ -35,6 +35,14 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
+def is_this_machine(host: str) -> bool:
+    """Whether a host is this machine itself by its spelling: `localhost`, or an address of its own."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is one of the open network; an IPv4 address inside an IPv6 one counts as itself."""
     inner = _inner(address)

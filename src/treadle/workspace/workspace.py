@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from treadle.workspace.hiding import Hide
     from treadle.workspace.jobs import JobBook
     from treadle.workspace.launcher import Launcher
+    from treadle.workspace.namespaces.servers import CommandServers
     from treadle.workspace.process import CommandProcess
     from treadle.workspace.watchers import Watchers
 
@@ -99,6 +100,12 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
     open_watchers: "Callable[[], Watchers] | None" = None
     conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
+    open_servers: "Callable[[], CommandServers] | None" = None
+
+    @cached_property
+    def servers(self) -> "CommandServers | None":
+        """The servers that commands run, where these have a network of their own."""
+        return None if self.open_servers is None else self.open_servers()
 
     @cached_property
     def launcher(self) -> "Launcher":
@@ -147,6 +154,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     confine: "Confine" = _unconfined,
     hide: "Hide | None" = None,
     conversation: Conversation = _NO_CONVERSATION,
+    open_servers: "Callable[[], CommandServers] | None" = None,
 ) -> Workspace:
     """Describe the workspace at `root`.
 
@@ -154,7 +162,7 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     variables of it that children get besides the harmless ones; `spool` is a private directory, made when needed;
     nothing is found in files whose path `is_secret`. `open_jobs` makes what notes commands that other processes
     should know of, `open_watchers` what wakes the session when a command prints something. `hide` begins to take
-    the secrets out of what a command prints.
+    the secrets out of what a command prints, `open_servers` makes what finds the servers that commands run.
     """
     variables = os.environ if variables is None else variables
     resolved = os.path.realpath(root)
@@ -188,4 +196,5 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
             ripgrep=find_ripgrep({**variables, "PATH": search_path}), is_secret=is_secret, roots=(resolved, *roots)
         ),
         open_launcher=open_launcher,
+        open_servers=open_servers,
     )

@@ -88,6 +88,10 @@ class CommandFolders:
         """The workspace and its further folders."""
         return (self.root, *self.roots)
 
+    def shared(self, mode: Mode) -> SessionNamespaces | None:
+        """Give what the commands of a mode share."""
+        return self.plan_namespaces if mode is Mode.PLAN else self.namespaces
+
     @property
     def surveyors(self) -> list[Surveyor]:
         """What looks through each folder."""
@@ -149,7 +153,7 @@ def confine(
     found = confine_as(
         rights.confinement,
         line,
-        replace(place, namespaces=place.plan_namespaces) if context.mode is Mode.PLAN else place,
+        replace(place, namespaces=place.shared(context.mode)),
         granted=rights.granted,
         owned=tools_of(commands_of(line, place.root, context)),
         hold=None if background else partial(why_held, context=context),

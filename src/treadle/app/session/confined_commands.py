@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Ruleset
     from treadle.workspace.confinement import Setup
+    from treadle.workspace.namespaces.servers import CommandServers
+    from treadle.workspace.namespaces.session import SessionNamespaces
 
 
 class ConfinedCommands:
@@ -67,6 +69,17 @@ class ConfinedCommands:
         access = FurtherAccess(readable=tuple(readable), writable=tuple(writable))
         rights = Rights(confinement=Confinement.WORK)
         return confine(line, rights, self._place, self._context(), background=True, access=access)
+
+    def servers(self) -> "CommandServers":
+        """Give what finds the servers that the commands run: in plan mode, those of plan mode."""
+        from treadle.workspace.namespaces.servers import CommandServers
+
+        return CommandServers(self._namespaces)
+
+    def _namespaces(self) -> "SessionNamespaces | None":
+        if "_place" not in self.__dict__:
+            return None
+        return self._place.shared(self._standing().mode)
 
     def _context(self) -> "PolicyContext":
         from treadle.app.session.judging import policy_context

@@ -60,8 +60,8 @@ class Joined:
         _checked(_libc.setns(descriptor, wanted), "setns")
         os.close(descriptor)
 
-    def run(self, argv: list[str]) -> int:
-        """Run the sandbox below this process; gives its status, negative for a signal, once it has ended."""
+    def run(self, argv: list[str]) -> None:
+        """Run the sandbox below this process, and end as it does. Never returns."""
         pid = os.fork()
         if pid == 0:
             try:
@@ -80,7 +80,12 @@ class Joined:
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (1, 2):
             os.dup2(null, descriptor)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if status < 0:
+            if status != -signal.SIGKILL:
+                signal.signal(-status, signal.SIG_DFL)
+            os.kill(os.getpid(), -status)
+        os._exit(status)
 
     def show_processes(self) -> None:
         """Show this process, and what it becomes, the processes of the session in the place of the system's."""

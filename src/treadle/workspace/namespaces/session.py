@@ -35,6 +35,11 @@ class SessionNamespaces:
                 self._begin()
             return self._holder
 
+    def living(self) -> Owner | None:
+        """Give the process that holds them if there is one; starts nothing."""
+        holder = self._holder
+        return holder if holder is not None and lives(holder) else None
+
     def _begin(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(_PATIENCE)

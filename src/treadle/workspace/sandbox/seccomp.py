@@ -13,8 +13,8 @@ _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS, _NO_FAMILY = 1, 38, 97
 _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
-UNIX = 1
-FAMILIES = (UNIX, 2, 10, 16)
+UNIX_FAMILY = 1
+SOCKET_FAMILIES = (UNIX_FAMILY, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as the sockets of virtual machines, know no namespaces."""
 _X32 = 0x40000000
 _SOCKET, _CLONE, _LIMIT = "socket", "clone", "prlimit64"

@@ -17,11 +17,11 @@ from treadle.workspace.sandbox.landlock import landlock
 from treadle.workspace.sandbox.present import Present, look
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
-from treadle.workspace.sandbox.seccomp import FAMILIES, UNIX, filter_program
+from treadle.workspace.sandbox.seccomp import SOCKET_FAMILIES, UNIX_FAMILY, filter_program
 from treadle.workspace.wrapping import Caps, Watch, Wrapping
 
 _PYTHON = (sys.executable, "-I", "-S")
-_NOT_UNIX = tuple(family for family in FAMILIES if family != UNIX)
+_NOT_UNIX = tuple(family for family in SOCKET_FAMILIES if family != UNIX_FAMILY)
 
 
 def prepare(profile: Profile, state: SandboxState, holder: Owner | None = None) -> Wrapping:
@@ -52,7 +52,7 @@ def wrap_command(
     code = b""
     match state.backend:
         case Backend.BUBBLEWRAP:
-            code = filter_program(machine, FAMILIES if profile.unix_sockets else _NOT_UNIX)
+            code = filter_program(machine, SOCKET_FAMILIES if profile.unix_sockets else _NOT_UNIX)
             inner = bubblewrap(state.program, profile, present, seccomp=bool(code), joined=holder is not None)
             if profile.network and _can_be_scoped(state.program):
                 # With the network of the system come its abstract sockets, which have no path that could be covered.
@@ -79,7 +79,7 @@ def wrap_command(
 
 
 def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ...]:
-    code = filter_program(machine, FAMILIES if profile.network else ()).hex()
+    code = filter_program(machine, SOCKET_FAMILIES if profile.network else ()).hex()
     if not code and not profile.network:
         raise ToolError(
             f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."

@@ -1,0 +1,148 @@
+"""The servers that a session's commands run: which ports they listen on, and ways to them from outside."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.workspace.meter import inner_number, process_name
+from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.network import is_this_machine
+
+_LISTENS = "0A"
+"""The state of a socket that listens, as the kernel writes it."""
+_ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
+_CHUNK = 64 * 1024
+
+
+class Listening(Struct, frozen=True, order=True):
+    """A port that is listened on, and by which process, as it is numbered inside; 0 and empty where that is unknown."""
+
+    port: int
+    pid: int = 0
+    program: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.port} ({self.program}, {self.pid})" if self.program else str(self.port)
+
+
+class CommandServers:
+    """Looks for the servers of a session; `namespaces` gives what its commands share now, None where nothing is."""
+
+    def __init__(self, namespaces: Callable[[], SessionNamespaces | None]) -> None:
+        self._namespaces = namespaces
+
+    def ports(self) -> frozenset[int]:
+        """Give the ports that something listens on; reads two files of the kernel."""
+        return frozenset(port for port, _ in self._listening())
+
+    def answer(self, host: str, port: int) -> bool:
+        """Whether one of them listens at a place now."""
+        return is_this_machine(host) and port in self.ports()
+
+    def listening(self) -> tuple[Listening, ...]:
+        """Name each port with its process; looks at all processes of the system."""
+        wanted = {inode: port for port, inode in self._listening()}
+        if not wanted:
+            return ()
+        found = {port: Listening(port) for port in wanted.values()}
+        for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):  # noqa: PTH208 - by far the quickest
+            for inode in _sockets_of(pid):
+                if (port := wanted.get(inode)) is not None and not found[port].program:
+                    found[port] = Listening(port, inner_number(pid), process_name(pid))
+        return tuple(sorted(found.values()))
+
+    def _listening(self) -> list[tuple[int, str]]:
+        shared = self._namespaces()
+        holder = None if shared is None else shared.living()
+        if holder is None:
+            return []
+        files = (Path(f"/proc/{holder.pid}/net/{name}") for name in ("tcp", "tcp6"))
+        return [entry for file in files for entry in _entries(file)]
+
+    async def connect(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to a port of the session's loopback. Raises `OSError`."""
+        shared = self._namespaces()
+        if shared is None:
+            raise OSError("the session has no network of its own")
+        loop = asyncio.get_running_loop()
+        for family, address in _ADDRESSES:
+            sock = await asyncio.to_thread(shared.socket, family, socket.SOCK_STREAM)
+            try:
+                sock.setblocking(False)
+                await loop.sock_connect(sock, (address, port))
+                return await asyncio.open_connection(sock=sock)
+            except OSError:
+                sock.close()
+        raise ConnectionRefusedError(f"nothing listens on port {port} of the session any more")
+
+    @asynccontextmanager
+    async def relayed(self, port: int, at: int = 0) -> AsyncIterator[int]:
+        """Relay a port of this machine's loopback to one of the session's; `at` 0 takes a free one. Gives its number.
+
+        Raises `OSError`.
+        """
+        tasks: set[asyncio.Task[None]] = set()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(self._relay(port, reader, writer))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        server = await asyncio.start_server(accept, "127.0.0.1", at)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _relay(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(OSError):
+            inner_reader, inner_writer = await self.connect(port)
+            with contextlib.closing(inner_writer):
+                await carry(((reader, inner_writer), (inner_reader, writer)))
+
+
+async def carry(ways: tuple[tuple[asyncio.StreamReader, asyncio.StreamWriter], ...]) -> None:
+    """Hand on bytes each way until their end, or until the other side has gone."""
+    async with asyncio.TaskGroup() as group:
+        for reader, writer in ways:
+            group.create_task(_pump(reader, writer))
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Hand on bytes until their end or until the other side has gone, and pass the end on."""
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()
+    with contextlib.suppress(OSError, RuntimeError):
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+def _entries(file: Path) -> Iterator[tuple[int, str]]:
+    """Read the ports that are listened on, with the numbers of their sockets."""
+    with contextlib.suppress(OSError):
+        for line in file.read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _LISTENS:
+                yield int(fields[1].rpartition(":")[2], 16), fields[9]
+
+
+def _sockets_of(pid: int) -> Iterator[str]:
+    """Give the numbers of the sockets that a process has open; none where they cannot be seen."""
+    folder = f"/proc/{pid}/fd"
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):  # noqa: PTH208 - as above
+            with contextlib.suppress(OSError):
+                target = os.readlink(f"{folder}/{name}")  # noqa: PTH115 - as above
+                if target.startswith("socket:["):
+                    yield target[8:-1]
