@@ -9,14 +9,17 @@ from msgspec.structs import replace
 
 from tests.app.owning import own_work_scene
 from tests.app.reviewing import ID, Worked, worked
+from tests.normal_user import normal_user
 from treadle.app.checkpoints.opening import opened_checkpoints
 from treadle.app.checkpoints.own_files import OwnFiles
 from treadle.app.checkpoints.points import Points
 from treadle.app.history.offline import closed_session
 from treadle.app.history.restoring import go_back
 from treadle.app.places import outputs
+from treadle.engine.ports import KnownChanges
 from treadle.engine.runtime.checkpointing import Checkpointer
 from treadle.protocol.checkpoints import Moment, OwnTotal, Restore
+from treadle.protocol.tools import FileChange
 from treadle.workspace.jobs import Job, ran_since
 from treadle.workspace.owners import Owner, owner_of
 
@@ -101,6 +104,26 @@ async def test_checkpoints_of_other_folders_are_no_part_of_what_is_counted() -> 
         own = OwnFiles(kept.roots, both)
         assert (own.n, own.total) == (2, OwnTotal())
         kept.close()
+
+
+@normal_user
+async def test_a_file_that_no_checkpoint_covers_stays_reported_where_its_folder_is_closed() -> None:
+    async with worked() as session:
+        (session.work / ".gitignore").write_text("ignored/\n")
+        folder = session.work / "ignored"
+        folder.mkdir()
+        (folder / "a.txt").write_text("one\n")
+        kept = opened_checkpoints(session.store, session.row)
+        one = kept.take_now(1, ())
+        reported = FileChange(path=str(folder / "a.txt"), before="", after="1", added=1, removed=0)
+        known = KnownChanges(n=1, session=(reported,), turn=(reported,), first_step=0)
+        named = []
+        for mode in (0o755, 0o000):
+            folder.chmod(mode)
+            named.append(OwnFiles(kept.roots, [one]).with_own_work(replace(one, n=2, moment=Moment.AFTER), known).own)
+        folder.chmod(0o755)
+        kept.close()
+        assert named == [(), ()], "nothing else is said of it"
 
 
 async def take(session: Worked, moment: Moment) -> None:

@@ -58,7 +58,7 @@ def test_the_rules_of_every_scope_are_in_force_with_file_and_line(places: RuleFi
         (name, scope, f"{file}:2") for name, (scope, file) in zip("abcd", written, strict=True)
     ]
     assert [(one.path, one.scope, one.state, one.rules) for one in found.files] == [
-        (file, scope.value, FileState.IN_FORCE, 1) for scope, file in written
+        (str(file), scope.value, FileState.IN_FORCE, 1) for scope, file in written
     ]
     assert found.ruleset.problems == ()
 
@@ -117,7 +117,7 @@ def test_an_administrators_file_that_others_can_change_does_not_count_and_is_tol
     found = _files(places, admin="x does not belong to root").in_force()
     why = f"{file} is not used: x does not belong to root"
     assert (found.ruleset.rules, found.ruleset.problems) == ((), (why,))
-    assert found.files == (FoundFile(path=file, scope="admin", state=FileState.BROKEN, why=why),)
+    assert found.files == (FoundFile(path=str(file), scope="admin", state=FileState.BROKEN, why=why),)
 
 
 def test_only_files_of_root_that_nobody_else_can_change_are_the_administrators(tmp_path: Path) -> None:

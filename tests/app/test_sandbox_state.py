@@ -31,9 +31,9 @@ def opening(tmp_path: Path, mode: Mode, use: SandboxUse = SandboxUse.AUTO) -> Op
 
 def test_each_state_is_described() -> None:
     bubblewrap = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    assert describe_sandbox(bubblewrap) == SandboxSummary(text="bubblewrap (/usr/bin/bwrap)", there=True, whole=True)
-    assert describe_sandbox(LANDLOCK) == SandboxSummary(text=f"Landlock: {LANDLOCK.reason}", there=True, whole=False)
-    assert describe_sandbox(NONE) == SandboxSummary(text=f"none: {NONE.reason}", there=False, whole=False)
+    assert describe_sandbox(bubblewrap) == SandboxSummary(text="bubblewrap (/usr/bin/bwrap)", whole=True)
+    assert describe_sandbox(LANDLOCK) == SandboxSummary(text=f"Landlock: {LANDLOCK.reason}", whole=False)
+    assert describe_sandbox(NONE) == SandboxSummary(text=f"none: {NONE.reason}", whole=False)
 
 
 def test_the_doctor_says_what_is_lacking() -> None:

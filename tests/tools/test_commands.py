@@ -9,10 +9,21 @@ from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text, text_of
-from treadle.protocol.tools import CallResult, Origin, Outcome, Preview, RunCommand, result_text
+from treadle.protocol.tools import (
+    CallResult,
+    CopyChanges,
+    Origin,
+    Outcome,
+    Preview,
+    Right,
+    Rights,
+    RunCommand,
+    SandboxDenial,
+    result_text,
+)
 from treadle.tools.running import Patience, run_line
 from treadle.tools.words import result_of
-from treadle.workspace.confinement import OPEN
+from treadle.workspace.confinement import OPEN, Remark, Setup
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.workspace import Workspace, open_workspace
 
@@ -33,6 +44,27 @@ async def test_a_failing_command_is_a_failure_with_its_output(workspace: Workspa
         Origin.COMMAND, Outcome.FAILED, "Exit status 3.\nno"
     )
     assert await text(workspace, "execute_command", command="true") == "Exit status 0.\n(no output)"
+
+
+@pytest.mark.parametrize("line", ["echo one", "seq 20; sleep 100 & exit 1", "true", "exit 3"])
+async def test_a_question_about_a_copy_shows_what_the_command_printed_and_nothing_else(
+    line: str, tmp_path: Path
+) -> None:
+    def confine(line: str, rights: Rights, *, background: bool = False) -> Setup:
+        return Setup(
+            settle=lambda output, *, ended: (Remark("Treadle says so."),),
+            find_denial=lambda output: SandboxDenial(right=Right.NETWORK),
+            changes=lambda output, *, failed: CopyChanges(trouble="The copy is full."),
+        )
+
+    workspace = open_workspace(tmp_path, confine=confine)
+    result = await run_line(workspace, line, Patience(5), lambda _: None, rights=OPEN)
+    printed = {"echo one": "one", "true": "", "exit 3": ""}.get(line, "\n".join(map(str, range(11, 21))))
+    assert result.copy is not None
+    assert (result.copy.output, result.copy.ended) == (printed, text_of(result.content).split("\n")[0])
+    assert "[Treadle says so.]" in text_of(result.content)
+    assert text_of(result.content).endswith("\n[The copy is full.]")
+    await workspace.close()
 
 
 async def test_a_command_over_its_time_says_so(workspace: Workspace) -> None:

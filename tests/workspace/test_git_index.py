@@ -50,6 +50,18 @@ def test_what_git_has_is_known_also_below_the_top_and_in_a_worktree(tmp_path: Pa
     assert not Tracked([str(tmp_path)]).has(0, b"top/a")
 
 
+def test_of_an_index_that_cannot_be_read_every_file_may_be_one_that_git_has(tmp_path: Path) -> None:
+    made(tmp_path)
+    index = tmp_path / ".git/index"
+    index.unlink()
+    assert not Tracked([str(tmp_path)]).has(0, b"a"), "without an index git has no file"
+    index.mkdir()
+    assert Tracked([str(tmp_path)]).has(0, b"a")
+    index.rmdir()
+    index.write_bytes(b"")
+    assert Tracked([str(tmp_path)]).has(0, b"a")
+
+
 @given(st.binary(max_size=300), st.integers(2, 4), st.integers(0, 2**32 - 1))
 def test_no_bytes_make_reading_fail(rest: bytes, version: int, count: int) -> None:
     index = b"DIRC" + version.to_bytes(4, "big") + count.to_bytes(4, "big") + rest

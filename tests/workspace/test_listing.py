@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.normal_user import MODES, normal_user
 
-from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder, may_be_there
 
 
 def test_a_folder_is_listed_by_name_with_what_stands_there(tmp_path: Path) -> None:
@@ -47,6 +47,26 @@ def test_only_what_can_be_listed_and_searched_is_listed(mode: int, tmp_path: Pat
             "below a closed folder nothing is known to be missing"
         )
     folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/file", "loop", "nowhere"])
+def test_what_is_there_may_be_there(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "nowhere").symlink_to("missing")
+    assert may_be_there(tmp_path / name)
+    assert not may_be_there(tmp_path / name / "missing")
+
+
+@normal_user
+@pytest.mark.parametrize("mode", MODES)
+def test_what_cannot_be_looked_at_may_be_there(mode: int, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder").chmod(mode)
+    found = may_be_there(tmp_path / "folder/missing")
+    (tmp_path / "folder").chmod(0o755)
+    assert found is not bool(mode & 0o100)
 
 
 def test_a_system_without_room_for_another_file_gives_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -11,7 +11,6 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
-    CopyChanges,
     Origin,
     Outcome,
     Preview,
@@ -27,7 +26,6 @@ from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
 _BYTES = 16_000
-_NOTHING = "(no output)"
 _LINES_ASKED, _MOST_ASKED = 10, 2_000
 """Lines and characters of the output that a question about the changes shows."""
 
@@ -88,7 +86,8 @@ async def run_line(
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
         advice = (_COPY_ADVICE if setup.changes is not None else _ADVICE) if command.why_stopped else ""
-        report = _report(workspace, number, command, advice=advice)
+        printed = _printed(workspace, command)
+        report = _report(number, command, printed, advice=advice)
         remarks = await command.settle(report)
         report = _with(report, tuple(one.text for one in remarks))
     finally:
@@ -104,24 +103,16 @@ async def run_line(
     if denial is not None:
         report = f"{report}\n[{describe_denial(denial)}]"
     if copy is not None:
-        copy = replace(copy, ended=command.describe(), output=_last_lines(report))
-        report = _with(report, tuple(_of_copy(copy)))
+        copy = replace(copy, ended=command.describe(), output=_last_lines(printed))
+        report = _with(report, (copy.trouble,) if copy.trouble else ())
         if copy.trouble and denial is None:
             denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
     result = result_of(Origin.COMMAND, outcome, report)
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
 
 
-def _last_lines(report: str) -> str:
-    """Give the end of what a command printed, without the line that says how it ended."""
-    printed = report.rstrip("\n").split("\n")[1:]
-    return "" if printed == [_NOTHING] else "\n".join(printed[-_LINES_ASKED:])[-_MOST_ASKED:]
-
-
-def _of_copy(copy: CopyChanges) -> Iterator[str]:
-    """Say what the model should know of a command's copy beside its changes."""
-    if copy.trouble:
-        yield copy.trouble
+def _last_lines(printed: str) -> str:
+    return "\n".join(printed.split("\n")[-_LINES_ASKED:])[-_MOST_ASKED:]
 
 
 def watch_command(workspace: Workspace, number: int, expression: str) -> str:
@@ -152,7 +143,7 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    said = _report(workspace, number, command)
+    said = _report(number, command, _printed(workspace, command))
     remarks = await command.settle(said)
     said = _with(said, tuple(one.text for one in remarks))
     outcome = Outcome.FAILED if any(one.undone for one in remarks) else Outcome.OK
@@ -179,8 +170,13 @@ def _with(report: str, sentences: tuple[str, ...]) -> str:
     return "\n".join((report, *(f"[{sentence}]" for sentence in sentences)))
 
 
-def _report(workspace: Workspace, number: int, command: CommandProcess, *, advice: str = "") -> str:
-    """Say how the command stands, what it printed since the last time, and what outlived it."""
+def _printed(workspace: Workspace, command: CommandProcess) -> str:
+    """Take what the command printed since the last time."""
+    return command.take_output(min(_BYTES, workspace.conversation.room())).rstrip("\n")
+
+
+def _report(number: int, command: CommandProcess, printed: str, *, advice: str = "") -> str:
+    """Say how the command stands, what outlived it, and what it printed."""
     lines = [f"{command.describe()} {advice}".rstrip()]
     if command.running:
         lines = [
@@ -194,5 +190,4 @@ def _report(workspace: Workspace, number: int, command: CommandProcess, *, advic
         lines.append(
             f"Ended with it, since it ran in a throw-away copy: {command.ended_with_it}. Use background for servers."
         )
-    room = min(_BYTES, workspace.conversation.room())
-    return "\n".join([*lines, command.take_output(room).rstrip("\n") or _NOTHING])
+    return "\n".join([*lines, printed or "(no output)"])

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from treadle.workspace.paths import may_be_there
+
 _SIGNATURE = b"DIRC"
 _HEADER, _FIXED, _CHECKSUM = 12, 62, 20
 _MODE_AT, _HASH_AT, _FLAGS_AT = 24, 40, 60
@@ -71,7 +73,7 @@ class Tracked:
     def __init__(self, roots: Sequence[str]) -> None:
         self._tops = [checkout_of(root) for root in roots]
         self._roots = roots
-        self._names = cache(_names)
+        self._names = cache(tracked_names)
 
     def has(self, root: int, path: bytes) -> bool:
         """Whether git has a file, or cannot be asked; outside of a checkout it has none."""
@@ -83,13 +85,12 @@ class Tracked:
         return names is None or full in names
 
 
-def _names(top: Path) -> frozenset[bytes] | None:
+def tracked_names(top: Path) -> frozenset[bytes] | None:
     """Name all files that git has in a checkout; None where that cannot be read."""
     folder = top / ".git"
     if (named := read_plain(folder)).startswith(_GIT_FOLDER):
         folder = top / os.fsdecode(named.removeprefix(_GIT_FOLDER).strip())
-    index = read_plain(folder / "index")
-    if not index:
+    if not may_be_there(folder / "index"):
         return frozenset()
-    entries = read_index(index)
+    entries = read_index(read_plain(folder / "index"))
     return None if entries is None else frozenset(name for name, _ in entries)

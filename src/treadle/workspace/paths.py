@@ -117,6 +117,15 @@ def _failed(error: OSError) -> NoFolder | Unlisted:
     return NoFolder() if error.errno in _NOTHING_THERE else Unlisted(error.strerror or str(error))
 
 
+def may_be_there(path: str | os.PathLike[str]) -> bool:
+    """Whether something is at a path, be it a link that leads nowhere; also where that cannot be looked at."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return error.errno not in _NOTHING_THERE
+    return True
+
+
 def first_closed(top: str, name: str) -> str:
     """Give the first folder, from `top` on the way to `name` in it, in which nothing can be looked at.
 

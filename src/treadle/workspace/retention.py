@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle.protocol.patterns import regex
 from treadle.workspace.jobs import read_jobs
 from treadle.workspace.owners import Owner, lives, owner_of
 
@@ -22,6 +23,7 @@ _HOUR = 3600
 _DAY = 24 * _HOUR
 _STAMP = ".tidied"
 _TRY = "try-"
+_OF_TRY = regex(r"try-(\d{1,9})-(\d{1,20})")
 
 
 class Outputs(Struct, frozen=True, kw_only=True):
@@ -96,8 +98,8 @@ def remove_ended_tries(place: Path) -> None:
 
 
 def _runs_try(folder: Path) -> bool:
-    pid, _, started = folder.name.removeprefix(_TRY).partition("-")
-    return folder.name.startswith(_TRY) and pid.isdecimal() and lives(Owner(int(pid), int(started or 0)))
+    named = _OF_TRY.fullmatch(folder.name)
+    return named is not None and lives(Owner(int(named[1]), int(named[2])))
 
 
 def _age(stamp: Path, now: float) -> float:

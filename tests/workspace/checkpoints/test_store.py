@@ -176,6 +176,23 @@ def test_ignored_files_are_covered_by_setting_and_tracked_ones_always(tmp_path: 
     whole.close()
 
 
+def test_what_git_has_is_covered_in_a_linked_worktree_too(tmp_path: Path) -> None:
+    main = tmp_path / "main"
+    main.mkdir()
+    git(main, "init")
+    (main / ".gitignore").write_text("*.log\n")
+    (main / "tracked.log").write_text("one")
+    git(main, "add", "-f", ".")
+    git(main, "commit", "-m", "one")
+    root, store = opened(tmp_path)
+    git(main, "worktree", "add", str(root / "linked"))
+    store.close()
+    linked = open_checkpoints(tmp_path / "data" / "linked", str(root / "linked"))
+    (root / "linked" / "other.log").write_text("one")
+    assert [change.path for change in linked.compare("", linked.take("1").tree)] == [".gitignore", "tracked.log"]
+    linked.close()
+
+
 def test_what_an_ignore_file_of_then_hid_is_not_removed(place: tuple[Path, CheckpointStore]) -> None:
     root, store = place
     (root / ".gitignore").write_text("data/\n")

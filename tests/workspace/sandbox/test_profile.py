@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.normal_user import MODES, normal_user
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement, Right, SandboxDenial
@@ -17,7 +18,9 @@ from treadle.workspace.sandbox import (
     profile_for,
 )
 from treadle.workspace.sandbox.bubblewrap import bubblewrap
+from treadle.workspace.sandbox.home import home_for
 from treadle.workspace.sandbox.present import Present
+from treadle.workspace.sandbox.profile import is_within
 
 PROFILE = Profile(root="/w", protected=("/w/.git", "/w/AGENTS.md"), masked=("/h/.ssh",), tmp="/p/tmp", private="/p")
 
@@ -32,6 +35,24 @@ def test_one_right_opens_one_thing() -> None:
     assert allow(PROFILE, SandboxDenial(right=Right.WRITE, target="/x")) == replace(PROFILE, writable=("/x",))
     plan = replace(PROFILE, change_root=False)
     assert allow(plan, SandboxDenial(right=Right.WRITE, target="/w")) == PROFILE
+
+
+@normal_user
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("closed", [".nvm", ".nvm/versions/node", ".conda/envs"])
+def test_a_credential_of_the_home_is_hidden_where_its_folder_cannot_be_listed(
+    closed: str, mode: int, tmp_path: Path
+) -> None:
+    secrets = [".nvm/.npmrc", ".nvm/versions/node/v1/etc/npmrc", ".conda/envs/one/pip.conf"]
+    for name in secrets:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("token")
+    (tmp_path / closed).chmod(mode)
+    found = home_for(str(tmp_path), str(tmp_path / "private"), {}, roots=[], environments=[])
+    (tmp_path / closed).chmod(0o755)
+    for name in secrets:
+        if mode & 0o100 or not name.startswith(closed):
+            assert any(is_within(str(tmp_path / name), path) for path in found.masked), name
 
 
 def test_what_lies_in_a_protected_folder_is_not_opened_again() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.workspace.sandbox.running import bubblewrap
 
+from treadle.protocol.errors import ToolError
 from treadle.protocol.protected_names import control_name, secret_name
 from treadle.workspace.sandbox import GitReader, Installer, control_files_changed_by, tools_of
 
@@ -94,6 +95,24 @@ def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path,
     bubblewrap()
     ask = GitReader(str(repository), str(tmp_path / "private"))
     assert control_files_changed_by(line.split(), ask, is_held=is_held) == LINES[line]
+
+
+def test_a_history_without_a_common_commit_is_compared_as_a_whole(repository: Path, tmp_path: Path) -> None:
+    bubblewrap()
+    words = ("commit-tree", "-m", "apart", "rules^{tree}")
+    apart = subprocess.run(("git", *SETTINGS, *words), cwd=repository, check=True, capture_output=True, text=True)
+    ask = GitReader(str(repository), str(tmp_path / "private"))
+    line = f"git merge --allow-unrelated-histories {apart.stdout.strip()}"
+    assert control_files_changed_by(line.split(), ask, is_held=is_held) == RULES
+
+
+@pytest.mark.parametrize("line", ["git switch rules", "git merge rules", "git reset --hard rules"])
+def test_a_line_of_which_git_cannot_tell_what_it_changes_does_not_run(line: str) -> None:
+    def ask(*words: str) -> bytes | None:
+        return b"1" * 40 if words[0] == "rev-parse" else None
+
+    with pytest.raises(ToolError, match="did not say which files rules would change"):
+        control_files_changed_by(line.split(), ask, is_held=is_held)
 
 
 def _injected(target: Path) -> list[str]:

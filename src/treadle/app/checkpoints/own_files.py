@@ -14,6 +14,7 @@ from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
 from treadle.workspace.checkpoints.planning import Interval
 from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.names import logged_path, shown_name
+from treadle.workspace.paths import may_be_there
 
 
 class KeptRoot(Struct, frozen=True):
@@ -115,7 +116,7 @@ class OwnFiles:
     def _covered(self, shown: str) -> tuple[int, bytes] | None:
         """Find a file that was reported; None for one that is there and that checkpoints do not cover."""
         path = logged_path(shown)
-        gone = not os.path.lexists(path)
+        gone = not may_be_there(path)
         for number, (root, work) in enumerate(zip(self._roots, self._works, strict=True)):
             if path.startswith(f"{root.path}/"):
                 below = os.fsencode(path.removeprefix(f"{root.path}/"))

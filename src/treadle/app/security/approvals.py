@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from treadle.app.security.policy_files import RuleFilePlaces, usual_places
+from treadle.app.security.policy_files import RuleFilePlaces, rule_files, usual_places
 from treadle.policy.allowances import rule_id, rule_of
 from treadle.policy.rulefile import HEAD, RuleFile, RuleFileError, read_rules, render_rule, with_examples
 from treadle.policy.rules import Rule, Scope
@@ -50,7 +50,8 @@ def write_rules(rules: Sequence[Rule], file: Path, *, note: str = "") -> tuple[s
 def revoke_rule(rule_id: str, places: RuleFilePlaces | None = None) -> tuple[Path, ...]:
     """Take the user's rules with this id out of their files; gives the files. `ConfigError`: none has it."""
     with _locked():
-        found = [file for file in _users_files(places or usual_places(None)) if _remove(file, rule_id)]
+        files = rule_files((places or usual_places(None)).user)
+        found = [file for file in files if file.is_file() and _remove(file, rule_id)]
     if not found:
         raise ConfigError(
             "rule-unknown",
@@ -73,12 +74,6 @@ def _remove(file: Path, rule_id: str) -> bool:
     if going:
         _write(file, "".join(lines).rstrip("\n") + "\n")
     return bool(going)
-
-
-def _users_files(places: RuleFilePlaces) -> Iterator[Path]:
-    folder = places.user / "policy.d"
-    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
-    yield from (file for file in (places.user / "policy.toml", *files) if file.is_file())
 
 
 def bound_to(rules: Sequence[Rule], workspace: str) -> tuple[Rule, ...]:

@@ -46,10 +46,7 @@ def asked_trust(workspace: Path) -> AskedTrust:
 
 def keep_trust_answer(asked: AskedTrust, said: str) -> None:
     """Keep what is to be kept of an answer: the folder as it was shown is trusted, or not asked about again."""
-    match said:
-        case "always":
-            trust_store().grant(asked.trust)
-        case "never":
-            trust_store().refuse(asked.trust)
-        case _:
-            pass
+    if said == "always":
+        trust_store().grant(asked.trust)
+    elif said == "never":
+        trust_store().refuse(asked.trust)

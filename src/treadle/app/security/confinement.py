@@ -95,18 +95,15 @@ class CommandFolders:
     @property
     def surveyors(self) -> list[Surveyor]:
         """What looks through each folder."""
-        kept = self.known.surveyors
-        for folder in self.folders:
-            if folder not in kept:
-                kept[folder] = Surveyor(folder, is_control=is_control, is_secret=is_secret)
-        return [kept[folder] for folder in self.folders]
+        return [
+            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=is_control, is_secret=is_secret))
+            for folder in self.folders
+        ]
 
     def committed(self, root: str) -> Committed:
         """What reads the committed text of a folder's files."""
-        kept = self.known.committed
-        if root not in kept:
-            kept[root] = Committed(root, str(self.private / "sandbox"), self.reader(root))
-        return kept[root]
+        fresh = Committed(root, str(self.private / "sandbox"), self.reader(root))
+        return self.known.committed.setdefault(root, fresh)
 
     def reader(self, root: str) -> GitReader:
         """Give what asks git of a folder."""
@@ -216,9 +213,11 @@ def confine_as(
     holder = None if shared is None else shared.holder()
     surveys = look_through(place)
     profile = profile_of(kind, place, surveys, owned)
-    for right in (one for each in granted for one in _single(each)):
-        if not is_within(right.target, str(place.data)) and not _opens_more(right, profile):
-            profile = allow(profile, right)
+    for right in granted:
+        for path in (right.target, *right.also):
+            one = structs.replace(right, target=path, also=())
+            if not is_within(path, str(place.data)) and not _opens_more(one, profile):
+                profile = allow(profile, one)
     profile = replace(
         profile,
         readable=(*profile.readable, *access.readable),
@@ -314,11 +313,6 @@ def recover_control_files(data: Path) -> tuple[str, ...]:
     return recover_made(data, is_control=is_control, is_secret=is_secret)
 
 
-def _single(right: SandboxDenial) -> Iterator[SandboxDenial]:
-    """Give a right for each path that it is on."""
-    return (structs.replace(right, target=path, also=()) for path in (right.target, *right.also))
-
-
 def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
     """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about.
 
@@ -356,6 +350,7 @@ def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> S
 def profile_of(
     kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], owned: AbstractSet[Installer]
 ) -> Profile:
+    """Give what a command may do in a confinement but OPEN; `surveys` are those of the folders, in their order."""
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     around = Surroundings(
         home=os.path.realpath(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ

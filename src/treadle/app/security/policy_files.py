@@ -49,7 +49,7 @@ class RuleFilePlaces(Struct, frozen=True, kw_only=True):
 class FoundFile(Struct, frozen=True, kw_only=True):
     """A rule file that is there. `scope` is admin, user or project; `why` says what is wrong with it."""
 
-    path: Path
+    path: str
     scope: str
     state: FileState
     rules: int = 0
@@ -121,11 +121,13 @@ class PolicyFiles:
 
     def _candidates(self) -> Iterator[_Candidate]:
         places = self._places
-        for scope, folder in (("admin", places.admin), ("user", places.user)):
-            for path in (folder / "policy.toml", *_rule_files(folder / "policy.d")):
-                yield from _candidate(path, scope)
+        found = [("admin", path) for path in rule_files(places.admin)]
+        found += [("user", path) for path in rule_files(places.user)]
         if places.workspace is not None:
-            yield from _candidate(places.workspace / PROJECT_FILE, "project")
+            found.append(("project", places.workspace / PROJECT_FILE))
+        for scope, path in found:
+            if (signature := _signature(path)) is not None:
+                yield _Candidate(path, scope, signature)
 
     def _read(self, candidate: _Candidate) -> tuple[Path, str, str]:
         """Read one file; gives its path, its text, and why it cannot be used."""
@@ -181,12 +183,12 @@ class PolicyFiles:
                 why = str(error)
             else:
                 self._keep_text(path, file.text)
-                return FoundFile(path=path, scope=scope, state=FileState.IN_FORCE, rules=count)
+                return FoundFile(path=file.name, scope=scope, state=FileState.IN_FORCE, rules=count)
         try:
             count = len(read_rules(replace(file, text=last_good[file.name])))
         except RuleFileError:
             count = 0
-        return FoundFile(path=path, scope=scope, state=FileState.BROKEN, rules=count, why=why)
+        return FoundFile(path=file.name, scope=scope, state=FileState.BROKEN, rules=count, why=why)
 
     def _without_new_allowances(self, rules: Sequence["Rule"]) -> tuple[tuple["Rule", ...], tuple["Rule", ...]]:
         """Part from what counts what a project's file allows that has changed since its folder was trusted."""
@@ -223,7 +225,7 @@ _NOTHING_IN_FORCE = "None of its rules is in force. Until the file is fixed, not
 
 def why_not_admin(path: Path) -> str:
     """Say why an administrator's file does not count: it and its folders must be root's, and only root's to change."""
-    for part in dict.fromkeys((*_with_parents(path), *_with_parents(path.resolve()))):
+    for part in dict.fromkeys(part for way in (path, path.resolve()) for part in (way, *way.parents)):
         try:
             found = part.lstat()
         except OSError as error:
@@ -233,10 +235,6 @@ def why_not_admin(path: Path) -> str:
         if not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o022:
             return f"{part} can be changed by others than root"
     return ""
-
-
-def _with_parents(path: Path) -> list[Path]:
-    return [path, *path.parents]
 
 
 def _why_not_own(path: Path) -> str:
@@ -249,19 +247,16 @@ def _why_not_own(path: Path) -> str:
     return "everybody can change it" if found.st_mode & 0o002 else ""
 
 
-def _rule_files(folder: Path) -> list[Path]:
+def rule_files(folder: Path) -> list[Path]:
+    """Give where rules stand in a folder of settings; a `policy.d` that cannot be listed stands for its files."""
+    several = folder / "policy.d"
     try:
-        return sorted(entry for entry in folder.iterdir() if entry.suffix == ".toml")
+        found = sorted(entry for entry in several.iterdir() if entry.suffix == ".toml")
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        found = []
     except OSError:
-        return [folder]
-
-
-def _candidate(path: Path, scope: str) -> Iterator[_Candidate]:
-    signature = _signature(path)
-    if signature is not None:
-        yield _Candidate(path, scope, signature)
+        found = [several]
+    return [folder / "policy.toml", *found]
 
 
 def _signature(path: Path) -> _Signature | None:

@@ -16,16 +16,6 @@ _CHANGED = "the file has changed since the folder was trusted"
 _ELSEWHERE = "it is for another folder"
 
 
-class FileLine(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A rule file that was found; `why` says what is wrong with it."""
-
-    path: str
-    scope: str
-    state: FileState
-    rules: int
-    why: str
-
-
 class RuleLine(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One rule; `why` says why it is not in force. `match` and `not_match` are its examples, all of which hold."""
 
@@ -46,7 +36,7 @@ class Policy(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     workspace: str
     trusted: bool
-    files: tuple[FileLine, ...]
+    files: tuple[FoundFile, ...]
     rules: tuple[RuleLine, ...]
     problems: tuple[str, ...]
 
@@ -57,14 +47,10 @@ def read_policy(workspace: Path, *, trusted: bool) -> Policy:
     return Policy(
         workspace=str(workspace),
         trusted=trusted,
-        files=tuple(map(_file, found.files)),
+        files=found.files,
         rules=tuple(_rules(found, str(workspace), trusted=trusted)),
         problems=found.ruleset.problems,
     )
-
-
-def _file(found: FoundFile) -> FileLine:
-    return FileLine(path=str(found.path), scope=found.scope, state=found.state, rules=found.rules, why=found.why)
 
 
 def _rules(found: InForce, workspace: str, *, trusted: bool) -> Iterator[RuleLine]:

@@ -16,10 +16,9 @@ FIX = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSummary:
-    """What confines commands, in words; `whole` when nothing is lacking, `there` when there is something."""
+    """What confines commands, in words; `whole` when nothing is lacking."""
 
     text: str
-    there: bool
     whole: bool
 
 
@@ -27,13 +26,13 @@ def describe_sandbox(state: SandboxState) -> SandboxSummary:
     """Say what confines commands here, or why nothing does."""
     match state.backend:
         case Backend.BUBBLEWRAP:
-            return SandboxSummary(text=f"bubblewrap ({state.program})", there=True, whole=True)
+            return SandboxSummary(text=f"bubblewrap ({state.program})", whole=True)
         case Backend.LANDLOCK:
-            return SandboxSummary(text=f"Landlock: {state.reason}", there=True, whole=False)
+            return SandboxSummary(text=f"Landlock: {state.reason}", whole=False)
         case Backend.SEATBELT:
-            return SandboxSummary(text=f"the system's sandbox ({state.program})", there=True, whole=False)
+            return SandboxSummary(text=f"the system's sandbox ({state.program})", whole=False)
         case None:
-            return SandboxSummary(text=f"none: {state.reason}", there=False, whole=False)
+            return SandboxSummary(text=f"none: {state.reason}", whole=False)
         case _:
             assert_never(state.backend)
 

@@ -16,22 +16,17 @@ def refuse_broken_shell(decision: Decision, accesses: Sequence[Access]) -> None:
     if decision.verdict is Verdict.ALLOW or not _has_unparsed(decision):
         return
     for access in accesses:
-        if isinstance(access, RunCommand) and (said := _complaint(access.command)):
-            html = " It contains HTML such as `&amp;`. Write `&`, `<` and `>` as they are."
-            advice = html if any(mark in access.command for mark in _HTML) else ""
-            raise ToolError(f"Not run: this is not valid shell: {said}.{advice} Correct the line.", invalid=True)
+        if isinstance(access, RunCommand):
+            try:
+                parse(access.command)
+            except BrokenShellError as error:
+                html = " It contains HTML such as `&amp;`. Write `&`, `<` and `>` as they are."
+                advice = html if any(mark in access.command for mark in _HTML) else ""
+                said = f"Not run: this is not valid shell: {error}.{advice} Correct the line."
+                raise ToolError(said, invalid=True) from error
+            except (ShellSyntaxError, BudgetError):
+                continue
 
 
 def _has_unparsed(decision: Decision) -> bool:
     return any(reason.rule == "syntax" for part in decision.parts for reason in part.reasons)
-
-
-def _complaint(line: str) -> str:
-    """Say what is wrong with a line; empty when nothing is, or when it may be valid all the same."""
-    try:
-        parse(line)
-    except BrokenShellError as error:
-        return str(error)
-    except (ShellSyntaxError, BudgetError):
-        return ""
-    return ""

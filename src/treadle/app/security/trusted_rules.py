@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from treadle.app.security.policy_files import PROJECT_FILE
 from treadle.app.security.policy_show import RuleLine, read_policy
+from treadle.app.security.trusted_servers import server_lines
 from treadle.policy.rules import Scope
-from treadle.store.activation import ActiveKind
 from treadle.store.trust import Trust
 from treadle.workspace.text import visible_name
 
@@ -22,7 +22,4 @@ def allow_lines(trust: Trust) -> Iterator[str]:
     """List these rules: what they match in full, and where they stand; and the servers that would be started."""
     for rule in allow_rules(trust):
         yield f"  allow  {visible_name(f'{rule.matches}  [{rule.source}]')}"
-    if any(item.kind is ActiveKind.SERVERS for item in trust.items):
-        from treadle.app.security.trusted_servers import server_lines
-
-        yield from server_lines(trust)
+    yield from server_lines(trust)

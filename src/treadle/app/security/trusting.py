@@ -201,11 +201,9 @@ def trust_lines(trust: Trust) -> Iterator[str]:
     """
     width = max((len(item.kind) for item in trust.listed), default=len("gone"))
     present = {item.path for item in trust.listed}
-
-    def many(item: ActiveFile) -> bool:
-        return item.kind is ActiveKind.SETTINGS
-
-    for item in sorted(trust.listed, key=lambda item: (item.path not in trust.changed, many(item), item)):
+    for item in sorted(
+        trust.listed, key=lambda item: (item.path not in trust.changed, item.kind is ActiveKind.SETTINGS, item)
+    ):
         mark = "" if item.path not in trust.changed else "  (changed)" if item.path in trust.known else "  (new)"
         yield f"  {item.kind:<{width}}  {item.digest[:16]:<16}  {shown_path(item.path)}{_target(trust, item)}{mark}"
     for path in sorted(set(trust.changed) - present):

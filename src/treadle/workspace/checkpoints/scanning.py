@@ -13,7 +13,7 @@ from msgspec import Struct
 from treadle.protocol.patterns import regex
 from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind
-from treadle.workspace.git_index import checkout_of, read_index, read_plain
+from treadle.workspace.git_index import checkout_of, tracked_names
 from treadle.workspace.ignoring import Ignoring
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -244,8 +244,7 @@ class Scanner:
     def _is_tracked(self, path: str, *, is_folder: bool) -> bool:
         """Whether git has a file, or one in a folder: what it has is covered, be it ignored."""
         if self._tracked_names is None:
-            entries = read_index(read_plain(self._top / _GIT / "index")) or {}
-            names = {os.fsdecode(name) for name, _ in entries}
+            names = {os.fsdecode(name) for name in tracked_names(self._top) or ()}
             below = os.path.relpath(self._root, self._top)
             if below != ".":
                 names = {name.removeprefix(f"{below}/") for name in names if name.startswith(f"{below}/")}

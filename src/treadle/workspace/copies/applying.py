@@ -160,13 +160,13 @@ def _check(tree: Tree, changes: Sequence[Difference], start: int, journal: _Jour
         state = journal.as_it_was(change, tree.state(change.root, change.path))
         if state != was:
             raise StaleError(os.fsdecode(change.path))
-        if _kind(was) == "d" and _kind(change.after) != "d":
+        if was is not None and was.kind == "d" and change.kinds[1] != "d":
             _check_removed(tree, change, gone, journal)
 
 
 def _check_folders(tree: Tree, changes: Sequence[Difference], journal: _Journaling) -> None:
     """Make sure that what is on the way to the changes still are folders."""
-    made = {(change.root, change.path) for change in changes if _kind(change.after) == "d"}
+    made = {(change.root, change.path) for change in changes if change.kinds[1] == "d"}
     for root, above in sorted({(change.root, above) for change in changes for above in _folders(change.path)}):
         found = tree.status(root, above)
         if (root, above) not in made and (found is None or not stat.S_ISDIR(found.st_mode)):
@@ -213,11 +213,11 @@ class _Worker:
                     self.expect(change)
                     self.tree.remove(change.root, change.path, folder=was.kind == "d")
         for change in changes:
-            if _kind(change.after) == "d" and _kind(change.before) != "d":
+            if change.kinds[1] == "d" and change.kinds[0] != "d":
                 with self.careful(change):
                     self.tree.make_folder(change.root, change.path)
         for change in changes:
-            if _kind(change.after) in ("f", "l"):
+            if change.kinds[1] in ("f", "l"):
                 with self.careful(change):
                     self.put(change, content)
         for change in reversed(changes):
@@ -260,10 +260,6 @@ class _Worker:
                 raise StaleError(os.fsdecode(change.path)) from error
             else:
                 raise
-
-
-def _kind(state: EntryState | None) -> str:
-    return state.kind if state is not None else ""
 
 
 def _verified(content: Iterable[bytes], expected: str) -> Iterator[bytes]:

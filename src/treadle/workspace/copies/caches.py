@@ -19,7 +19,6 @@ CACHES = (
 
 _PACKAGES = b"node_modules/"
 _INNER = (b"node_modules/.cache/", b"node_modules/.vite/")
-_EVERYTHING = b"*"
 
 _OUTPUTS = frozenset(
     b"build dist target out _build .build node_modules .venv venv .tox .nox .next .nuxt .output .svelte-kit .gradle"
@@ -59,13 +58,10 @@ def git_ignores(root: str) -> Callable[[bytes, bool], bool]:
 
 def hidden_by_themselves(new_rules: Mapping[bytes, bytes]) -> frozenset[bytes]:
     """Find the new folders whose own ignore file, given by the folder with its content, hides all that is in them."""
-    return frozenset(
-        folder
-        for folder, content in new_rules.items()
-        if folder and [line for line in _lines(content) if not line.startswith(b"#")] == [_EVERYTHING]
-    )
+    return frozenset(folder for folder, content in new_rules.items() if folder and _rules_in(content) == [b"*"])
 
 
-def _lines(content: bytes) -> list[bytes]:
+def _rules_in(content: bytes) -> list[bytes]:
     """Give the lines of an ignore file that say something; blanks at their ends do not."""
-    return [line for raw in content.splitlines() if (line := raw.rstrip())]
+    lines = (line.rstrip() for line in content.splitlines())
+    return [line for line in lines if line and not line.startswith(b"#")]

@@ -3,13 +3,13 @@
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Protocol
 
 from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
-from treadle.workspace.copies.staging import Difference, EntryState, Manifest
+from treadle.workspace.copies.staging import Difference, EntryState, Manifest, place_in
 from treadle.workspace.copies.upper import CACHE, LARGE, MASKED, REPOSITORY
 from treadle.workspace.git_index import Tracked
 
@@ -100,16 +100,11 @@ class _Chooser:
         self.dropped: set[_Key] = set()
         self.beside: set[_Key] = set()
         self.thrown_away = 0
-        self.arrived = frozenset(
-            change.after.what
-            for change in changes
-            if change.after is not None and change.after.kind == "f" and change.before is None
-        )
+        self.arrived = frozenset(change.after.what for change in changes if change.after and change.kinds == ("", "f"))
 
     def path_of(self, key: _Key) -> str:
         """Give the absolute path."""
-        root, path = key
-        return self.roots[root] if path == b"." else posixpath.join(self.roots[root], os.fsdecode(path))
+        return place_in(self.roots[key[0]], key[1])
 
     def sort(self, new_rules: Mapping[_Key, bytes]) -> None:
         """Find what git ignores, and throw away what is in a cache, but for what goes with a removed folder."""
@@ -136,8 +131,7 @@ class _Chooser:
         change, path = self.all[key], key[1]
         if change.note in (MASKED, REPOSITORY) or path == b".":
             return False
-        either = change.after or change.before
-        is_folder = either is not None and either.kind == "d"
+        is_folder = (change.kinds[1] or change.kinds[0]) == "d"
         hidden = any(folder in own for folder in (path, *folders_above(path))) or ignores(path, is_folder)
         return hidden and not self.is_tracked(key)
 
@@ -150,8 +144,7 @@ class _Chooser:
             self.beside.add(key)
             return
         self.dropped.add(key)
-        either = change.after or change.before
-        self.thrown_away += either is not None and either.kind != "d"
+        self.thrown_away += (change.kinds[1] or change.kinds[0]) != "d"
 
     def parent(self, key: _Key) -> _Key | None:
         """Give the change of the folder that a path is in."""
@@ -174,10 +167,10 @@ class _Chooser:
         """Say why a change cannot be applied."""
         if change.note in _REASONS:
             return _REASONS[change.note]
-        if any(state is not None and state.kind == "s" for state in (change.before, change.after)):
+        if "s" in change.kinds:
             return _SPECIAL
-        made = change.before is None and any(_is_new_folder(self.all[above]) for above in self.ups(key))
-        return self.judge(self.path_of(key), made=made or _is_new_folder(change))
+        made = change.before is None and any(self.all[above].kinds == ("", "d") for above in self.ups(key))
+        return self.judge(self.path_of(key), made=made or change.kinds == ("", "d"))
 
     def is_output(self, key: _Key, change: Difference) -> bool:
         """Whether something that git ignores is kept without a question: nothing that cannot be made again is lost."""
@@ -213,12 +206,7 @@ class _Chooser:
 
 def _no_folder_now(change: Difference) -> bool:
     """Whether a folder is gone."""
-    was = change.before is not None and change.before.kind == "d"
-    return was and (change.after is None or change.after.kind != "d")
-
-
-def _is_new_folder(change: Difference) -> bool:
-    return change.before is None and change.after is not None and change.after.kind == "d"
+    return change.kinds[0] == "d" != change.kinds[1]
 
 
 def select_changes(
@@ -253,22 +241,12 @@ def _gathered(chooser: _Chooser, shown: Mapping[_Key, Shown]) -> tuple[Shown, ..
         if outermost is not None:
             inner.setdefault(outermost, []).append(one.change)
     gone = {(change.root, change.path) for changes in inner.values() for change in changes}
-    return tuple(
-        Shown(one.change, one.held, one.ignored, one.leads_out, tuple(inner.get(key, ())))
-        for key, one in shown.items()
-        if key not in gone
-    )
+    return tuple(replace(one, inner=tuple(inner.get(key, ()))) for key, one in shown.items() if key not in gone)
 
 
 def _goes_with(folder: Shown, one: Shown) -> bool:
     """Whether a change needs no words beside those about the folder that it was in."""
-    return (
-        folder.ignored
-        and folder.change.after is None
-        and one.ignored
-        and one.change.after is None
-        and not (one.held or folder.held)
-    )
+    return all(each.ignored and each.change.after is None and not each.held for each in (folder, one))
 
 
 def new_ignore_files(changes: Sequence[Difference]) -> list[Difference]:

@@ -21,12 +21,13 @@ from treadle.workspace.copies.choosing import (
     select_changes,
 )
 from treadle.workspace.copies.making import Copy
-from treadle.workspace.copies.showing import LARGEST_TEXT, CopyTexts, is_about_text, path_of, place_in, show_changes
+from treadle.workspace.copies.showing import LARGEST_TEXT, CopyTexts, is_about_text, show_changes
 from treadle.workspace.copies.staging import (
     Contents,
     Difference,
     EntryState,
     Manifest,
+    place_in,
     read_manifest,
     remove_folder,
     take_abandoned,
@@ -93,7 +94,7 @@ def _output_folders(copy: Copy, outputs: Sequence[Difference]) -> Iterator[Outpu
     changed = {(change.root, change.path) for change in outputs}
     counts: dict[str, int] = {}
     for change in outputs:
-        if all(state is None or state.kind == "d" for state in (change.before, change.after)):
+        if set(change.kinds) <= {"", "d"}:
             continue
         outermost = next(
             (
@@ -103,7 +104,7 @@ def _output_folders(copy: Copy, outputs: Sequence[Difference]) -> Iterator[Outpu
             ),
             change.path,
         )
-        place = place_in(copy, change.root, outermost)
+        place = place_in(copy.roots[change.root], outermost)
         counts[place] = counts.get(place, 0) + 1
     return (OutputFolder(path=path, files=files) for path, files in sorted(counts.items()))
 
@@ -116,7 +117,7 @@ def _rights_for_real(copy: Copy, shown: Sequence[Shown], hold: Hold) -> Rights:
     granted: list[SandboxDenial] = []
     git = False
     for one in sorted(shown, key=lambda one: one.change.path):
-        path = path_of(copy, one.change)
+        path = one.change.place(copy.roots)
         if one.change.before is None and hold(folder := posixpath.dirname(path)) and Path(folder).exists():
             path = folder
         git = git or one.change.note == REPOSITORY
@@ -142,7 +143,7 @@ def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> ChangeSelection:
         ignore_files = {
             (change.root, change.path.rpartition(b"/")[0]): contents.whole(change)
             for change in new_ignore_files(manifest.changes)
-            if change.after is not None and change.after.kind == "f" and change.size < LARGEST_TEXT
+            if change.kinds[1] == "f" and change.size < LARGEST_TEXT
         }
     return select_changes(copy.roots, manifest, hold, ignore_files)
 
@@ -171,7 +172,7 @@ def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]
 def _file_change(copy: Copy, change: Difference, texts: CopyTexts) -> FileChange:
     diff = texts.diff(change)
     return FileChange(
-        path=path_of(copy, change),
+        path=change.place(copy.roots),
         before=_hash(change.before),
         after=_hash(change.after),
         added=0 if diff is None else diff.added,

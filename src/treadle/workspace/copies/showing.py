@@ -58,7 +58,7 @@ def _telling(shown: Sequence[Shown]) -> list[Shown]:
 
 def _is_whole_folder(change: Difference) -> bool:
     """Whether a folder was made or removed, and nothing else was or is there."""
-    return {state.kind if state is not None else "" for state in (change.before, change.after)} == {"", "d"}
+    return set(change.kinds) == {"", "d"}
 
 
 def _stands_first(one: Shown) -> bool:
@@ -76,17 +76,18 @@ def _shown(copy: Copy, one: Shown, texts: "CopyTexts") -> tuple[CopyChange, str]
     """Give the row of a change, and its differences as text."""
     change = one.change
     diff = texts.diff(change) if is_about_text(change) else None
-    unread = is_about_text(change) and diff is None
-    about = _joined(*_facts(one, texts.size(change) if unread else ""))
+    is_text = texts.is_text(change) if diff is None else None
+    size = "" if is_text is None else f"{'text' if is_text else 'binary'}, {change.size:,} bytes"
+    about = _joined(*_facts(one, size))
     row = CopyChange(
-        path=path_of(copy, change),
+        path=change.place(copy.roots),
         kind=_kind(change),
         added=None if diff is None else diff.added,
         removed=None if diff is None else diff.removed,
         held=one.held,
         about=about,
         first=_stands_first(one),
-        unshown=unread and texts.is_text(change),
+        unshown=bool(is_text),
     )
     lines = [f"{_name(change)}: {_joined(one.held, about)}"] if one.held or about else []
     if diff is not None and diff.hunks:
@@ -140,16 +141,6 @@ def _modes(was: EntryState | None, new: EntryState) -> str:
     return f"mode {was.mode:o} -> {new.mode:o}" if was.mode != new.mode else ""
 
 
-def path_of(copy: Copy, change: Difference) -> str:
-    """Give the absolute path of a change."""
-    return place_in(copy, change.root, change.path)
-
-
-def place_in(copy: Copy, root: int, path: bytes) -> str:
-    """Give the absolute path of a path in a root."""
-    return copy.roots[root] if path == b"." else posixpath.join(copy.roots[root], os.fsdecode(path))
-
-
 class CopyTexts:
     """The old and the new text of changed files."""
 
@@ -164,16 +155,10 @@ class CopyTexts:
         self._tree.close()
         self._contents.close()
 
-    def size(self, change: Difference) -> str:
-        """Say of a file without a diff what it is, and how large."""
-        if change.after is None or change.after.kind != "f" or change.note:
-            return ""
-        return f"{'text' if self.is_text(change) else 'binary'}, {change.size:,} bytes"
-
-    def is_text(self, change: Difference) -> bool:
-        """Whether a file that has no diff is a text for all that its beginning says: then it is too large for one."""
-        if change.after is None or change.after.kind != "f" or change.note:
-            return False
+    def is_text(self, change: Difference) -> bool | None:
+        """Whether a file without a diff is a text by its beginning, so too large for one; None where none was kept."""
+        if change.kinds[1] != "f" or change.note:
+            return None
         begins = next(iter(self._contents.read(change)), b"")[:_PEEK]
         try:
             return b"\0" not in begins and codecs.getincrementaldecoder("utf-8")().decode(begins) is not None
@@ -189,7 +174,7 @@ class CopyTexts:
 
     def old(self, change: Difference) -> str | None:
         """Read the real file, if it still is what it was."""
-        if change.before is None or change.before.kind != "f":
+        if change.kinds[0] != "f":
             return ""
         try:
             found = self._tree.status(change.root, change.path)
@@ -202,7 +187,7 @@ class CopyTexts:
 
     def new(self, change: Difference) -> str | None:
         """Read what was kept."""
-        if change.after is None or change.after.kind != "f":
+        if change.kinds[1] != "f":
             return ""
         if change.note or change.size > LARGEST_TEXT:
             return None
@@ -225,4 +210,4 @@ def _is_comparable(old: str, new: str) -> bool:
 
 def is_about_text(change: Difference) -> bool:
     """Whether a file is or was there."""
-    return any(state is not None and state.kind == "f" for state in (change.before, change.after))
+    return "f" in change.kinds

@@ -5,10 +5,11 @@
 
 import contextlib
 import os
+import posixpath
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -53,6 +54,15 @@ class Difference(Struct, frozen=True, array_like=True):
         """The path in its root."""
         return bytes.fromhex(self.name)
 
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """What kind of thing was there, and what is; empty for nothing."""
+        return self.before.kind if self.before else "", self.after.kind if self.after else ""
+
+    def place(self, roots: Sequence[str]) -> str:
+        """The absolute path."""
+        return place_in(roots[self.root], self.path)
+
 
 class Manifest(Struct, frozen=True):
     """All that a command changed in its copy; `trouble` says why it could not be kept."""
@@ -65,6 +75,11 @@ class Manifest(Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(Manifest)
+
+
+def place_in(root: str, path: bytes) -> str:
+    """Give the absolute path of a path in a root."""
+    return root if path == b"." else posixpath.join(root, os.fsdecode(path))
 
 
 def new_folder(data: Path) -> Path:

@@ -99,26 +99,13 @@ class _Reader:
                 self.read_repository(upper, lower, path, found)
             elif name in self.caches and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
                 self.skipped += 1
+            elif stat.S_ISDIR(found.st_mode):
+                self.read_folder(upper, lower, path, depth=depth, replaced=replaced)
             else:
-                self.read_entry(upper, lower, path, depth=depth, replaced=replaced)
+                self.read_leaf(upper, lower, path, depth)
         if replaced and lower is not None:
             for name in set(lower.names()) - set(names):
                 self.read_removed(lower, above + name, depth)
-
-    def read_entry(self, upper: int, lower: _Layer | None, path: bytes, *, depth: int, replaced: bool) -> None:
-        """Read what became of one name."""
-        name = path.rpartition(b"/")[2]
-        found = os.lstat(name, dir_fd=upper)
-        was = lower.look(name) if lower is not None else None
-        if stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
-            if lower is not None and was is not None:
-                self.read_removed(lower, path, depth)
-        elif stat.S_ISDIR(found.st_mode):
-            self.read_folder(upper, lower, path, depth=depth, replaced=replaced)
-        else:
-            if lower is not None and was is not None and stat.S_ISDIR(was.st_mode):
-                self.read_removed(lower, path, depth, itself=False)
-            self.read_leaf(upper, lower, path, found)
 
     def read_folder(self, upper: int, lower: _Layer | None, path: bytes, *, depth: int, replaced: bool) -> None:
         """Read a folder of the copy: of its own, or over the original's."""
@@ -143,10 +130,15 @@ class _Reader:
             raise _RefusedError(f"The copy of {os.fsdecode(path)!r} has a form that cannot be read.")
         return _OPAQUE in marks and os.getxattr(fd, _OPAQUE) == b"y"
 
-    def read_leaf(self, upper: int, lower: _Layer | None, path: bytes, found: os.stat_result) -> None:
-        """Read what is no folder."""
+    def read_leaf(self, upper: int, lower: _Layer | None, path: bytes, depth: int) -> None:
+        """Read what is no folder, or the mark of the overlay that something is gone."""
         name = path.rpartition(b"/")[2]
-        was = lower.look(name) if lower is not None else None
+        found, was = os.lstat(name, dir_fd=upper), lower.look(name) if lower is not None else None
+        gone = stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+        if lower is not None and was is not None and (gone or stat.S_ISDIR(was.st_mode)):
+            self.read_removed(lower, path, depth, itself=gone)
+        if gone:
+            return
         before, recent = self.original(lower, name, was), self.is_recent(was)
         if not stat.S_ISREG(found.st_mode):
             self.note(path, before, self.known(found, self.target(upper, name, found)), recent=recent)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from treadle.protocol.name_lists import SECRETS_IN_SHOWN, SHOWN_OF_HOME
 from treadle.protocol.protected_names import secret_name
+from treadle.workspace.paths import Listed, NoFolder, Unlisted, list_folder
 from treadle.workspace.private_file import write_private
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.variables import find_outside
@@ -70,7 +71,7 @@ def home_for(
         hidden=hidden,
         masked=(
             *(path for path in _SYSTEM_SECRETS if os.access(path, os.R_OK)),
-            *(secret for path in visible for secret in _secrets_in(Path(path))),
+            *(secret for path in visible for secret in _secrets_in(path)),
         ),
         shown=visible,
         replaced=tuple(_git_settings(home, private, roots)) if home in hidden else (),
@@ -93,14 +94,28 @@ def _outermost(shown: Iterable[str], hidden: Sequence[str], roots: Sequence[str]
             yield path
 
 
-def _secrets_in(shown: Path) -> Iterator[str]:
+def _secrets_in(shown: str) -> Iterator[str]:
     """Find credentials in a place that is shown: at its top by their names, deeper where they are known to lie."""
-    try:
-        found = [entry for entry in shown.iterdir() if secret_name(entry.name)] if shown.is_dir() else []
-        found += [entry for pattern in SECRETS_IN_SHOWN for entry in shown.glob(pattern)]
-    except OSError:
-        found = [shown]  # what cannot be listed is not shown either
-    yield from map(str, found)
+    yield from (path for path in _below(shown, ["*"]) if path == shown or secret_name(Path(path).name))
+    for pattern in SECRETS_IN_SHOWN:
+        yield from _below(shown, pattern.split("/"))
+
+
+def _below(folder: str, names: Sequence[str]) -> Iterator[str]:
+    """Find what lies below a folder by names, `*` for any; what cannot be listed on the way is not shown either."""
+    if not names:
+        yield from (path for path in (folder,) if os.path.lexists(path))
+    elif names[0] != "*":
+        yield from _below(f"{folder}/{names[0]}", names[1:])
+    else:
+        match list_folder(folder, follow=True):
+            case Listed(entries=entries):
+                for entry in entries:
+                    yield from _below(f"{folder}/{entry.name}", names[1:])
+            case Unlisted():
+                yield folder
+            case NoFolder():
+                pass
 
 
 def _own_homes(home: str) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.workspace.owners import Owner, lives, owner_of
-from treadle.workspace.paths import Unlisted, list_folder
+from treadle.workspace.paths import Unlisted, list_folder, may_be_there
 from treadle.workspace.sandbox.moving import copy_over, make_listable, opened_folder, writable_entry
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
@@ -56,7 +56,7 @@ class _Found:
 
     def remaining(self) -> Iterator[str]:
         """Give what may still act, or hide what may."""
-        yield from filter(os.path.lexists, self.stuck)
+        yield from filter(may_be_there, self.stuck)
         yield from filter(_is_closed, self.closed)
 
 

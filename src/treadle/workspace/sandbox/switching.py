@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from treadle.protocol.errors import ToolError
 from treadle.workspace.sandbox.reading_git import AskGit
 from treadle.workspace.sandbox.survey import PathFilter
 
@@ -23,7 +24,7 @@ def control_files_changed_by(words: Sequence[str], ask: AskGit, *, is_held: Path
     """Give the paths, relative to the repository, that `is_held` names and that the command would write or remove.
 
     `words` are those of one plain `git` command. Where it names no commit, git itself stops before it changes anything.
-    Raises `ToolError` where git cannot be asked.
+    Raises `ToolError` where git cannot be asked, or does not know.
     """
     if len(words) < 2 or words[0] != "git":
         return ()
@@ -32,10 +33,17 @@ def control_files_changed_by(words: Sequence[str], ask: AskGit, *, is_held: Path
         commits = [_commit(before, ask), _commit(after, ask)]
         if not all(commits):
             continue
-        compared = ["...".join(commits)] if from_base else commits
-        listed = ask("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", *compared, "--") or b""
+        # Histories without a common commit have nothing since they parted: then all that differs is meant.
+        ways = [["...".join(commits)], commits] if from_base else [commits]
+        listed = next((said for way in ways if (said := _differing(way, ask)) is not None), None)
+        if listed is None:
+            raise ToolError(f"Git did not say which files {after} would change. Try again, or tell the user.")
         found |= dict.fromkeys(name for name in map(os.fsdecode, listed.split(b"\0")) if name and is_held(name))
     return tuple(found)
+
+
+def _differing(compared: Sequence[str], ask: AskGit) -> bytes | None:
+    return ask("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", *compared, "--")
 
 
 def _commit(revision: str, ask: AskGit) -> str:
