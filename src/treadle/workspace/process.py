@@ -166,11 +166,16 @@ class CommandProcess:
         return not self._alone.is_set()
 
     @property
+    def processes(self) -> tuple[int, ...]:
+        """List what runs of it; what passed to the first process of the session's only as it was when it ended."""
+        return (*descendants(self.pid), *self._left)
+
+    @property
     def left_behind(self) -> tuple[str, ...]:
         """Name the processes, with the ids that they have among the session's, that outlived the command."""
         if self.running or not self.alive:
             return ()
-        named = ((process_name(pid), pid) for pid in (*descendants(self.pid), *self._left))
+        named = ((process_name(pid), pid) for pid in self.processes)
         return tuple(f"{name} ({inner_number(pid)})" for name, pid in named if name)
 
     @property

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -45,15 +45,13 @@ class CommandServers:
         """Whether one of them listens at a place now."""
         return is_this_machine(host) and port in self.ports()
 
-    def listening(self) -> tuple[Listening, ...]:
-        """Name each port with its process; looks at all processes of the system."""
+    def listening(self, processes: Iterable[int] | None = None) -> tuple[Listening, ...]:
+        """Name each port with its process: those of some `processes`, or all, for which it looks at each process."""
         wanted = {inode: port for port, inode in self._listening()}
-        if not wanted:
-            return ()
-        found = {port: Listening(port) for port in wanted.values()}
-        for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):  # noqa: PTH208 - by far the quickest
+        found = {} if processes is not None else {port: Listening(port) for port in wanted.values()}
+        for pid in (_all_processes() if processes is None else processes) if wanted else ():
             for inode in _sockets_of(pid):
-                if (port := wanted.get(inode)) is not None and not found[port].program:
+                if (port := wanted.get(inode)) is not None and (port not in found or not found[port].program):
                     found[port] = Listening(port, inner_number(pid), process_name(pid))
         return tuple(sorted(found.values()))
 
@@ -135,6 +133,10 @@ def _entries(file: Path) -> Iterator[tuple[int, str]]:
             fields = line.split()
             if fields[3] == _LISTENS:
                 yield int(fields[1].rpartition(":")[2], 16), fields[9]
+
+
+def _all_processes() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - by far the quickest
 
 
 def _sockets_of(pid: int) -> Iterator[str]:
