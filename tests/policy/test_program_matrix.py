@@ -9,7 +9,7 @@ from treadle.policy.classify import classify_command
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
 from treadle.protocol.permissions import Mode, Verdict
-from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits
+from treadle.protocol.tools import Confinement, Risk, RunCommand, ToolSpec, ToolTraits
 
 WRITERS = (
     *("echo x > {}", "echo x >> {}", "cat a >| {}", "echo x &> {}", "printf x | tee {}", "tee -a {} < a", "> {}"),
@@ -152,9 +152,17 @@ def test_nothing_outside_is_touched_unasked_where_nothing_confines(mode: Mode, f
 @pytest.mark.parametrize("confines", [False, True])
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("line", ["mv {} x", "mv -f {} x", "mv -t x {}", "git mv {} x", "mv {} /tmp/x", "env mv {} x"])
-def test_moving_git_settings_away_asks_in_every_mode_and_form(line: str, mode: Mode, *, confines: bool) -> None:
+def test_moving_git_settings_away_asks_in_every_mode_and_form_or_cannot(
+    line: str, mode: Mode, *, confines: bool
+) -> None:
     moves = [FORMS[form](line, path) for form in FORMS for path in (".git/config", ".git", ".git/hooks")]
     moves += [f"cd .git && {line.replace('{}', 'config')}", f"find .git -name config -exec {line} \\;"]
     moves += [f"echo .git/config | xargs -I{{}} {line}", f"bash -c '{line.replace('{}', '.git/config')}'"]
     expected = Verdict.DENY if mode is Mode.PLAN else Verdict.REQUIRE_USER_CONFIRMATION
-    assert {move: one for move, one in verdicts(moves, mode, confines=confines).items() if one is not expected} == {}
+    surroundings = context(mode, confines=confines, files=VIEW)
+    decided = {move: decide(SPEC, {}, (RunCommand(command=move, cwd=ROOT),), surroundings) for move in moves}
+    unasked = {move: one for move, one in decided.items() if one.verdict is not expected}
+    # What is not asked about runs where nothing changes a repository: its settings are mounted read-only there.
+    holding = (Confinement.LOOK, Confinement.WORK) if confines else ()
+    assert {move: one.confinement for move, one in unasked.items() if one.confinement not in holding} == {}
+    assert not {line.replace("{}", path) for path in (".git/config", ".git")} & unasked.keys() or mode is Mode.PLAN

@@ -387,7 +387,7 @@ def _judge(
             standing,
             trusted=trusted,
             further=parts.roots,
-            confining=confining_here(try_first=parts.settings.try_first),
+            confining=confining_here(try_first=parts.settings.try_first, keeps=parts.settings.checkpoints.enabled),
             approved=approved,
             rules=with_allowances(files.ruleset(), allowances),
             unapproved=unapproved,

@@ -9,12 +9,12 @@ from dataclasses import replace
 from msgspec import Struct, structs
 
 from treadle.policy.context import PolicyContext, RememberedFiles
-from treadle.policy.findings import CommandClass, Finding, PathOp, class_of, dangerous, is_plain, unfollowed
+from treadle.policy.findings import WRITES_GIT, CommandClass, Finding, PathOp, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN, from_both_ends
 from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables
-from treadle.policy.shell.git import OF_THE_REPOSITORY, WRITES_GIT
+from treadle.policy.shell.git import OF_THE_REPOSITORY
 from treadle.policy.shell.interpreters import judge_inner_text, scan_code
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.programs import MAX_NESTING, judge_command

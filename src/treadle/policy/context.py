@@ -81,13 +81,16 @@ class PolicyContext:
 
     The first root is the workspace itself: relative paths start there, and `trusted` says that the user trusts it.
     `untrusted` are further roots that they do not trust. `confines` says that this system can confine commands, and
-    `hidden` names the folders that confined ones do not see; `try_first` that what may change something runs in a
+    `hidden` names the folders that confined ones do not see, and `private` those that they have for
+    themselves; `try_first` that what may change something runs in a
     throw-away copy before anything is asked. `tainted` says that text from outside was read in this turn, and `hosts`
     where from. `approved` are classes of risk that the user lets run beyond the mode. `own` names directories of
     Treadle that the user put inside a workspace, which are protected there. `state` names the directories of Treadle's
     own data and rules; `rules` are the user's and the project's. `listed` says which ignore file lists a path, with its
     line; empty where none does. `usable` are the resolved roots that may be a workspace, once they were found out.
-    `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets them run.
+    `unkept` says whether something at a path would be lost if it were deleted, since no checkpoint holds it; without it
+    everything would. `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets
+    them run.
     """
 
     mode: Mode
@@ -98,6 +101,7 @@ class PolicyContext:
     untrusted: tuple[str, ...] = ()
     confines: bool = False
     hidden: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     try_first: bool = True
     state: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -106,6 +110,7 @@ class PolicyContext:
     approved: frozenset[Risk] = frozenset()
     rules: Ruleset = field(default_factory=Ruleset)
     listed: Callable[[str], str] = lambda _path: ""
+    unkept: Callable[[str], bool] | None = None
     usable: tuple[str, ...] = ()
     unapproved: frozenset[str] = frozenset()
 
@@ -117,6 +122,19 @@ class PolicyContext:
     def is_hidden(self, path: str) -> bool:
         """Whether a confined command does not see a path outside the workspace."""
         return is_below(path, self.hidden)
+
+    def is_private(self, path: str) -> bool:
+        """Whether confined commands have a path for themselves, as /tmp, and it is not of the workspace."""
+        return self.confined and is_below(path, self.private) and not is_below(path, self.roots)
+
+    @property
+    def keeps_changes(self) -> bool:
+        """Whether checkpoints hold what is not committed, where commands are confined."""
+        return self.confined and self.unkept is not None
+
+    def keeps(self, path: str) -> bool:
+        """Whether a confined command may delete a path and loses nothing: checkpoints hold it, or nothing is there."""
+        return self.confined and self.unkept is not None and not self.unkept(path)
 
     def trusts(self, folder: str) -> bool:
         """Whether the user trusts the root that a folder belongs to."""

@@ -9,11 +9,10 @@ import msgspec
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import PolicyContext
-from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, worst
+from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
 from treadle.policy.modes import granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
-from treadle.policy.shell.git import WRITES_GIT
 from treadle.policy.shell.network import PUBLISHES
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
@@ -204,16 +203,24 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     tried = context.mode is Mode.PLAN or not (access.background or line.writes_git)
     confined = context.confined and (tried or context.mode is Mode.AUTO)
     mixed = line.writes_git and context.mode is Mode.AUTO and not is_plain_git(line.parts)
+    holds = context.confined and context.trusts(access.cwd)
     answers: list[tuple[Part, bool]] = []
     for part in line.parts:
         subject = Subject(tool=spec.name, trace=part.trace)
         around = (*part.around, *_new_hosts(subject, context))
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
-        answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone))
+        answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
     if line.findings or not answers:
         findings = line.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
         answers.append(
-            _answer(access.command, findings, Subject(tool=spec.name, trace=line.trace), context, confined=confined)
+            _answer(
+                access.command,
+                findings,
+                Subject(tool=spec.name, trace=line.trace),
+                context,
+                confined=confined,
+                holds=holds,
+            )
         )
     hosts = [host for trace in (line.trace, *(part.trace for part in line.parts)) for host in trace.hosts]
     return _Judged(
@@ -232,12 +239,16 @@ def _answer(
     *,
     around: tuple[Finding, ...] = (),
     confined: bool = False,
+    holds: bool = False,
 ) -> tuple[Part, bool]:
     """Judge one part, and say whether a rule is what lets it do more than read.
 
     `around` is what stands beside the command itself: a rule that allows the command leaves it. `confined`: it can be
-    tried without harm where the mode would ask, but for code of a folder that is not trusted.
+    tried without harm where the mode would ask, but for code of a folder that is not trusted. `holds`: it runs in a
+    confinement in any case.
     """
+    if holds:
+        findings, around = when_confined(findings), when_confined(around)
     every = tuple(dict.fromkeys((*around, *findings)))
     resolved = map(context.files.resolve, context.roots)
     places = Places(roots=tuple(dict.fromkeys((*resolved, *context.roots))), home=context.home)

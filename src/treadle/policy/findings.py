@@ -1,13 +1,15 @@
 """What may be done with a file, and what one rule says of one part of a call."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from treadle.protocol.tools import Risk
 
 _ORDER = tuple(Risk)
+WRITES_GIT = "git-write"
+"""The rule by which a use of git is known that changes the repository, or may."""
 
 
 class PathOp(StrEnum):
@@ -29,7 +31,8 @@ class CommandClass(StrEnum):
 class Finding(Struct, frozen=True):
     """One rule that spoke: how risky it finds the part, and why; no mode lifts the question of what `always_asks`.
 
-    `path` is what the part would read or change beyond what it may anyway, as far as that is known.
+    `path` is what the part would read or change beyond what it may anyway, as far as that is known. `held`: a
+    confinement that holds keeps the part from doing any harm by this, so that there it does not ask.
     """
 
     risk: Risk
@@ -37,6 +40,7 @@ class Finding(Struct, frozen=True):
     text: str
     always_asks: bool = False
     path: str = ""
+    held: bool = False
 
 
 def unclear(rule: str, text: str) -> Finding:
@@ -49,9 +53,24 @@ def unfollowed(rule: str, text: str) -> Finding:
     return Finding(Risk.EXECUTE, rule, text, always_asks=True)
 
 
-def dangerous(rule: str, text: str, *, path: str = "") -> Finding:
+def dangerous(rule: str, text: str, *, path: str = "", held: bool = False) -> Finding:
     """Say that a part destroys, leaks, takes control or hides what it does."""
-    return Finding(Risk.CRITICAL, rule, text, path=path)
+    return Finding(Risk.CRITICAL, rule, text, path=path, held=held)
+
+
+def when_confined(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Give what is left of findings in a confinement that holds: what it keeps from doing harm may be tried.
+
+    Where a part writes to a repository less is held: files of the repository itself can be changed there.
+    """
+    writes_git = any(found.rule == WRITES_GIT for found in findings)
+    return tuple(found if writes_git and found.rule == "control-write" else _tried(found) for found in findings)
+
+
+def _tried(found: Finding) -> Finding:
+    if not found.held or (found.risk is not Risk.CRITICAL and not found.always_asks):
+        return found
+    return structs.replace(found, risk=min(found.risk, Risk.EXECUTE, key=_ORDER.index), always_asks=False)
 
 
 def worst(findings: Iterable[Finding]) -> Risk:

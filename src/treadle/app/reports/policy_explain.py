@@ -85,7 +85,7 @@ def asked_context(
     `home` is another home directory; without `confined` nothing confines commands. Raises `ConfigError` for settings.
     """
     settings = load_settings({})
-    here = confining_here(try_first=settings.try_first, home=home)
+    here = confining_here(try_first=settings.try_first, keeps=settings.checkpoints.enabled, home=home)
     context = policy_context(
         os.path.realpath(folder),
         Standing(mode=mode),

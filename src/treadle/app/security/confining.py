@@ -6,25 +6,34 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confining:
-    """Whether something confines commands, and which folders a confined one does not see as they are.
+    """Whether something confines commands; the folders that a confined one does not see as they are, or has for itself.
 
-    `try_first`: what may change something runs in a throw-away copy before anything is asked.
+    `try_first`: what may change something runs in a throw-away copy before anything is asked. `keeps`: checkpoints hold
+    the files as they were before each command.
     """
 
     there: bool
     hidden: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     try_first: bool = True
+    keeps: bool = True
 
 
 NOTHING = Confining(there=False)
 """No backend: what may run runs as it is."""
 
 
-def confining_here(*, try_first: bool, home: Path | None = None) -> Confining:
-    """Try out once what this system has; the user's settings say `try_first`."""
-    from treadle.workspace.sandbox import probe
+def confining_here(*, try_first: bool, keeps: bool = True, home: Path | None = None) -> Confining:
+    """Try out once what this system has; the user's settings say `try_first` and whether checkpoints are taken."""
+    from treadle.workspace.sandbox import Backend, probe
     from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
 
     if probe().backend is None:
         return NOTHING
-    return Confining(there=True, hidden=(*SHARED_FOLDERS, TMP, str(home or Path.home())), try_first=try_first)
+    return Confining(
+        there=True,
+        hidden=(*SHARED_FOLDERS, TMP, str(home or Path.home())),
+        private=(TMP,) if probe().backend is Backend.BUBBLEWRAP else (),
+        try_first=try_first,
+        keeps=keeps,
+    )

@@ -15,6 +15,7 @@ from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import Risk
 from treadle.workspace.access_lists import AccessLists
+from treadle.workspace.checkpoints.unkept import Unkept
 
 _NONE = Roots()
 
@@ -49,6 +50,8 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         trusted=trusted,
         confines=confining.there,
         hidden=confining.hidden,
+        private=confining.private,
+        unkept=Unkept((root, *further.folders)) if confining.there and confining.keeps else None,
         try_first=confining.try_first,
         tainted=standing.tainted,
         approved=frozenset(approved),

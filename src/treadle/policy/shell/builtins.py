@@ -57,7 +57,7 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
         return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
     if is_dangerous:
         pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
-        return [dangerous("variable", f"{name} changes what later programs run or read{pager}")]
+        return [dangerous("variable", f"{name} changes what later programs run or read{pager}", held=True)]
     hint = "" if name.islower() else "; a lower-case name would be the line's own"
     return [unclear("variable", f"sets the variable {name}, which programs may read{hint}")]
 
@@ -81,7 +81,9 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv) -> list[Finding]:
                     findings.append(unclear("syntax", "a process substitution"))
                 commands = [one for pipeline in segment.script.pipelines for one in pipeline.commands]
                 if any(isinstance(one, Simple) and SPELLED_OUT.search(one.text) for one in commands):
-                    findings.append(dangerous("hidden-text", "letters are written as numbers, which hides them"))
+                    findings.append(
+                        dangerous("hidden-text", "letters are written as numbers, which hides them", held=True)
+                    )
             case Arithmetic():
                 findings.extend(judge_segments(segment.inner, env))
                 text = f"{segment.text.strip()!r}: arithmetic evaluates values and may set variables"
@@ -102,7 +104,7 @@ def _parameter(parameter: Parameter, env: ShellEnv) -> list[Finding]:
         findings.extend(judge_assignment(name, UNKNOWN))
     is_secret = VARIABLES_SECRET.fullmatch(name) is not None
     if is_secret:
-        findings.append(dangerous("secret-variable", f"uses the variable {name}, which looks like a secret"))
+        findings.append(dangerous("secret-variable", f"uses the variable {name}, which looks like a secret", held=True))
     if is_secret or (name not in VARIABLES_SAFE_TO_SHOW and name not in env.variables.values):
         findings.append(unclear("unknown-variable", f"the value of {name} is unknown"))
     return findings
@@ -161,7 +163,10 @@ _SUBSCRIPT = re.compile(r"\[[^\]\n]*(\$\(|`)")
 def judge_evaluated(text: str, env: ShellEnv) -> list[Finding]:
     """Judge text that the shell may evaluate a second time, as it does with subscripts and arithmetic."""
     if _EVALUATED.search(text):
-        return [dangerous("evaluated-text", "text in quotes is evaluated a second time"), *env.script(f": {text}")]
+        return [
+            dangerous("evaluated-text", "text in quotes is evaluated a second time", held=True),
+            *env.script(f": {text}"),
+        ]
     if "[" in text or not is_static(text):
         return [unclear("evaluated-text", "the text may be evaluated a second time")]
     return []
@@ -178,14 +183,14 @@ def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     given = [word.replace("=", ";", 1) for word in given] if name == "alias" else given
     text = " ".join(given[:1] if name == "trap" else given)
     if not is_static(text):
-        return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs")]
+        return [dangerous("unknown-script", f"{name} runs text that is unknown until it runs", held=True)]
     return [unclear("shell", f"{name} runs text"), *env.script(text)]
 
 
 def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
     if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
-        findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs"))
+        findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs", held=True))
     return findings + [found for word in words for found in env.mentions(word)]
 
 
@@ -204,9 +209,9 @@ def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         if is_set or (sets and not word.startswith("-")):
             findings.extend(judge_assignment((value if "-n" in words else "") or variable.rstrip("+"), value))
         if not is_set and name in {*PRINTS_SECRETS, "unset"} and VARIABLES_SECRET.fullmatch(word):
-            findings.append(dangerous("prints-environment", f"{name} shows the variable {word}"))
+            findings.append(dangerous("prints-environment", f"{name} shows the variable {word}", held=True))
         if is_glob(value) and any(_CALCULATES.match(option) for option in words):
-            findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time"))
+            findings.append(dangerous("evaluated-text", "a value in brackets is evaluated a second time", held=True))
     return findings
 
 

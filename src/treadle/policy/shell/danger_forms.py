@@ -17,8 +17,7 @@ git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --tex
 git-push git-tag git-gc = -f --force* -d --delete --mirror --prune --all --aggressive
 git-clone git-init git-fetch git-pull git-ls-remote = -u -c --config --template --force*
 git-reset git-read-tree git-checkout-index = --hard --merge --keep --reset -u -f -a
-git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --ours --theirs
-    --discard-changes
+git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --discard-changes
 git-commit git-merge = -n
 git-bisect git-rebase git-am git-difftool git-mergetool = -x --tool run
 git-stash git-reflog git-notes git-lfs git-remote git-bundle git-svn = drop clear expire delete write prune migrate
@@ -158,6 +157,14 @@ _FORMS: dict[str, list[tuple[str, ...]]] = {}
 for _names, _forms in table_rows(_FORMS_TEXT):
     for _name in _names.split():
         _FORMS.setdefault(_name, []).extend([tuple(form.split("&")) for form in _forms.split()] or [()])
+
+
+HELD_FORMS = word_set("""
+    sort split ag ack pandoc man just rg ld ld.bfd ld.gold ld.lld gcc g++ clang cc hostname fd fdfind nano pico vim
+    vi nvim ex view emacs php date logger less more gdb lldb strace ltrace exiftool convert magick mogrify openssl
+    go make gmake bmake ip journalctl dmesg history compgen complete enable bind mapfile readarray hash set unset
+""")
+"""Programs of which such a form runs something, or changes the machine: a confinement holds that."""
 
 
 def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:

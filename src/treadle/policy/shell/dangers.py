@@ -53,6 +53,24 @@ says by its name that it destroys = [a-z]+[-_](empty|purge|wipe|erase|destroy|nu
 _ALWAYS = {why: re.compile("|".join(names.split())) for why, names in table_rows(_ALWAYS_TEXT)}
 """Patterns of programs by why they are dangerous whatever their arguments."""
 
+HELD_PROGRAMS = frozenset(
+    {
+        "ends processes by pattern",
+        "stops or reconfigures the machine",
+        "makes something run later, or again",
+        "changes the network or its protection",
+        "changes permissions of files beyond their mode",
+        "records the screen, the keys or the microphone",
+        "shows the memory of other programs",
+        "controls the desktop",
+        "runs text in a language of its own",
+        "is for a person at a terminal",
+        "does what its input names",
+    }
+)
+"""What a confinement keeps a program from, or lets it do to nothing but the session's own."""
+assert _ALWAYS.keys() >= HELD_PROGRAMS  # noqa: S101 - each is one of the rows above
+
 _ONLY_TELLS = re.compile(
     r"(apt|brew|dnf|apk|snap|flatpak|treadle)"
     r"( (--(version|help)|(list|show|search|info|policy|status|help|doctor|outdated|--prefix)( \S+)?))?"

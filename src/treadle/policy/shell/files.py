@@ -35,7 +35,9 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if kinds[:1] == ("PATTERN",):
         upstream = env.feed.upstream
         if upstream and upstream[0][0] in PRINTS_SECRETS and _TELLS_OF_SECRETS.search(" ".join(words)):
-            findings.append(dangerous("prints-environment", f"{name} picks secret variables out of the environment"))
+            findings.append(
+                dangerous("prints-environment", f"{name} picks secret variables out of the environment", held=True)
+            )
         # The first operand is the pattern, unless an option gave it.
         pattern = () if arguments.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else operands[:1]
         operands, kinds = operands[len(pattern) :], kinds[1:]
@@ -46,7 +48,7 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         # Letters without a dash are options, too; where it is only guessed that this is ps, other words are none.
         letters = [word for word in operands if not env.is_search or _LETTERS.fullmatch(word)]
         if any("e" in word for word in letters) or "env" in "".join(arguments.values("-o")):
-            return [dangerous("prints-environment", "prints the environment of other processes")]
+            return [dangerous("prints-environment", "prints the environment of other processes", held=True)]
         operands = tuple(word for word in operands if not _PLAIN_LETTERS.fullmatch(word))
     findings.extend(_strange(name, word) for word in strange)
     for option in arguments.given:
@@ -94,7 +96,7 @@ def _judge_picked(text: str) -> list[Finding]:
     for piece in in_braces(_SET.sub("*", text.replace("\\", ""))):
         name = picks_secret(as_glob(piece))
         if name is not None:
-            return [dangerous("secret-read", f"reads {name}, which is protected")]
+            return [dangerous("secret-read", f"reads {name}, which is protected", held=True)]
     if UNKNOWN in text:
         return [unclear("unknown-pattern", "the pattern that picks the files is unknown until it runs")]
     return []
@@ -107,7 +109,11 @@ def _judge_operand(name: str, kind: str, operand: str, env: ShellEnv) -> list[Fi
         case "LIST" | "READ":
             return env.path(operand, PathOp(kind.lower()))
         case "SETS":
-            return [] if operand.startswith("+") else [dangerous("dangerous-operand", f"{name} changes the system")]
+            return (
+                []
+                if operand.startswith("+")
+                else [dangerous("dangerous-operand", f"{name} changes the system", held=True)]
+            )
         case _:
             text = f"{name}: {shown(operand)!r} is one operand more than is known to be harmless"
             return [unclear("unknown-operand", text)]
@@ -167,15 +173,15 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if name in _COPIES:
         findings.extend(_copy(name, operands or [""], env))
     if name.startswith("ch") and is_recursive:
-        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree"))
+        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree", held=True))
     modes = [word for word in words if not _NO_MODE.fullmatch(word)][:1] if name == "chmod" else []
     modes = list(filter(is_static, modes))
     if name == "install":
         modes = [match[2] for match in map(_MODE.fullmatch, words) if match]
     if not all(map(_PLAIN_MODE.fullmatch, modes)):
-        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner"))
+        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner", held=True))
     if name in ("ed", "ex") and (env.feed.is_pipe or "!" in (env.feed.text or "")):
-        findings.append(dangerous("piped-script", f"the input of {name} may run commands"))
+        findings.append(dangerous("piped-script", f"the input of {name} may run commands", held=True))
     return findings
 
 
@@ -195,7 +201,7 @@ def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
         kept = env.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
         findings.extend(found for found in kept if found.rule == "control-write")
     if name in ("ln", "link") and any(found.rule == "read-outside" for found in findings):
-        findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it"))
+        findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it", held=True))
     if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
     return [*findings, *(env.path(target, PathOp.WRITE) if target else [])]
@@ -213,9 +219,16 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
     for operand in operands:
         findings.extend(env.path(operand, PathOp.WRITE))
         is_known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
-        is_made_again = is_known and posixpath.basename(operand.rstrip("/")) in _REGENERABLE
+        last = posixpath.basename(operand.rstrip("/"))
+        is_made_again = (is_known and last in _REGENERABLE) or (UNKNOWN not in operand and last.endswith(".egg-info"))
+        place = posixpath.normpath(posixpath.join(env.cwd, operand))
+        if UNKNOWN not in place and ".." not in operand.split("/") and env.context.is_private(place):
+            continue
+        keeps = is_known and env.context.keeps(place)
         if is_recursive and not is_made_again:
-            findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it"))
+            findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it", held=keeps))
+        elif is_known and not is_made_again and env.context.confined and not keeps:
+            findings.append(dangerous("data-loss", f"deletes {shown(operand)}, which no checkpoint holds"))
     return findings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
+from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
@@ -19,9 +19,6 @@ from treadle.protocol.tools import Risk
 
 OF_THE_REPOSITORY = "git-settings"
 """The rule by which a setting of a trusted repository is known that git would obey."""
-
-WRITES_GIT = "git-write"
-"""The rule by which a use of git is known that changes the repository, or may."""
 
 _GLOBAL = read_table(
     "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
@@ -112,7 +109,7 @@ def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         return [Finding(Risk.READ, "version", "git prints its version")]
     command, *rest = outer.operands or ("help",)
     if not is_static(command):
-        return [*findings, dangerous("unknown-program", "the git command is unknown until it runs")]
+        return [*findings, dangerous("unknown-program", "the git command is unknown until it runs", held=True)]
     return findings + _command(command, rest, env)
 
 
@@ -129,19 +126,21 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         findings.extend(one for one in made if one.risk is Risk.CRITICAL)
     if command in ("mv", "rm") and "--cached" not in words:
         findings.extend(judge_whole("rm", words, env))
+    is_private = env.cwd != UNKNOWN and env.context.is_private(env.cwd)
     harm = _harm(command, words, env)
     if harm:
-        findings.append(dangerous("git", f"git {command} {harm}"))
+        kept = (harm.endswith(_DISCARDS) and env.context.keeps_changes) or is_private
+        findings.append(dangerous("git", f"git {command} {harm}", held=kept))
     found = _use(command, words, env)
     reads = any(one.rule == "git-read" for one in found)
     if not reads and not (command == "config" and found):  # what was found of a setting says it better
-        findings.insert(0, _writes(command))
+        findings.insert(0, _writes(command, is_private=is_private))
     return [*findings, *found, *_repository(command, env, reads=reads)]
 
 
-def _writes(command: str) -> Finding:
-    """Say of a use of git that it does more than read."""
-    if command in _LEAVES_REPOSITORY:
+def _writes(command: str, *, is_private: bool) -> Finding:
+    """Say of a use of git that it does more than read; a repository may be in a place that is the commands' own."""
+    if command in _LEAVES_REPOSITORY or is_private:
         return Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
     return Finding(Risk.EXECUTE, WRITES_GIT, f"git {command} changes the repository")
 
@@ -198,6 +197,9 @@ def _repository(command: str, env: ShellEnv, *, reads: bool) -> list[Finding]:
     return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED} for git")] if asks else []
 
 
+_DISCARDS = "discards uncommitted changes"
+
+
 def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
     """Say what a subcommand discards, rewrites or reaches with these words."""
     plain = [word for word in words if not word.startswith("-")]
@@ -205,7 +207,7 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
     def has(pattern: str) -> bool:
         return any(re.fullmatch(pattern, word, re.DOTALL) for word in words)
 
-    paths = has(r"--|\.|(\./|:|--pathspec-from).*")
+    paths = has(r"--(ours|theirs)?|\.|(\./|:|--pathspec-from).*")
     makes = has("-b|--orphan|-t")
     form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
     match command:
@@ -216,9 +218,9 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
         case "clean" if not has(r"-\w*n\w*|--dry-run"):
             return "deletes untracked files"
         case "restore" if not has("--staged|-S") or has("--worktree|-W|-SW|-WS"):
-            return "discards uncommitted changes"
+            return _DISCARDS
         case "checkout" if paths or (not makes and (len(plain) > 1 or any(_is_there(word, env) for word in plain))):
-            return "of paths discards uncommitted changes"
+            return f"of paths {_DISCARDS}"
         case "symbolic-ref" if len(plain) != 1 or not is_static(plain[0]) or has("-(?!q|-quiet|-short).*"):
             return "moves refs"
         case "push" if has(r".*://.*|[\w.-]+@[\w.-]+:.*|[/~.].*"):

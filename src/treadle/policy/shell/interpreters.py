@@ -54,7 +54,7 @@ def judge_reach(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     for text in dict.fromkeys(text for word in words for text in (word, *word.partition("=")[2:])):
         what = _place(text, env) if is_static(text) and text else None
         if what is not None:
-            return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it")]
+            return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it", held=True)]
     given = () if _CONTAINERS.isdisjoint((name, *words)) else words
     mounted = [found for word in given for place in _mounted(word) for found in env.path(place, PathOp.WRITE)]
     return [found for found in mounted if found.risk is Risk.CRITICAL]
@@ -121,7 +121,7 @@ def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         if option in ("-", "--"):
             break
         if option.startswith(("--rcfile", "--init-file")):
-            findings.append(dangerous("shell", f"{name} {option} runs another file first"))
+            findings.append(dangerous("shell", f"{name} {option} runs another file first", held=True))
         if option in ("-o", "+o", "-O", "+O"):
             del pending[:1]
         is_command |= re.fullmatch(r"[-+]\w*c\w*|--command", option) is not None
@@ -136,7 +136,7 @@ def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 
 def _unknown(name: str) -> Finding:
-    return dangerous("unknown-script", f"{name} runs text that is unknown until it runs")
+    return dangerous("unknown-script", f"{name} runs text that is unknown until it runs", held=True)
 
 
 def _judge_script(script: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -150,7 +150,7 @@ def _judge_script(script: str, operands: Sequence[str], env: ShellEnv) -> list[F
 
 def _judge_input(name: str, env: ShellEnv) -> list[Finding]:
     if env.feed.is_pipe:
-        return [dangerous("piped-script", f"{name} runs what comes through the pipe")]
+        return [dangerous("piped-script", f"{name} runs what comes through the pipe", held=True)]
     text = env.feed.text or ""
     return env.script(text) if is_static(text) else [_unknown(name)]
 
@@ -174,7 +174,7 @@ def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Fi
     if has_program:
         return findings
     if env.feed.is_pipe:
-        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
+        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe", held=True))
     return findings + (scan_code(env.feed.text, env) if env.feed.text is not None else [])
 
 
@@ -192,12 +192,18 @@ def scan_code(text: str, env: ShellEnv) -> list[Finding]:
 
 def _contained(harm: re.Pattern[str], text: str, where: str, rule: str = "opaque-code") -> list[Finding]:
     match = harm.search(text)
-    return [] if match is None else [dangerous(rule, f"{where} contains {match.group().strip()!r}")]
+    text = "" if match is None else f"{where} contains {match.group().strip()!r}"
+    return [dangerous(rule, text, held=rule == "opaque-code")] if text else []
+
+
+_FILE_DATABASES = frozenset({"sqlite3", "sqlite", "litecli"})
+"""Clients of databases that are files: they reach no network."""
 
 
 def _database(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a database client: a question, and dangerous when a statement changes something."""
-    findings = [Finding(Risk.REMOTE, "database", f"{name} sends statements to a database, which can change it")]
+    risk = Risk.EXECUTE if name in _FILE_DATABASES else Risk.REMOTE
+    findings = [Finding(risk, "database", f"{name} sends statements to a database, which can change it")]
     for text in [*words, env.feed.text or "", *(" ".join(command) for command in env.feed.upstream)]:
         findings.extend(env.mentions(text))
         findings.extend(_contained(SQL, text, "the statement", "database"))
@@ -258,7 +264,7 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
         only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
         findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
     if any(_FROM_FILE.fullmatch(word) for word in words) and (env.feed.is_pipe or UNKNOWN in fed):
-        findings.append(dangerous("piped-script", f"{name} may run its input"))
+        findings.append(dangerous("piped-script", f"{name} may run its input", held=True))
     return findings
 
 

@@ -44,6 +44,8 @@ _LISTS_FILES = re.compile(r"-\w*[lL]|--files-with|--name-only")
 _INVERTS = re.compile(r"-\w*[vL]|--invert|--files-without")
 _CHANGED = frozenset({"--name-only", "--name-status", "--porcelain", "-s", "--short"})
 _EMPTIES = frozenset({"truncate", "tee", "dd", "shred", "srm"})
+_DESTROYS_DATA = frozenset({"rm", "unlink", "truncate", "shred", "srm", "dropdb"})
+_DATABASE = re.compile(r"(?!-).*\.(sqlite3?|db3?|rdb|mdb|duckdb|realm)")
 _REPLACES = _EMPTIES | word_set("mv unlink rmdir rimraf gzip gunzip bzip2 bunzip2 xz unxz zstd lzma lz4 compress pigz")
 _REMOVES = re.compile(
     rf"{DESTRUCTIVE_VERBS.pattern}|trash.*|rip|gomi|recycle|wastebasket|clean|clear|empty|del|discard", re.IGNORECASE
@@ -79,6 +81,16 @@ def judge_whole(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     if whole is None:
         return []
     return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
+
+
+def judge_data(name: str, words: Sequence[str]) -> list[Finding]:
+    """Judge a program that removes or empties what it is given: is that a database?"""
+    if name not in _DESTROYS_DATA:
+        return []
+    data = next((word for word in words if _DATABASE.fullmatch(word)), None)
+    return (
+        [] if data is None else [dangerous("data-loss", f"{name} destroys {shown(data)}, which looks like a database")]
+    )
 
 
 def judge_each(words: Sequence[str], env: ShellEnv, *, names_all: bool, in_loop: bool = False) -> list[Finding]:

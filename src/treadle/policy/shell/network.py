@@ -68,6 +68,8 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     addresses = [*arguments.operands, *arguments.values("--url")]
     is_local = bool(addresses) and all(map(_LOCAL.fullmatch, addresses))
     findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
+    if is_local and env.context.confined:
+        findings = [Finding(Risk.EXECUTE, "own-server", f"{name} sends a request to a server of this session")]
     findings.extend(found for word in words for found in env.mentions(word) if found.rule == "secret-read")
     findings.extend(judge_outputs(words, env))
     findings.extend(found for address in addresses for found in _judge_url(address, env))

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static, shown
 from treadle.policy.shell.builtins import BUILTINS
-from treadle.policy.shell.danger_forms import dangerous_form
-from treadle.policy.shell.dangers import VARIABLES_SAFE_TO_SHOW, VARIABLES_SECRET, always, only_tells
+from treadle.policy.shell.danger_forms import HELD_FORMS, dangerous_form
+from treadle.policy.shell.dangers import (
+    HELD_PROGRAMS,
+    VARIABLES_SAFE_TO_SHOW,
+    VARIABLES_SECRET,
+    always,
+    only_tells,
+)
 from treadle.policy.shell.files import FILE_PROGRAMS, named_in
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
@@ -18,7 +24,7 @@ from treadle.policy.shell.interpreters import (
     judge_interpreter,
     judge_reach,
 )
-from treadle.policy.shell.lists import judge_whole
+from treadle.policy.shell.lists import judge_data, judge_whole
 from treadle.policy.shell.network import NETWORK, PUBLISHES, brings_text, publishes
 from treadle.policy.shell.readers import SHOWS_VERSION
 from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
@@ -53,7 +59,10 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         raise EffortError
     env.trace.commands.append(argv)
     if not is_static(argv[0]):
-        return [dangerous("unknown-program", "the program is unknown until it runs"), *suffixes(argv[1:], env)]
+        return [
+            dangerous("unknown-program", "the program is unknown until it runs", held=True),
+            *suffixes(argv[1:], env),
+        ]
     if brings_text(argv, env.feed.text or ""):
         env.brings_text(argv[0])
     name, findings = _program(argv[0], env)
@@ -63,7 +72,8 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     found = [*findings, *_by_name(name, words, env)]
     if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
         published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
-        found.extend([*judge_whole(name, words, env), *([published] if publishes(name, words) else [])])
+        found.extend([*judge_whole(name, words, env), *judge_data(name, words)])
+        found.extend([published] if publishes(name, words) else [])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
@@ -81,7 +91,7 @@ def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
         if facts is None or (facts.uid == 0 and not facts.mode & 0o022):
             return name, []
     if word.startswith("/proc/"):
-        return name, [dangerous("unknown-program", "the program is named through /proc")]
+        return name, [dangerous("unknown-program", "the program is named through /proc", held=True)]
     return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
 
 
@@ -94,14 +104,19 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     if why is not None and only_tells(name, words):
         findings.append(Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can do more"))
     elif why is not None:
-        findings.append(dangerous("program", f"{name} {why}"))
+        findings.append(dangerous("program", f"{name} {why}", held=why in HELD_PROGRAMS))
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
         told = f"{name} {shown(form)}".strip()
-        findings.append(dangerous("dangerous-form", f"{told} publishes, destroys, leaks or takes control"))
+        text = f"{told} publishes, destroys, leaks or takes control"
+        findings.append(dangerous("dangerous-form", text, held=name in HELD_FORMS))
     if _LOADER.fullmatch(name):
-        return [*findings, dangerous("program", f"{name} starts the program that follows"), *suffixes(words, env)]
+        return [
+            *findings,
+            dangerous("program", f"{name} starts the program that follows", held=True),
+            *suffixes(words, env),
+        ]
     judge = _JUDGES.get(name) or (judge_interpreter if is_interpreter(name) else _judge_unknown)
     return findings + judge(name, words, env)
 
@@ -119,7 +134,7 @@ def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Findi
     if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):
-        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe"))
+        findings.append(dangerous("piped-script", f"{name} runs what comes through the pipe", held=True))
     if name in _MESSAGE_PROGRAMS:
         return findings
     findings.extend(suffixes(words, env))
@@ -128,7 +143,7 @@ def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Findi
         for text in (*words, env.feed.text or ""):
             findings.extend(judge_inner_text(text, env) if " " in text else [])
     if name == "kill" and _ENDS_MANY.search(" ".join(words)):
-        findings.append(dangerous("kill", "ends processes that may belong to others"))
+        findings.append(dangerous("kill", "ends processes that may belong to others", held=True))
     return findings
 
 

@@ -116,7 +116,8 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
         if name := (later_name(joined) if writes else None) or name:
             does = "changes" if writes else "reads"
-            return [dangerous("control-write" if writes else "secret-read", f"{does} {name}, which is protected")]
+            rule = "control-write" if writes else "secret-read"
+            return [dangerous(rule, f"{does} {name}, which is protected", held=True)]
         if is_glob(text) and self.cwd != UNKNOWN:
             return _judge_glob(text, op, self)
         place = " (the directory is unknown)" if self.cwd == UNKNOWN and is_static(text) else ""
@@ -149,9 +150,10 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name, why = (piece if check.where is Where.PROTECTED else None), check.reasons[0].text
             if name is not None:
-                found.append(dangerous("secret-read", why))
+                found.append(dangerous("secret-read", why, held=True))
             elif (control := control_name(piece)) is not None:
-                found.append(dangerous("control-write", f"names {control}, which is protected from being changed"))
+                why = f"names {control}, which is protected from being changed"
+                found.append(dangerous("control-write", why, held=True))
         return found
 
 
@@ -177,6 +179,10 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     check = check_path(text, op, env.cwd, env.context)
     env.trace.paths.append((op, check.resolved))
     reason = check.reasons[0]
+    if env.context.is_private(posixpath.normpath(posixpath.join(env.cwd, text))):
+        # Whatever link stands there is the commands' own, and leads nowhere that they could not go.
+        risk = Risk.EXECUTE if op is PathOp.WRITE else Risk.READ
+        return Finding(risk, "private", f"{'changes' if op is PathOp.WRITE else 'reads'} {text}, the session's own")
     home, place = env.context.home, check.resolved
     # So far up that keys and passwords lie below it.
     is_tree = place in _TREES_WITH_SECRETS or (bool(home) and is_below(home, (place,)))

@@ -174,7 +174,7 @@ class Walk:
             text = f"{name}: unquoted text may become several words, even options; put it in double quotes"
             findings.append(unclear("unknown-words", text))
         if self._functions.get(name):
-            findings.append(dangerous("fork-bomb", f"{name} calls itself"))
+            findings.append(dangerous("fork-bomb", f"{name} calls itself", held=True))
         if name in self._functions:
             findings.append(unclear("function", f"{name} is a function of this line"))
             findings.extend(judge_subscripts(words[1:], env))

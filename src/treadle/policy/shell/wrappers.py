@@ -190,5 +190,5 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             text = f"find: {word!r} is not a test or action known to be harmless"
             findings.extend([odd("unknown-option", text), *env.mentions(word)])
     if changes and any(found.risk is not Risk.READ for found in places):
-        findings.append(dangerous("write-outside", "changes files outside the workspace"))
+        findings.append(dangerous("write-outside", "changes files outside the workspace", held=True))
     return findings + places
