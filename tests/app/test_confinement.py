@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.confinement import OPEN, Setup
+from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.sandbox import Backend, SandboxState
 from treadle.workspace.variables import HARDENED_GIT, path_outside
 from treadle.workspace.workspace import open_workspace
@@ -163,6 +165,31 @@ def test_a_line_runs_under_its_rights_whatever_the_mode_is_by_now(
         binds = " ".join(inner(confinement))
         assert (f"--bind {place.root} {place.root}" in binds) is (confinement is not Confinement.LOOK)
     assert inner(Confinement.OPEN) == ()
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_commands_share_what_others_of_their_kind_of_mode_do(
+    place: CommandFolders, bubblewrap: None, mode: Mode
+) -> None:
+    """In plan mode nothing is changed, so no server that may change something is reached from there."""
+    shared = replace(place, namespaces=SessionNamespaces(), plan_namespaces=SessionNamespaces())
+    try:
+        used = shared.plan_namespaces if mode is Mode.PLAN else shared.namespaces
+        joins = confine("make", Rights(confinement=Confinement.WORK), shared, context(place, mode)).wrapping.joins
+        assert used is not None
+        holder = used.living()
+        assert holder is not None
+        assert joins == f"{holder.pid} {holder.started} 0"
+        assert [
+            one is not None and one.living() is not None for one in (shared.namespaces, shared.plan_namespaces)
+        ] == [
+            mode is not Mode.PLAN,
+            mode is Mode.PLAN,
+        ]
+    finally:
+        for one in (shared.namespaces, shared.plan_namespaces):
+            if one is not None:
+                one.close()
 
 
 def test_what_is_treadles_own_is_never_offered(place: CommandFolders, bubblewrap: None) -> None:
