@@ -87,7 +87,7 @@ async def run_line(
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
         advice = (_COPY_ADVICE if setup.changes is not None else _ADVICE) if command.why_stopped else ""
         printed = _printed(workspace, command)
-        report = _report(number, command, printed, advice=advice, ports=await _ports(workspace, command))
+        report = _report(number, command, printed, advice=advice, listens=await workspace.listens(command))
         remarks = await command.settle(report)
         report = _with(report, tuple(one.text for one in remarks))
     finally:
@@ -143,7 +143,7 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    said = _report(number, command, _printed(workspace, command), ports=await _ports(workspace, command))
+    said = _report(number, command, _printed(workspace, command), listens=await workspace.listens(command))
     remarks = await command.settle(said)
     said = _with(said, tuple(one.text for one in remarks))
     outcome = Outcome.FAILED if any(one.undone for one in remarks) else Outcome.OK
@@ -175,16 +175,8 @@ def _printed(workspace: Workspace, command: CommandProcess) -> str:
     return command.take_output(min(_BYTES, workspace.conversation.room())).rstrip("\n")
 
 
-async def _ports(workspace: Workspace, command: CommandProcess) -> tuple[int, ...]:
-    """Give the ports that what goes on of a command listens on."""
-    if workspace.servers is None or not command.alive:
-        return ()
-    found = await asyncio.to_thread(workspace.servers.listening, command.processes)
-    return tuple(one.port for one in found)
-
-
-def _report(number: int, command: CommandProcess, printed: str, *, advice: str = "", ports: Sequence[int] = ()) -> str:
-    """Say how the command stands, what outlived it and listens on which ports, and what it printed."""
+def _report(number: int, command: CommandProcess, printed: str, *, advice: str = "", listens: str = "") -> str:
+    """Say how the command stands, what outlived it, on which ports that listens, and what it printed."""
     lines = [f"{command.describe()} {advice}".rstrip()]
     if command.running:
         lines = [
@@ -198,6 +190,5 @@ def _report(number: int, command: CommandProcess, printed: str, *, advice: str =
         lines.append(
             f"Ended with it, since it ran in a throw-away copy: {command.ended_with_it}. Use background for servers."
         )
-    if ports:
-        lines.append(f"It listens on localhost:{', localhost:'.join(map(str, ports))}, for this session's commands.")
+    lines += [listens] if listens else []
     return "\n".join([*lines, printed or "(no output)"])

@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import PurePath
 
@@ -57,7 +57,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
             files, repository = await asyncio.gather(self._files(), asyncio.to_thread(self.repository))
             parts = [*self._system(), *parts, *filter(None, [repository]), *files]
         lines = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
-        return "\n".join([*lines, *parts, *self._running()])
+        return "\n".join([*lines, *parts, *[line async for line in self._running()]])
 
     def _system(self) -> list[str]:
         return [
@@ -90,9 +90,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
         more = [f"[first {limit} entries; list_files shows more]"] if listing.more else []
         return "\n".join([f"{title}:", *map(shown_name, listing.entries), *more])
 
-    def _running(self) -> list[str]:
-        return [
-            f"Command {number} in the background: {_short(command.line)} - {command.describe()}"
-            f"{' It has new output.' if command.unread else ''}"
-            for number, command in self.workspace.commands.all()
-        ]
+    async def _running(self) -> AsyncIterator[str]:
+        for number, command in self.workspace.commands.all():
+            said = (command.describe(), await self.workspace.listens(command), "It has new output." * command.unread)
+            yield f"Command {number} in the background: {_short(command.line)} - {' '.join(filter(None, said))}"

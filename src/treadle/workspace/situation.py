@@ -21,8 +21,8 @@ _MODES = {
         "the network need approval."
     ),
     Mode.AUTO: (
-        "Edits and commands are allowed. Commands reach no network but their own servers on localhost, write only here "
-        "and in $TMPDIR, and to git's data only in plain git lines."
+        "Edits and commands are allowed. Commands reach only their own servers, write only here and in $TMPDIR, and to "
+        "git's data only in plain git lines."
     ),
     Mode.FULL: ("All is allowed, but destroying data, reading secrets and changing control files need approval."),
 }

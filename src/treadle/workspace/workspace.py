@@ -122,6 +122,14 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
         """What wakes the session; None where there is none."""
         return None if self.open_watchers is None else self.open_watchers()
 
+    async def listens(self, command: "CommandProcess") -> str:
+        """Say on which ports of the session what goes on of a command listens; empty for none."""
+        if self.servers is None or not command.alive:
+            return ""
+        found = await asyncio.to_thread(self.servers.listening, command.processes)
+        ports = ", ".join(f"localhost:{one.port}" for one in found)
+        return f"It listens on {ports}, for this session's commands." if ports else ""
+
     def unwatch(self, number: int) -> None:
         """Let a command wake nobody any more."""
         if "watchers" in self.__dict__ and self.watchers is not None:
