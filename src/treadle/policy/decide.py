@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
+from msgspec import structs
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
-from treadle.policy.modes import granting, rights_beyond, verdict_for
+from treadle.policy.modes import asked_rights, granting, rights_beyond, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network import PUBLISHES
@@ -22,6 +23,7 @@ from treadle.protocol.tools import (
     Confinement,
     FetchUrl,
     ReadPath,
+    Right,
     Risk,
     RunCommand,
     SandboxDenial,
@@ -117,7 +119,7 @@ def _confinement(
     if not commands:
         return None
     writes_git = any(command.writes_git for command in commands)
-    if not context.confined:
+    if not context.confined or any(right.right is Right.UNSANDBOXED for right in rights):
         return Confinement.OPEN
     risk = _riskiest(part for one in judged if one.command is not None for part in one.parts)
     ruled = risk in context.approved or any(one.ruled for one in judged)
@@ -198,6 +200,8 @@ def _refused(text: str, rule: str, why: str) -> Part:
 def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -> _Judged:
     """Judge every command of a line, and what was found about the whole."""
     line = classify_command(access.command, access.cwd, context)
+    asked, named = asked_rights(access.needs, context)
+    line = structs.replace(line, findings=(*line.findings, *asked))
     # Servers and watchers would see old files in a copy, and half of a repository's change is worse than none of it:
     # both are asked about where the mode lets commands change nothing. In auto, git's own work alone runs in `git`.
     tried = context.mode is Mode.PLAN or not (access.background or line.writes_git)
@@ -223,6 +227,7 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
             )
         )
     hosts = [host for trace in (line.trace, *(part.trace for part in line.parts)) for host in trace.hosts]
+    hosts += named
     return _Judged(
         parts=[part for part, _ in answers],
         command=line,

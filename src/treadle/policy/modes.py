@@ -4,7 +4,8 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 
 from treadle.policy.context import FileKind, PolicyContext, is_below
-from treadle.policy.findings import Finding
+from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous
+from treadle.policy.paths import Where, check_path
 from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
@@ -55,6 +56,37 @@ def _way_out(risk: Risk, mode: Mode) -> str:
     return "; mode edits would allow it" if mode is Mode.ASK and risk is Risk.WRITE else ""
 
 
+_HOST = "without-sandbox"
+
+
+def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Finding], list[str]]:
+    """Say what the rights are that the model asks for, and to which hosts; nothing where nothing is confined.
+
+    To ask is never a yes: each of them asks in every mode.
+    """
+    findings: list[Finding] = []
+    hosts: list[str] = []
+    for need in needs if context.confined else ():
+        kind, _, what = need.partition(":")
+        match kind:
+            case "network":
+                hosts += [what] if what else []
+                text = f"the model asks for the network{f' ({what})' if what else ''}"
+                findings.append(Finding(Risk.REMOTE, "network", text, always_asks=True))
+            case "outside":
+                check = check_path(what, PathOp.WRITE, context.roots[0], context)
+                protected = check.where is Where.PROTECTED
+                text = check.reasons[0].text if protected else f"the model asks to change {what}"
+                rule = "control-write" if protected else "write-outside"
+                findings.append(dangerous(rule, text, path=check.resolved))
+            case "git":
+                text = "the model asks to change the repository's data"
+                findings.append(Finding(Risk.EXECUTE, WRITES_GIT, text, always_asks=True))
+            case _:
+                findings.append(dangerous(_HOST, "the model asks to run it without the sandbox"))
+    return findings, hosts
+
+
 _NETWORK = frozenset({"network", "download", "upload", "private-host"})
 _READS = frozenset({"secret-read", "read-outside"})
 _WRITES = frozenset({"control-write", "write-outside"})
@@ -71,6 +103,8 @@ def rights_beyond(
 
 
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
+    if found.rule == _HOST:
+        yield SandboxDenial(right=Right.UNSANDBOXED)
     if found.risk is Risk.REMOTE or found.rule in _NETWORK:
         yield SandboxDenial(right=Right.NETWORK, target=hosts)
     if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):

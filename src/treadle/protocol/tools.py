@@ -114,11 +114,16 @@ class WritePath(Tagged, frozen=True, kw_only=True, tag="write_path"):
 
 
 class RunCommand(Tagged, frozen=True, kw_only=True, tag="run_command"):
-    """Runs a shell line in `cwd`; in the `background` it goes on while others run."""
+    """Runs a shell line in `cwd`; in the `background` it goes on while others run.
+
+    `needs` are the rights that the model asks for, for the `reason` that it gives.
+    """
 
     command: str
     cwd: str
     background: bool = False
+    needs: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class FetchUrl(Tagged, frozen=True, kw_only=True, tag="fetch_url"):

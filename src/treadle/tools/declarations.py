@@ -45,6 +45,7 @@ def number(description: str, *, low: int, high: int | None = None) -> dict[str, 
     return {"type": "integer", "description": description, **bounds}
 
 
+MOST_NEEDS = 8
 PATH = text("The file, relative to the workspace or absolute.")
 
 
@@ -190,8 +191,19 @@ EXECUTE_COMMAND = ToolSpec(
                     "For servers and watchers: gives the first output and a number for read_command_output."
                 ),
             },
+            "cwd": text("The folder to run in, relative to the workspace or absolute in it."),
+            "needs": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": MOST_NEEDS,
+                "description": (
+                    "Rights to ask the user for, where it cannot work without: network:HOST, outside:PATH (to change), "
+                    "git (to write the repository's data), host (to run without the sandbox)."
+                ),
+            },
+            "reason": text("With needs: one sentence that says why."),
         },
-        optional=("timeout", "background"),
+        optional=("timeout", "background", "cwd", "needs", "reason"),
     ),
     traits=ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
     risk=Risk.EXECUTE,

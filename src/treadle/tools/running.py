@@ -65,9 +65,9 @@ def preview(line: str) -> Preview:
 
 
 async def run_line(
-    workspace: Workspace, line: str, patience: Patience, output: Output, *, rights: Rights
+    workspace: Workspace, line: str, patience: Patience, output: Output, *, rights: Rights, cwd: str = ""
 ) -> CallResult:
-    """Run a line under its rights; a status other than 0 is a failure.
+    """Run a line under its rights in a folder of the workspace; a status other than 0 is a failure.
 
     Raises `ToolError`; when cancelled, leaves nothing running.
     """
@@ -75,11 +75,11 @@ async def run_line(
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
-    setup = await asyncio.to_thread(workspace.confine, line, rights, background=patience.background)
+    setup = await asyncio.to_thread(workspace.confine, line, rights, background=patience.background, cwd=cwd)
     if setup.refused is not None:
         report = f"Not run: {setup.refused.text}"
         return replace(result_of(Origin.COMMAND, Outcome.FAILED, report), denial=setup.refused)
-    command = workspace.launcher.start(line, setup=setup)
+    command = workspace.launcher.start(line, setup=setup, cwd=cwd)
     number = workspace.commands.add(command)
     command.show(output)
     try:

@@ -64,8 +64,11 @@ OPEN = Rights(confinement=Confinement.OPEN)
 class Confine(Protocol):
     """Sets up the run of a line under its rights; may look at the disk for some milliseconds. Raises `ToolError`."""
 
-    def __call__(self, line: str, rights: Rights, *, background: bool = False) -> Setup:
-        """Set up exactly what the rights say; a line in the background sees the workspace as it changes."""
+    def __call__(self, line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> Setup:
+        """Set up exactly what the rights say, in a folder of the workspace.
+
+        A line in the background sees the workspace as it changes.
+        """
         ...
 
 

@@ -1,17 +1,17 @@
 """The parent of one command: a tiny program that outlives nothing and lets nothing outlive Treadle.
 
-Run as `python -I -S guard.py DIRECTORY SHELL`. Its standard input is at once its order and its lifeline: first the
-lengths of the six parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`),
-bounds (`NAME=NUMBER`, and `folder=PATH` of which the free space is watched), the words that go before the shell, a
-sandbox, and what the kernel bounds (`RLIMIT=NUMBER`, and `DESCRIPTOR=PATH` for a file to open, on 1 to write to); each
-of these is ended by NUL; and the namespaces that it joins, if any (see `namespaces/joining.py`). Then comes perhaps
-`stop SECONDS`, which ends all that it started (TERM, then KILL after that time), as do the signal USR1, of another
-Treadle, and end of file, that is the death of this one. The command runs in a session of its own, and the guard
-becomes the reaper of everything it leaves behind, also of what daemonises. What exceeds a bound is ended with all the
-rest, and the guard reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when the
-command itself ends (negative: the signal's number), with the status of each part of its last pipe if bash tells them,
-then `left NUMBER...` with the processes that go on or `ended NAME (NUMBER), ...` with those that ended with its throw-
-away copy, and closes it when none is left. Standard error is the command's output.
+Run as `python -I -S guard.py SHELL`. Its standard input is at once its order and its lifeline: first the lengths of
+the seven parts of the order, in a line of their own, then the shell line, its variables (`NAME=VALUE`), bounds
+(`NAME=NUMBER`, and `folder=PATH` of which the free space is watched), the words that go before the shell, a sandbox,
+and what the kernel bounds (`RLIMIT=NUMBER`, and `DESCRIPTOR=PATH` for a file to open, on 1 to write to); each of these
+is ended by NUL; the namespaces that it joins, if any (see `namespaces/joining.py`), and the folder to run in. Then
+comes perhaps `stop SECONDS`, which ends all that it started (TERM, then KILL after that time), as do the signal USR1,
+of another Treadle, and end of file, that is the death of this one. The command runs in a session of its own, and the
+guard becomes the reaper of everything it leaves behind, also of what daemonises. What exceeds a bound is ended with
+all the rest, and the guard reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when
+the command itself ends (negative: the signal's number), with the status of each part of its last pipe if bash tells
+them, then `left NUMBER...` with the processes that go on or `ended NAME (NUMBER), ...` with those that ended with its
+throw- away copy, and closes it when none is left. Standard error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.
@@ -373,11 +373,11 @@ def main() -> None:
     _make_use_of_the_wait()
     order = _read_order()
     if order is not None:
-        line, variables, bounds, words, caps, namespaces = order
+        line, variables, bounds, words, caps, namespaces, folder = order
         for variable in variables.split(b"\0")[:-1]:
             name, _, value = variable.partition(b"=")
             os.environb[name] = value
-        directory, shell = sys.argv[1:]
+        (shell,), directory = sys.argv[1:], os.fsdecode(folder)
         inner = [os.fsdecode(word) for word in words.split(b"\0")[:-1]]
         meter = Meter(os.fsdecode(bounds).split("\0")[:-1], lid)
         text = os.fsdecode(line)

@@ -40,23 +40,30 @@ class Launcher:
         self._later: asyncio.TimerHandle | None = None
 
     def start(
-        self, line: str, bounds: "Bounds | None" = None, setup: Setup = _FREE, descriptors: Sequence[int] = ()
+        self,
+        line: str,
+        bounds: "Bounds | None" = None,
+        setup: Setup = _FREE,
+        descriptors: Sequence[int] = (),
+        *,
+        cwd: str = "",
     ) -> "CommandProcess":
         """Start a line in its own session, without a terminal and with empty input; needs a running event loop.
 
-        `setup` may put something around it and set variables. The line may use the open `descriptors`. Raises
-        `ToolError` when it cannot be started.
+        `setup` may put something around it and set variables. The line may use the open `descriptors`, and run in `cwd`
+        instead of the directory. Raises `ToolError` when it cannot be started.
         """
         from treadle.workspace.process import Bounds, CommandProcess
 
         raw, wrapping = _encoded(line), setup.wrapping
         if len(raw) > _LONGEST:
             raise ToolError(f"The command is longer than {_LONGEST:,} bytes. Write it to a file and run that.")
-        if not Path(self._directory).is_dir():
+        folder = cwd or self._directory
+        if not Path(folder).is_dir():
             raise ToolError(
-                f"The command was not started: the workspace {self._directory} does not exist any more. Tell the user."
+                f"The command was not started: the workspace {folder} does not exist any more. Tell the user."
             )
-        order = _order(raw, setup.variables, wrapping)
+        order = _order(raw, setup.variables, wrapping, folder)
         ready = None if wrapping.outer or descriptors else self._take_ready(order)
         used = ready or self._spawn_with(order, wrapping, descriptors)
         spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
@@ -111,7 +118,7 @@ class Launcher:
             raise _not_started(error) from error
         try:
             process = subprocess.Popen(
-                (*wrapping.outer, sys.executable, "-I", "-S", guard.__file__, self._directory, self._shell),
+                (*wrapping.outer, sys.executable, "-I", "-S", guard.__file__, self._shell),
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -130,8 +137,8 @@ class Launcher:
         return GuardProcess(process, process.stdin, process.stdout, os.fdopen(read_end, "rb", buffering=0))
 
 
-def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping) -> bytes:
-    """Write what a guard is to do: the line, its variables, bounds, and what goes before the shell."""
+def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping, folder: str) -> bytes:
+    """Write what a guard is to do: the line, its variables, bounds, what goes before the shell, and where to run."""
     watch = wrapping.watch
     bounds = (
         *(f"{name}={getattr(watch, name)}" for name in ("memory", "processes", "disk", "seconds")),
@@ -145,6 +152,7 @@ def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping) -> byt
         _ended(wrapping.inner),
         _ended(f"{name}={value}" for name, value in caps),
         wrapping.joins.encode(),
+        os.fsencode(folder),
     )
     return b" ".join(b"%d" % len(part) for part in parts) + b"\n" + b"".join(parts)
 

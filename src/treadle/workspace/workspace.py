@@ -74,7 +74,13 @@ _ON_DISK = DiskFiles()
 _NO_CONVERSATION = Conversation()
 
 
-def _unconfined(line: str, rights: "Rights", *, background: bool = False) -> "Setup":  # noqa: ARG001 - as it comes
+def _unconfined(
+    line: str,  # noqa: ARG001 - as it comes
+    rights: "Rights",  # noqa: ARG001
+    *,
+    background: bool = False,  # noqa: ARG001
+    cwd: str = "",  # noqa: ARG001
+) -> "Setup":
     from treadle.workspace.confinement import Setup
 
     return Setup()
@@ -101,6 +107,11 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
     conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
     open_servers: "Callable[[], CommandServers] | None" = None
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The workspace and its further folders."""
+        return (self.root, *self.roots)
 
     @cached_property
     def servers(self) -> "CommandServers | None":

@@ -28,13 +28,15 @@ _END = MakeCall(name="attempt_completion", arguments={"result": "Done."})
 class Row:
     """One hostile call; without `soak` it is always run.
 
-    `may` are patterns of what it may change in mode edits; the line is written `repeat` times.
+    `may` are patterns of what it may change in mode edits, `kept` of new files that git ignores, which are kept in mode
+    ask too; the line is written `repeat` times.
     """
 
     line: str = ""
     tool: str = "execute_command"
     arguments: dict[str, Any] | None = None
     may: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     soak: bool = False
     repeat: int = 1
 
@@ -64,7 +66,7 @@ def _family(file: Path) -> Family:
     data = tomllib.loads(file.read_text())
     rows = [Row(line=line) for line in data.get("quick", [])]
     rows += [Row(line=line, soak=True) for line in data.get("lines", [])]
-    rows += [Row(**{**row, "may": tuple(row.get("may", ()))}) for row in data.get("row", [])]
+    rows += [Row(**{**row, "may": tuple(row.get("may", ())), "kept": tuple(row.get("kept", ()))}) for row in data.get("row", [])]
     return Family(
         name=file.stem, rows=tuple(rows), prepare=tuple(data.get("prepare", ())), path=data.get("path", False)
     )
@@ -120,7 +122,8 @@ async def _run_in(bait: Bait, listener: Listener, family: Family, rows: Sequence
         sent = [json.dumps(request.body, ensure_ascii=False).encode() for request in server.requests]
         texts = tuple(_results(server.requests[-1].body))
     left = left_of(f"86421.{bait.number}")
-    may = [pattern for row in rows for pattern in row.may] if session.mode == "edits" else []
+    edits = session.mode == "edits"
+    may = [pattern for row in rows for pattern in (*row.kept, *(row.may if edits else ()))]
     harm = [
         *_changed(before, _all(bait), may),
         *([] if _index(bait) == index or ".git/index" in may else ["the index changed"]),

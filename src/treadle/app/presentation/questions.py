@@ -195,6 +195,7 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
         why=(
             *_touched(question.accesses, roots, text),
             *(_dangers(decision) if style is QuestionStyle.DANGER else _first_use(decision)),
+            *_reason_of_model(question.accesses),
         ),
         details=tuple(_details(question, decision)),
     )
@@ -373,11 +374,22 @@ def _outside(path: str, roots: Sequence[str]) -> bool:
     return not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots)
 
 
+def _reason_of_model(accesses: Sequence[Access]) -> Iterator[str]:
+    """Give the reason that the model gives, marked as its own words whatever they say."""
+    for access in accesses:
+        if isinstance(access, RunCommand) and access.reason:
+            # No mark that ends the quotation may stand in it.
+            said = exact_line(access.reason).translate({0x201C: '"', 0x201D: '"'})
+            yield f"The model writes: \u201c{said}\u201d"
+
+
 def _touched(accesses: Sequence[Access], roots: Sequence[str], shown: str) -> Iterator[str]:
     """Name what is touched outside the project and not shown yet, and where links lead."""
     for access in accesses:
         if isinstance(access, FetchUrl) and _sent(access) != shown:
             yield f"Sends {_sent(access)}."
+        if isinstance(access, RunCommand) and roots and access.cwd not in roots:
+            yield f"Runs in {exact_line(access.cwd.removeprefix(f'{roots[0]}/'))}."
         if not isinstance(access, ReadPath | WritePath) or not _outside(access.path, roots):
             continue
         path, resolved = exact_line(access.path), os.path.realpath(access.path)

@@ -72,7 +72,8 @@ class CommandFolders:
 
     `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
     of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
-    those of plan mode `plan_namespaces`: no server that may change something is reached from there.
+    those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
+    `cwd`, empty for the workspace itself.
     """
 
     root: str
@@ -81,6 +82,7 @@ class CommandFolders:
     private: Path
     namespaces: SessionNamespaces | None = None
     plan_namespaces: SessionNamespaces | None = None
+    cwd: str = ""
     known: _Known = field(default_factory=_Known)
 
     @property
@@ -139,20 +141,23 @@ def confine(
     *,
     background: bool = False,
     access: FurtherAccess = NO_FURTHER_ACCESS,
+    cwd: str = "",
 ) -> Setup:
     """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`.
 
-    A line of git that would change control files without the right to is refused: it would stop half-way.
+    It runs in `cwd`, or else in the workspace itself. A line of git that would change control files without the right
+    to is refused: it would stop half-way.
     """
+    place = replace(place, namespaces=place.shared(context.mode), cwd=cwd or place.root)
     if missing := _control_files(line, rights, place, context):
         return Setup(refused=missing)
-    reads = only_reads(line, place.root, context)
+    reads = only_reads(line, place.cwd, context)
     found = confine_as(
         rights.confinement,
         line,
-        replace(place, namespaces=place.shared(context.mode)),
+        place,
         granted=rights.granted,
-        owned=tools_of(commands_of(line, place.root, context)),
+        owned=tools_of(commands_of(line, place.cwd, context)),
         hold=None if background else partial(why_held, context=context),
         access=access,
     )
@@ -168,7 +173,7 @@ def _control_files(line: str, rights: Rights, place: CommandFolders, context: Po
         return None
     granted = {path for right in rights.granted if right.right is Right.WRITE for path in (right.target, *right.also)}
     found: dict[str, None] = {}
-    for words in commands_of(line, place.root, context):
+    for words in commands_of(line, place.cwd, context):
         brought = control_files_changed_by(words, place.reader(place.root), is_held=is_control)
         found |= dict.fromkeys(brought)
     paths = [path for name in found if (path := f"{place.root}/{name}") not in granted]
@@ -220,6 +225,7 @@ def confine_as(
                 profile = allow(profile, one)
     profile = replace(
         profile,
+        cwd=place.cwd,
         readable=(*profile.readable, *access.readable),
         writable=(*profile.writable, *access.writable),
     )

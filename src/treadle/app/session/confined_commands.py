@@ -56,11 +56,14 @@ class ConfinedCommands:
         found.known.notes += recover_control_files(found.data)
         return found
 
-    def set_up(self, line: str, rights: Rights, *, background: bool = False) -> "Setup":
-        """Set up the run of a line under its rights; looks at the disk. Raises `ToolError`."""
+    def set_up(self, line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> "Setup":
+        """Set up the run of a line under its rights, in a folder of the workspace; looks at the disk.
+
+        Raises `ToolError`.
+        """
         from treadle.app.security.confinement import confine
 
-        return confine(line, rights, self._place, self._context(), background=background)
+        return confine(line, rights, self._place, self._context(), background=background, cwd=cwd)
 
     def set_up_hook(self, line: str, readable: Sequence[str], writable: Sequence[str]) -> "Setup":
         """Set up the run of a hook, which may change the workspace, and more that it may read and write."""

@@ -42,7 +42,7 @@ def bubblewrap(
         *chain.from_iterable(("--remount-ro", path) for path in _closed(mounts, present)),
         *chain.from_iterable(("--ro-bind-try", "/dev/null", path) for path in _reachable(profile, present)),
         *("--setenv", "TMPDIR", TMP, "--unsetenv", "TMP", "--unsetenv", "TEMP"),
-        *("--chdir", profile.root),
+        *("--chdir", profile.cwd or profile.root),
         *(("--seccomp", str(SECCOMP_FD)) if seccomp else ()),
         "--",
     )

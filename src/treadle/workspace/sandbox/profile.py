@@ -37,6 +37,7 @@ class Profile:
     - `scratch` folders are writable and private: each shows a folder of the session's own.
     - `writable` paths may be written besides the workspace.
     - Without `unix_sockets` none can be made: it could hand an open folder to another command of the session.
+    - `cwd` is where the command runs, empty for the workspace itself.
     - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
     """
 
@@ -58,6 +59,7 @@ class Profile:
     tmp: str
     private: str
     unix_sockets: bool = True
+    cwd: str = ""
     limits: CommandLimits = CommandLimits()
 
     @property
