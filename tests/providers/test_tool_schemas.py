@@ -75,15 +75,14 @@ def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 schemas = st.recursive(st.one_of(st.fixed_dictionaries({"type": kinds}), st.just({})), _schema, max_leaves=12)
 
 
-@pytest.mark.parametrize("api", FORMS)
 @settings(max_examples=300)
 @given(schema=schemas.filter(lambda found: isinstance(found, dict)))
-def test_every_schema_is_written_so_that_the_api_takes_it(api: str, schema: dict[str, Any]) -> None:
-    form, rules = FORMS[api]
+def test_every_schema_is_written_so_that_each_api_takes_it(schema: dict[str, Any]) -> None:
+    """To draw a schema takes fifty times as long as to write it: one is drawn for all APIs."""
+    written = {api: schema_for(form, schema) for api, (form, _) in FORMS.items()}
 
-    written = schema_for(form, schema)
-
-    assert rules.problems("tool", "It works.", written) == []
+    found = {api: FORMS[api][1].problems("tool", "It works.", one) for api, one in written.items()}
+    assert {api: problems for api, problems in found.items() if problems} == {}
     msgspec.json.encode(written)
 
 
