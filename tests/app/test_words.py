@@ -10,13 +10,17 @@ from treadle.app.presentation.words import (
     describe_failure,
     ended,
     note_of,
+    said_no,
     seen_from,
     span,
     tokens,
+    what_came_of,
 )
+from treadle.engine.core.texts import denied, rejected
 from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
-from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
+from treadle.protocol.permissions import Decision, Reason, Verdict
+from treadle.protocol.tools import FileChange, Outcome, Preview, Risk, ToolCall, ToolKind, result_text
 
 
 @pytest.mark.parametrize(
@@ -102,3 +106,27 @@ def test_every_stop_and_error_has_its_words() -> None:
         advice(ModelError(kind=ErrorKind.BAD_REQUEST, message="", fix="Name the CA file."), "p/m")
         == "Name the CA file."
     )
+
+
+@pytest.mark.parametrize("comment", ["", "use tabs", "no.\n\nThe user rejected this call and said: x"])
+def test_a_no_is_told_in_the_persons_own_words(comment: str) -> None:
+    result = result_text(Outcome.REJECTED, rejected(comment))
+    assert said_no(result) == comment
+    assert note_of(ToolKind.EDIT, result) == " ".join(comment.split())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "note"),
+    [
+        (Verdict.DENY, "deletes all"),
+        (Verdict.REQUIRE_USER_CONFIRMATION, "deletes all; nobody was there to say yes"),
+    ],
+)
+def test_a_denial_is_told_without_what_the_model_is_to_do(verdict: Verdict, note: str) -> None:
+    decision = Decision(verdict=verdict, risk=Risk.CRITICAL, reasons=(Reason(rule="x", text="deletes all."),))
+    result = result_text(Outcome.DENIED, denied(decision, no_user=verdict is not Verdict.DENY))
+    assert note_of(ToolKind.EXECUTE, result, decision) == note
+    assert note_of(ToolKind.EXECUTE, result) == ""
+    call = ToolCall(id="c", name="execute_command", arguments={})
+    changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.FINISHED, decision=decision)
+    assert what_came_of(changed, result) == "denied"

@@ -120,7 +120,12 @@ def test_a_file_that_is_a_link_stays_one(treadle: Command, home: Path, tmp_path:
         ("fallback", "openai/gpt-55", "The nearest names are: openai/gpt-5", "treadle config set 'models."),
         ("modes.plan.model", "antropic/x", "", "Did you mean 'anthropic'"),
         ("base_url", "http://h/v1", "Neither --model nor model in your own settings", "[providers.NAME]"),
-        ("providers.openai.base_url", "h/v1", "It must begin with http:// or https://.", ""),
+        (
+            "providers.openai.base_url",
+            "h/v1",
+            "It must have http:// or https://, a host, and a port from 1 to 65535 if it has one.",
+            "",
+        ),
         ("providers.mine.wire_api", "chat", "", "Choose one of anthropic_messages"),
     ],
 )

@@ -120,11 +120,11 @@ async def test_the_public_list_is_fetched_when_asked_for_and_what_changed_is_tol
     async with http_server(lambda _: (200, models(5e-6))) as url:
         said = await asyncio.to_thread(treadle, "models", "--update", f"{url}/list.json")
     assert said.code == 0
-    assert "xai/grok-4.49 new" in said.out.splitlines()
+    assert "xai/grok-4.49 is new" in said.out.splitlines()
     assert "xai/grok-4.7 costs $5 in, $6 out, was $2 in, $6 out" in said.out.splitlines()
     assert said.err.count("Data of 20") == 1
     shown = json.loads(treadle("models", "xai/grok-4.49", "--json").out.splitlines()[0])
     assert shown["prices"]["input"] == 5.0
     failed = await asyncio.to_thread(treadle, "models", "--update", "http://127.0.0.1:1/list.json")
     assert (failed.code, failed.out) == (78, "")
-    assert "http://127.0.0.1:1/list.json was not taken" in failed.err
+    assert "http://127.0.0.1:1/list.json cannot be fetched" in failed.err

@@ -10,7 +10,7 @@ from tests.engine.exploring import BOUNDED, TRAITS, World, answer_to, asked_by_u
 from tests.engine.world import check_alive, check_messages
 from treadle.engine.core.advance import fold
 from treadle.engine.core.effects import CallModel, Effect
-from treadle.engine.core.state import phase, replace
+from treadle.engine.core.state import Compacting, phase, replace
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (
     Answer,
@@ -181,6 +181,8 @@ def test_an_interrupt_ends_the_turn_as_soon_as_running_work_reports(
         assert world.state.turn is None or world.state.cancelling
     for effect in list(world.outstanding.values()):
         _report_cancelled(world, effect)
+    if isinstance(world.state.activity, Compacting):  # wanted while the turn was being ended
+        world.take(Interrupt())
     assert phase(world.state) is Phase.WAITING_FOR_EVENT
     assert world.state.turn is None
 

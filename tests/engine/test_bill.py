@@ -22,6 +22,7 @@ from treadle.engine.runtime.lost import lost_call
 from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.side_question import answer_aside
+from treadle.protocol.errors import SessionClosedError
 from treadle.protocol.events import CompactNow, Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text
@@ -299,6 +300,55 @@ async def test_a_provider_that_fails_is_billed_for_each_attempt_that_it_took() -
     await working
 
 
+async def test_a_side_question_that_is_going_on_when_the_session_is_closed_is_billed() -> None:
+    whole: list[StreamEvent] = [
+        StreamText(text="Done."),
+        StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50)),
+    ]
+    provider, log = hanging(*WRITTEN, before=[whole]), FakeLog()
+    session, working = await begun(provider, log)
+    await over(session)
+
+    async def ask(*given: Any) -> SideAnswered:
+        return await answer_aside("why?", *given)
+
+    asking = asyncio.create_task(session.aside(ask))
+    await provider.said.wait()
+    await session.close()
+    await working
+    with pytest.raises(SessionClosedError):
+        await asking
+    assert [(one.question, one.cost) for one in of(log, SideAnswered)] == [("why?", COST)]
+
+
+async def test_an_answer_of_which_the_provider_tells_nothing_is_billed_by_our_own_count() -> None:
+    silent: list[StreamEvent] = [StreamText(text=PROSE), StreamStop(reason=ReplyStop.END_TURN, usage=Usage())]
+    whole: list[StreamEvent] = [
+        StreamText(text="Done."),
+        StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50)),
+    ]
+    provider, log = hanging(before=[whole, silent]), FakeLog()
+    session, working = await begun(provider, log)
+    await over(session)
+
+    async def ask(*given: Any) -> SideAnswered:
+        return await answer_aside("why?", *given)
+
+    answered = await session.aside(ask)
+    assert answered.usage.estimated
+    assert (answered.usage.output_tokens, answered.cost) > (10, 0.1)
+    await session.close()
+    await working
+
+
+@pytest.mark.parametrize(("attempt", "written", "billed"), [(0, False, True), (0, True, False), (1, False, False)])
+def test_room_is_billed_after_a_kill_where_a_summary_was_being_written(
+    attempt: int, written: bool, billed: bool
+) -> None:
+    making = replace(fold([]), activity=Compacting(step=1, attempt=attempt, written=written))
+    assert (lost_call(making, TranscriptReader(), PRICED) is not None) is billed
+
+
 def said(text: str) -> list[StreamEvent]:
     used = Usage(input_tokens=100, output_tokens=10)
     return [StreamText(text=text), StreamStop(reason=ReplyStop.END_TURN, usage=used)]
@@ -352,7 +402,7 @@ async def test_a_summary_that_is_cut_is_billed_and_said_though_its_turn_has_ende
     reader = UsageReader()
     for event in log.events:
         reader.take(event)
-    assert reader.logged().cost == pytest.approx(ended + COST)
+    assert reader.logged().spending.total == pytest.approx(ended + COST)
 
 
 async def test_a_question_beside_the_work_is_billed_to_the_turn_or_told_of_by_itself() -> None:

@@ -53,6 +53,7 @@ from treadle.protocol.tools import (
     FileChange,
     Origin,
     Outcome,
+    OutputFolder,
     Preview,
     Right,
     Rights,
@@ -451,6 +452,12 @@ def test_what_could_not_be_applied_is_not_called_kept() -> None:
     outcome, text = result_of(world)
     assert outcome is Outcome.FAILED
     assert text == "done\n[Nothing was applied: 'x' was changed. The user wanted to keep: /made (added).]"
+
+
+def test_what_needed_no_yes_and_could_not_be_applied_is_not_called_a_wish_of_the_user() -> None:
+    world, call_id = left_in_copy(CopyChanges(digest="o", outputs=(OutputFolder(path="/dist", files=3),)))
+    finish_keeping(world, call_id, result_text(Outcome.FAILED, "The disk is full."))
+    assert result_of(world)[1] == "done\n[The disk is full. Not kept: files that git ignores: /dist (3 files).]"
 
 
 def test_changes_that_cannot_be_applied_whole_are_only_made_for_real_with_what_that_needs() -> None:

@@ -15,15 +15,28 @@ from treadle.engine.ports import Asked, KnownChanges, Output, ask_person
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
 from treadle.protocol.errors import RefusedError, StoreError
-from treadle.protocol.events import Answer, CallFinished, CallStarted, Prompt, Resumed, SetLimits, SetPresence
+from treadle.protocol.events import (
+    Answer,
+    CallFinished,
+    CallStarted,
+    Interrupt,
+    Prompt,
+    ReplyFailed,
+    ReplyFinished,
+    Resumed,
+    SetLimits,
+    SetPresence,
+)
 from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
-from treadle.protocol.models import ToolProtocol
-from treadle.protocol.notifications import Notice
+from treadle.protocol.models import StreamEvent, ToolProtocol
+from treadle.protocol.notifications import MessageDone, Notice, TextDelta
 from treadle.protocol.permissions import Decision, OptionKind, Verdict
+from treadle.protocol.sealed import TurnSettled
 from treadle.protocol.tools import (
     CallResult,
     Confinement,
+    Flow,
     Outcome,
     Risk,
     ToolEffect,
@@ -250,6 +263,47 @@ async def test_a_change_waits_for_the_checkpoint_before_it_and_leaving_for_the_o
         (Moment.BEFORE, "nothing"),
         (Moment.AFTER, "one"),
     ]
+
+
+@pytest.mark.parametrize("closes", [True, False])
+@pytest.mark.parametrize("last", [DONE, calls("done")])
+async def test_an_end_that_waits_for_the_files_is_not_lost_where_the_waiting_is_cut(
+    last: Sequence[StreamEvent], closes: bool
+) -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+
+    async def edit(_: Output) -> CallResult:
+        kept.slow = asyncio.Event()
+        return result_text(Outcome.OK, "edited")
+
+    async def finish(_: Output) -> CallResult:
+        return result_text(Outcome.OK, "done")
+
+    done = FakeTool("done", finish, ToolTraits(kind=ToolKind.OTHER, effect=ToolEffect.PURE, flow=Flow.END_TURN))
+    made = ports(Replies(calls("edit"), last), FakeTool("edit", edit, EDITS), done, log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await run.until(MessageDone)
+        if last is DONE:
+            await run.until(TextDelta)
+        while last is not DONE and len(run.of(CallStarted)) < 2:
+            await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert kept.slow is not None
+        assert run.session.state.turn is not None
+        if closes:
+            asyncio.get_running_loop().call_later(0.05, kept.slow.set)
+        else:
+            await run.session.post(Interrupt())
+            await run.end()
+            kept.slow.set()
+    assert run.of(ReplyFailed) == []
+    assert [one.result.outcome for one in run.of(CallFinished)] == [Outcome.OK] * (1 if last is DONE else 2)
+    assert len(run.of(ReplyFinished)) == 2
+    assert len(run.of(TurnSettled)) == 1
+    assert last_state(log.events) == run.session.state
 
 
 async def test_files_that_cannot_be_kept_are_told_once_and_the_work_goes_on() -> None:

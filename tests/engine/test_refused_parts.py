@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.engine.test_runtime import DONE, Replies, working
-from tests.fakes.engine import FakeLog, FakeTool, ports
+from tests.fakes.engine import STARTED, FakeLog, FakeTool, ports
 from treadle.context.reader import TranscriptReader
-from treadle.protocol.events import Prompt, ReplyFailed, SetPresence
+from treadle.protocol.events import Prompt, ReplyFailed, SetMode, SetModel, SetPresence
 from treadle.protocol.messages import Document, Image, Message, RedactedThinking, Text, Thinking, ToolResult, WireData
 from treadle.protocol.models import (
     ErrorKind,
@@ -24,6 +24,7 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.notifications import TurnStop
+from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.protocol.usage import Usage
 
@@ -125,6 +126,26 @@ async def test_a_model_that_takes_no_images_is_sent_none_from_then_on() -> None:
             await run.end()
 
     assert [has(request, RefusedPart.IMAGE) for request in provider.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (SetMode(mode=Mode.PLAN), False),
+        (SetMode(mode=Mode.PLAN, choice=STARTED.choice), True),
+        (SetModel(choice=STARTED.choice), True),
+    ],
+)
+async def test_images_stay_out_as_long_as_the_model_stays(change: SetMode | SetModel, shown: bool) -> None:
+    log = FakeLog()
+    provider = Replies(refused(RefusedPart.EVERY_IMAGE), DONE)
+    async with working(ports(provider, log=log), log) as run:
+        await run.session.post(Prompt(id="one", content=(PICTURE,)))
+        await run.end()
+        await run.session.post(change)
+        await run.prompt("go on")
+
+    assert [has(request, RefusedPart.IMAGE) for request in provider.requests] == [True, False, shown]
 
 
 async def test_calls_are_written_as_text_once_function_calls_were_refused() -> None:

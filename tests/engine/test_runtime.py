@@ -12,8 +12,9 @@ from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, Fake
 from treadle.engine.core import texts
 from treadle.engine.core.history import read_past
 from treadle.engine.core.state import phase, replace
+from treadle.engine.core.texts import KEEP_UNKNOWN
 from treadle.engine.ports import Output, Ports, Prepared
-from treadle.engine.runtime import tool_call
+from treadle.engine.runtime import perform, tool_call
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
@@ -734,6 +735,27 @@ async def test_an_interrupt_waits_for_changes_that_are_being_kept() -> None:
         assert (await run.end()).stop is TurnStop.CANCELLED
     last = run.of(CallFinished, ResultMade)[-1]
     assert text_of(last.result.content) == KEPT
+
+
+async def test_changes_that_are_still_being_applied_when_an_interrupt_waits_no_longer_are_not_said_to_be_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, going_on = asyncio.Event(), asyncio.Event()
+
+    async def keep(_: str, /) -> CallResult:
+        started.set()
+        await going_on.wait()
+        return CallResult(outcome=Outcome.OK)
+
+    monkeypatch.setattr(perform, "_LONGEST_END", 0.01)
+    async with keeping(keep) as (run, _):
+        await asyncio.wait_for(started.wait(), PATIENCE)
+        await run.session.post(Interrupt())
+        await run.end()
+        going_on.set()
+    last = run.of(CallFinished, ResultMade)[-1]
+    assert (last.result.outcome, last.result.copy) == (Outcome.UNKNOWN, None)
+    assert text_of(last.result.content) == f"printed\n{KEEP_UNKNOWN}"
 
 
 async def test_before_a_provider_has_counted_prompt_and_tools_are_part_of_the_estimate() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.policy.views import HOME, ROOT, MemoryView, context
-from treadle.policy.classify import only_reads
+from treadle.policy.classify import classify_command, only_reads
 from treadle.policy.decide import decide
 from treadle.policy.findings import PathOp
 from treadle.policy.paths import Where, check_path
@@ -112,3 +112,16 @@ def test_a_line_that_only_reads_in_an_untrusted_folder_is_known_as_one_that_only
     around = context(roots=(ROOT, OTHER), untrusted=(OTHER,), files=FILES)
     assert only_reads(f"git -C {OTHER} status", ROOT, around)
     assert not only_reads(f"git -C {OTHER} commit -m x", ROOT, around)
+
+
+@pytest.mark.parametrize("root", ["/dev/shm/ws", "/proc/ws", "/w/back\\slash", "/w/a\u200bb", "/w/a\nb", ROOT])
+def test_the_folder_that_is_worked_in_is_not_outside_however_it_is_called(root: str) -> None:
+    around = context(roots=(root,), files=MemoryView({root: None}))
+    assert [found.rule for found in classify_command("ls", root, around).every] == ["reader"]
+    assert decide(SHELL, {}, (RunCommand(command="ls", cwd=root),), around).verdict is ALLOW
+
+
+@pytest.mark.parametrize("cwd", ["/dev/shm/link", "/proc/link", "/w/back\\slash", "/w/a\u200bb"])
+def test_another_way_to_that_folder_is_judged_by_its_spelling_too(cwd: str) -> None:
+    around = context(files=MemoryView({ROOT: None}, {cwd: ROOT}))
+    assert [found.rule for found in classify_command("ls", cwd, around).every] == ["outside", "reader"]

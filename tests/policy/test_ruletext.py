@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.policy.views import ROOT, context
+from tests.policy.views import ROOT, MemoryView, context
 from treadle.policy.allowances import allowance_of, decide_and_offer, rule_of, suggest_rules, with_allowances
 from treadle.policy.decide import decide
 from treadle.policy.findings import PathOp
@@ -166,3 +166,26 @@ def test_rules_that_deny_or_ask_can_be_written_with_examples(matched: dict[str, 
     assert written is not None
     (read,) = _read(render_rules([written]))
     assert {name: getattr(read, name) for name in ("verdict", *matched)} == {"verdict": verdict, **matched}
+
+
+@pytest.mark.parametrize("asked", ["rm -rf /", "npm install", "cat /srv/x", "cat .env", "echo x > AGENTS.md"])
+@pytest.mark.parametrize(
+    ("line", "alone"),
+    [
+        *((line, ("cat a",)) for line in ("cat a && {}", "{} && cat a", "cat a; {}", "{} || cat a", "cat a | {}")),
+        *((line, ("cd sub && cat a",)) for line in ("cd sub && cat a && {}", "cd sub && {} ; cat a")),
+        ("cat a; {}; cat a; wc b", ("cat a", "wc b")),
+        *((line, ()) for line in ("{} | cat", "{} |& wc", "{} | sort | uniq")),
+        *((line, ("cat a",)) for line in ("cat a | cat; {}", "{} | cat; cat a", "{}; cat $(cat a | cat)")),
+        ("grep cat a | cat; {}", ("grep cat a",)),
+        ("{} && cd sub && cat a", ()),
+        ("echo x; {}", ()),
+        ("cat $HOME/ws/a; {}", ()),
+        (f"cat {'a ' * 100}; {{}}", ()),
+    ],
+)
+def test_what_runs_by_itself_is_named_and_nothing_else(line: str, alone: tuple[str, ...], asked: str) -> None:
+    access = RunCommand(command=line.format(asked), cwd=ROOT)
+    around = context(files=MemoryView({ROOT: None, f"{ROOT}/sub": None, f"{ROOT}/a": "", f"{ROOT}/b": ""}))
+    decision = decide_and_offer(SHELL, {}, (access,), around)
+    assert (decision.verdict is Verdict.ALLOW, decision.alternatives) == (False, alone)

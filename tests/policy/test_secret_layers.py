@@ -4,12 +4,13 @@ import base64
 import html
 import json
 import random
+import re
 import string
 from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from treadle.policy.secrets import Redactor, known_secrets
@@ -51,6 +52,9 @@ ENCODINGS: dict[str, Encode] = {
     "json": lambda data: json.dumps(data.decode())[1:-1].encode(),
 }
 OUTER = [name for name in ENCODINGS if name not in ("base85", "ascii85")]
+BY_CHANCE = re.compile(rb"[%=][\dA-Fa-f]{2}|\\[0-3][0-7]{2}|\\x[\dA-Fa-f]{2}|&#")
+"""What base85 holds by chance that reads as an escape: it is read as one where another encoding is around it."""
+
 INSIDE_BASE85 = ["base64", "hex", "HEX", "percent as usual", "html", "json"]
 
 
@@ -84,7 +88,9 @@ def test_a_value_is_hidden_in_base85_of_an_encoding(inner: str, outer: str) -> N
 )
 def test_any_value_is_hidden_wherever_it_begins(value: str, outer: str, inner: str, before: str) -> None:
     redactor = known_secrets({"A_TOKEN": value})
-    text = ENCODINGS[outer](ENCODINGS[inner](f"{before}{value}".encode())).decode()
+    encoded = ENCODINGS[inner](f"{before}{value}".encode())
+    assume(inner not in ("base85", "ascii85") or not BY_CHANCE.search(encoded))
+    text = ENCODINGS[outer](encoded).decode()
     shown = redactor.redact(text)
     assert "[hidden: A_TOKEN]" in shown
 

@@ -32,6 +32,8 @@ class MemoryView:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def resolve(self, path: str) -> str:
+        if not self.links:  # tables of thousands of lines ask this
+            return posixpath.normpath("/" + posixpath.normpath(path).strip("/"))
         done = "/"
         for part in posixpath.normpath(path).strip("/").split("/"):
             done = posixpath.join(done, part)

@@ -102,3 +102,13 @@ def test_a_small_window_is_told_with_the_fix_of_its_server(
     assert problem in said
     assert bool(said) == bool(problem)
     assert not said or fix in window_fix(provider, model)
+
+
+@pytest.mark.parametrize("window", ["many", "-1", "9" * 5000, "²", ""])
+async def test_a_window_that_is_no_number_is_unknown(window: str) -> None:
+    details = {"parameters": f"num_ctx {window}\nstop x", "capabilities": ["completion"]}
+    table = {"/api/tags": {"models": [{"name": "m"}]}, "/api/ps": {"models": []}, "/api/show": details}
+    async with http_server(from_table(table)) as url:
+        found = await find_model("ollama", url, "", "m")
+    assert found is not None
+    assert found.window is None

@@ -106,6 +106,8 @@ async def test_a_window_that_is_none_is_unknown(model: dict[str, Any]) -> None:
         (200, {"data": 3}),
         (200, {"data": [{}, {"id": 3}]}),
         (200, b"<html>"),
+        (200, b'{"data":' + b"[" * 100_000),
+        (200, {"data": [{"id": "m\x1b[2J"}]}),
         (302, {}),
     ],
 )

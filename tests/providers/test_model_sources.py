@@ -169,6 +169,48 @@ def test_what_is_no_list_of_models_is_refused(value: object) -> None:
         read_list(value)
 
 
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    7,
+    -1,
+    10**30,
+    1e308,
+    "",
+    "x",
+    [],
+    [7],
+    ["x"],
+    [{}],
+    {},
+    {"x": 7},
+    {"range": [1e308]},
+]
+PER_MODEL = (*entry(""), "tiered_pricing", "deprecation_date", "successor_model", "supports_vision")
+PER_PROVIDER = ("modalities", "limit", "cost", "tool_call", "release_date", "status", "last_updated")
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_field_of_any_kind_spoils_no_list(value: Any) -> None:
+    for field in PER_MODEL:
+        assert "kept" in read_list({"xai/kept": entry("xai"), "xai/g": entry("xai", **{field: value})})["xai"]
+    inner = [{key: {name: value}} for key in ("modalities", "limit", "cost") for name in ("input", "output", "tiers")]
+    for fields in [*({field: value} for field in PER_PROVIDER), *inner]:
+        listed = {"xai": {"models": {"kept": {}, "g": fields}}, "openai": {"models": value}, "google": value}
+        sections = read_list(listed)
+        assert "kept" in sections["xai"]
+        encode_data(sections, ())
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "a\u202eb"])
+def test_names_that_would_write_to_the_screen_what_they_want_are_left_out(name: str) -> None:
+    kept = entry("xai")
+    assert list(read_list({"xai/kept": kept, f"xai/{name}": kept})["xai"]) == ["kept"]
+    assert list(read_list({"xai/kept": kept, "xai/g": entry("xai", successor_model=name)})["xai"]) == ["kept"]
+    assert list(read_list({"xai": {"models": {"kept": {}, name: {}}}})["xai"]) == ["kept"]
+
+
 def test_a_newer_list_counts_where_it_says_something() -> None:
     base = {
         "xai": {

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,11 @@ from tests.providers.support import provider_at, request, user
 
 from treadle.protocol.messages import Document, Image, Message, Role, Text, Thinking, WireData
 from treadle.protocol.models import ModelRequest, RefusedPart, StreamCallStart, StreamFailure, StreamStop, StreamText
-from treadle.providers.remedies import refused_part
+from treadle.providers.anthropic_messages import AnthropicMessages
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.http_replies import HttpReplies
+from treadle.providers.remedies import Amendments, refused_part
+from treadle.providers.wire import HttpCall
 
 REPLY = {
     "chat": {"choices": [{"message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"}]},
@@ -45,7 +49,7 @@ class Refusing:
         length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length:" in line)
         self.bodies.append(json.loads(await reader.readexactly(length)))
         status, answer = self.answers[min(len(self.bodies), len(self.answers)) - 1]
-        data = json.dumps(answer).encode()
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         lines = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n"
         writer.write(lines.encode() + b"connection: close\r\n\r\n" + data)
         await writer.drain()
@@ -140,6 +144,34 @@ async def test_a_reply_that_comes_whole_is_read(api: str) -> None:
     assert isinstance(events[-1], StreamStop)
 
 
+DEEP = b'{"a":' * 100_000
+
+
+@pytest.mark.parametrize("api", REPLY)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, DEEP),
+        (200, b"data: " + DEEP + b"\n\n"),
+        (400, DEEP),
+        (400, {"error": {"message": "no", "code": "4" * 5000}}),
+        (400, {"error": {"message": f"max_tokens: 64000 > {'9' * 5000}"}}),
+        (400, {"error": {"message": f"maximum context length is {'9' * 5000} tokens"}}),
+        (200, {"type": "message", "content": [3, {"type": "text", "text": 5}]}),
+        (200, {"object": "response", "output": [3, {"type": "message", "content": [3]}, {"content": 5}], "usage": 3}),
+        (200, {"choices": [{"message": 3}]}),
+        (200, [{"candidates": []}, 3]),
+    ],
+    ids=lambda answer: str(answer)[:40],
+)
+async def test_what_nobody_can_read_fails_as_a_reply_and_ends_nothing_else(
+    api: str, answer: tuple[int, object]
+) -> None:
+    (events,) = await asked(api, Refusing(answer), ASKED)
+
+    assert isinstance(events[-1], StreamFailure | StreamStop)
+
+
 async def test_calls_of_a_reply_that_comes_whole_are_read() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a"}'}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -230,6 +262,44 @@ async def test_only_a_part_that_was_sent_is_named(said: str) -> None:
     assert isinstance(with_it[-1], StreamFailure)
     assert isinstance(without[-1], StreamFailure)
     assert (with_it[-1].error.refused, without[-1].error.refused) == (SAID[said], None)
+
+
+class Body:
+    """A refusal whose connection is given back as `closing` lets it."""
+
+    def __init__(self, body: bytes, closing: asyncio.Event) -> None:
+        self.status, self.headers = 400, {"content-type": "text/plain"}
+        self.body, self.closing = body, closing
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        yield self.body
+
+    async def close(self) -> None:
+        await self.closing.wait()
+
+
+async def test_replies_that_are_refused_at_the_same_time_are_told_apart() -> None:
+    place = Endpoint(name="anthropic", base_url="http://127.0.0.1")
+
+    async def begin(call: HttpCall) -> Exception:
+        return TimeoutError()
+
+    replies = HttpReplies(place, AnthropicMessages(place), begin, amendments=Amendments(), secrets=tuple)
+    call = HttpCall(url="", headers={}, body=b"{}")
+    closing = asyncio.Event()
+
+    async def read(body: bytes) -> RefusedPart | None:
+        events = [one async for one in replies.read(request(user("Hi"), WHOLE), call, Body(body, closing))]
+        return events[-1].error.refused if isinstance(events[-1], StreamFailure) else None
+
+    with_image = asyncio.create_task(read(b"x" * 600 + b" could not process image"))
+    await asyncio.sleep(0)
+    other = asyncio.create_task(read(b"x" * 600))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    closing.set()
+
+    assert (await with_image, await other) == (RefusedPart.IMAGE, None)
 
 
 async def test_a_server_that_finds_always_something_else_is_asked_four_times() -> None:

@@ -122,13 +122,14 @@ async def billed_session(seed: str, folder: Path) -> BilledSession:
         reader = UsageReader()
         for event in events_of(live.id):
             reader.take(event)
+        spending = reader.logged().spending
         price = partial(cost, Models(said).spec(said.model))
         bills = server.billing.bills
     return BilledSession(
         seed=seed,
         wire=wire,
-        reported=reader.logged().cost,
-        estimated=reader.logged().estimated,
+        reported=None if spending.unpriced else spending.total,
+        estimated=spending.estimated,
         billed=sum(price(one.usage) or 0.0 for one in bills),
         cut=any(not one.whole for one in bills),
         outcome=outcome,

@@ -251,6 +251,14 @@ def test_every_part_of_a_text_is_found(
     store.close()
 
 
+@pytest.mark.parametrize("part", ["ab\0", "\0cd", "b\0c", "cde", "\0\0e"])
+async def test_text_around_a_nul_is_found(path: Path, part: str) -> None:
+    store = Store(path)
+    await session(store, "a", prompt("ab\0cde\0\0e"))
+    assert places(search(store, part)) == [("a", 2)]
+    store.close()
+
+
 async def test_what_is_archived_is_found_where_it_is_asked_for(path: Path) -> None:
     store = await three(path)
     archive(store, ["a"], 5)

@@ -159,6 +159,28 @@ async def test_a_call_that_nobody_counted_costs_what_was_reserved_for_it(tmp_pat
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("data", "purpose"),
+    [
+        (finished(cost=None), Purpose.STEP),
+        (failed(USED, None, left=True), Purpose.STEP),
+        (SummaryWritten(step=1, usage=USED, cost=None), Purpose.STEP),
+        (SideAnswered(question=OF_SUMMARY, usage=USED, cost=None), Purpose.STEP),
+        (SideAnswered(question="q", usage=USED, cost=None), Purpose.ASIDE),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+async def test_a_call_whose_price_nobody_knew_costs_the_money_that_was_reserved_for_it(
+    tmp_path: Path, data: EventData, purpose: Purpose
+) -> None:
+    store = await open_store(tmp_path)
+    for one in Purpose:
+        await store.reserve("s1", one, 0, WORST if one is purpose else Spent(cost=9.0, tokens=9))
+    await log(store, "s1", data)
+    assert spent_on(store, TODAY) == Spent(cost=0.5, tokens=100, estimated=True)
+    store.close()
+
+
 async def test_a_reservation_gives_what_else_the_day_has_cost_and_will(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     await log(store, "s0", finished())

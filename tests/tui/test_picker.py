@@ -40,6 +40,7 @@ def listed(identity: str, title: str, *, ago: float, workspace: str, **facts: ob
         "title": title,
         "state": SessionState.DONE,
         "cost": 0.09,
+        "known_cost": 0.09,
         "ended": None,
         "workspace": workspace,
         "model": "a/b",
@@ -60,7 +61,9 @@ def sessions(folder: Path) -> Sequence[ListedSession]:
     place = str(folder)
     return (
         listed("s1", "Fix the cart total", ago=7_300, workspace=place, first="Fix the cart total\u202e and the rest"),
-        listed("s2", "Test the discount", ago=30, workspace=place, open=True, steps=1, added=0, removed=0, cost=0.004),
+        listed(
+            "s2", "Test the discount", ago=30, workspace=place, open=True, steps=1, added=0, removed=0, known_cost=0.004
+        ),
         listed("s3", "日本 \x1b[2J page", ago=200_000, workspace="/gone", cost=None, steps=None, added=0, removed=0),
         listed("s4", "this one", ago=1, workspace=place),
     )
@@ -151,6 +154,22 @@ def test_a_session_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
         "s2": "",
         "s3": "Its folder is gone: /gone",
     }
+
+
+@pytest.mark.parametrize(
+    ("facts", "shown"),
+    [
+        ({}, "$0.09"),
+        ({"cost": None}, "over $0.09"),
+        ({"cost": None, "known_cost": 0.0}, "cost unknown"),
+        ({"cost": None, "known_cost": 0.0, "steps": None}, ""),
+    ],
+)
+def test_a_session_says_what_is_known_of_its_cost_once_its_log_was_read(
+    tmp_path: Path, facts: dict[str, object], shown: str
+) -> None:
+    (row,) = session_rows([listed("s1", "Fix it", ago=9, workspace=str(tmp_path), **facts)], NOW, folders=False)
+    assert row.columns[5] == shown
 
 
 @pytest.mark.parametrize(

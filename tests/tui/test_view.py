@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from tests.tui.asked import DIFF, EDIT, FOLLOWUP, RUN
 from treadle.app.presentation.spending import Spending
 from treadle.app.presentation.words import CallName
+from treadle.engine.core.texts import rejected
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError
@@ -220,6 +221,12 @@ def test_the_line_of_a_call_says_what_the_person_said(answer: Answer, outcome: O
     view, _ = tell(replace(RAN, status=CallStatus.ASKING), QuestionAsked(question=asked))
     (shown,) = tell(finished(outcome), view=answered(view, asked, answer))[1]
     assert shown == CallDone(name=LS, kind=ToolKind.EXECUTE, outcome=outcome, said=said)
+
+
+@pytest.mark.parametrize(("comment", "said"), [("", "you said no"), ("keep\nit", "you said no: keep it")])
+def test_the_line_of_a_call_says_what_the_person_said_elsewhere_or_before(comment: str, said: str) -> None:
+    (shown,) = tell(finished(Outcome.REJECTED, rejected(comment)))[1]
+    assert shown == CallDone(name=LS, kind=ToolKind.EXECUTE, outcome=Outcome.REJECTED, said=said)
 
 
 def test_reads_in_a_row_become_one_line_when_something_else_follows() -> None:

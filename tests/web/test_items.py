@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from treadle.engine.core import texts
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone
+from treadle.protocol.permissions import Decision, Reason, Verdict
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -14,14 +16,20 @@ from treadle.protocol.tools import (
     CopyChanges,
     CopyFate,
     Outcome,
+    Risk,
     ToolCall,
     ToolKind,
+    result_text,
 )
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
 from treadle.web.item_html import entry_html
 from treadle.web.items import CallCard, PageEntry
 from treadle.web.page_view import PageContent
+
+ASKED = Decision(
+    verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.EXECUTE, reasons=(Reason(rule="x", text="it writes"),)
+)
 
 
 def changed(status: CallStatus) -> CallChanged:
@@ -42,6 +50,25 @@ def test_a_call_keeps_its_output_and_its_time_while_it_runs_and_has_taken_second
     ended = running.moved(changed(CallStatus.FINISHED), 7.5)
     assert ended == CallCard(changed(CallStatus.FINISHED), output="so far", seconds=2.5)
     assert running.moved(changed(CallStatus.FINISHED), None).seconds is None
+
+
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        (result_text(Outcome.REJECTED, texts.rejected("")), "asked, rejected"),
+        (result_text(Outcome.REJECTED, texts.rejected("use <tabs>")), "asked, rejected: “use &lt;tabs&gt;”"),
+        (result_text(Outcome.DENIED, texts.denied(ASKED, no_user=True)), "denied: it writes; nobody was there"),
+        (result_text(Outcome.SKIPPED, texts.SKIPPED), "asked, skipped"),
+    ],
+)
+def test_a_call_that_was_not_run_says_why_to_a_person_and_not_what_the_model_is_to_do(
+    result: CallResult, state: str
+) -> None:
+    card = CallCard(replace(changed(CallStatus.FINISHED), result=result, decision=ASKED))
+    html = entry_html(PageEntry(position=1, version=1, item=card))
+    assert state in html
+    for words in ("Ask what", "The user", "Find another way", "Continue without it", "Take that into account"):
+        assert words not in html
 
 
 @pytest.mark.parametrize("given", [True, False])

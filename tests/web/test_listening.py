@@ -15,6 +15,7 @@ from uvicorn import Config
 
 from treadle.app.certificate import page_certificate
 from treadle.app.http_serving import listen
+from treadle.protocol.errors import ConfigError
 from treadle.web.listening import PageServer
 
 MOST_WAITING = 300
@@ -23,6 +24,27 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 async def _scheme(request: Request) -> Response:
     return PlainTextResponse(request.url.scheme)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "fix"),
+    [
+        ("127.0.0.1", 99_999, "Choose another port"),
+        ("127.0.0.1", -1, "Choose another port"),
+        ("127.0.0.1", None, "Choose another port"),
+        ("192.0.2.1", 0, "Use --host with an address that this computer has"),
+        ("nowhere.invalid", 0, "Use --host with an address that this computer has"),
+        ("2001:db8::1", 0, "Use --host with an address that this computer has"),
+    ],
+)
+def test_who_cannot_listen_is_told_whether_the_port_or_the_address_is_wrong(
+    host: str, port: int | None, fix: str
+) -> None:
+    with listen("127.0.0.1", 0) as taken, pytest.raises(ConfigError) as found:
+        listen(host, taken.getsockname()[1] if port is None else port)
+    assert found.value.code == "port-unusable"
+    assert found.value.fix.startswith(fix)
+    assert "Errno" not in found.value.why
 
 
 @asynccontextmanager

@@ -2,9 +2,13 @@
 
 from datetime import date
 
+from msgspec.structs import replace
+
 from tests.web.recorded import MODEL, Visit
+from treadle.app.presentation.spending import Spending
 from treadle.app.reports.usage_report import UsageKey, usage_report
 from treadle.web.charts import WIDTH, column_bars, stacked_bars
+from treadle.web.screens.usage import _left_words
 
 
 def test_the_page_has_the_sums_of_the_report_and_a_row_for_each_session(visit: Visit) -> None:
@@ -47,3 +51,12 @@ def test_bars_fill_the_chart_and_never_leave_it() -> None:
     columns = column_bars([("a", "", 1.0), ("b", "", 2.0)], 100.0)
     assert [(bar.start, bar.length) for bar in columns] == [(0.0, 50.0), (WIDTH / 2, 100.0)]
     assert [bar.length for bar in column_bars([("a", "", 0.0)], 100.0)] == [0.0]
+
+
+def test_of_a_budget_no_more_is_left_than_what_is_known_of_the_cost_leaves() -> None:
+    spent = Spending(ended=0.5)
+    assert [_left_words(2.0, one) for one in (spent, replace(spent, unpriced=True), Spending(ended=9.0))] == [
+        "$1.50",
+        "at most $1.50",
+        "$0.00",
+    ]

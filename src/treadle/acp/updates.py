@@ -192,11 +192,11 @@ class Updates:
 
     def _end(self, outcome: TurnOutcome) -> Iterator[Update]:
         """Show the answer where it was no message, and why a turn ended that did not come to its end."""
-        text = outcome.text
-        for told in self._told:
-            text = text.replace(told, "", 1)
-        if text := text.strip():
-            yield self._say(text)
+        rest = f"\n\n{outcome.text.strip()}\n\n"
+        for told in sorted(self._told, key=len, reverse=True):  # the words of a short one may be within a longer one
+            rest = rest.replace(f"\n\n{told}\n\n", "\n\n", 1)
+        if rest := rest.strip():
+            yield self._say(rest)
         if outcome.stop not in (TurnStop.END_TURN, TurnStop.CANCELLED, TurnStop.ERROR):
             why = f" ({outcome.why})" if outcome.why else ""
             yield self._say(f"*{ended(outcome.stop)}{why}.*")

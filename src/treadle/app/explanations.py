@@ -153,7 +153,7 @@ _SETTINGS = {
         'that no list has, set what you know about it under [models."…"].',
     ),
     "no-model": Explanation(
-        "A provider has a key, but the list of models has none of it that can be used, and the provider says of none.",
+        "A provider has a key, but neither the list of models nor the provider itself names a model that can be used.",
         "Name a model with --model PROVIDER/NAME, or fetch the newest list with `treadle models --update`.",
     ),
     "models-update": Explanation(

@@ -1,6 +1,7 @@
 """What serving HTTP takes, whoever serves: a socket, a server that leaves signals alone, and an end at a signal."""
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
@@ -16,6 +17,8 @@ from treadle.app.report import write_log
 from treadle.protocol.errors import ConfigError
 
 _LONGEST_LINE = 1_000
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EINVAL)
+_OTHER_PORT = "Choose another port with --port, or leave it out to get a free one."
 
 
 class ProgramLog(logging.Handler):
@@ -44,6 +47,16 @@ class HttpServer(Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """Open a socket at an address, IPv4 or IPv6; raises `ConfigError` for one that cannot be used, or its port."""
+    try:
+        return _opened(host, port)
+    except (OSError, OverflowError) as error:
+        why, fix = _why_not(error)
+        raise ConfigError(
+            "port-unusable", f"Treadle cannot listen on port {port} of {host}.", why=why, fix=fix
+        ) from error
+
+
+def _opened(host: str, port: int) -> socket.socket:
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -52,15 +65,20 @@ def listen(host: str, port: int) -> socket.socket:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind((host, port))
         listening.listen()
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError):
         listening.close()
-        raise ConfigError(
-            "port-unusable",
-            f"Treadle cannot listen on port {port} of {host}.",
-            why=str(error),
-            fix="Choose another with --port, or leave it out to get a free one. The address is one of this computer.",
-        ) from error
+        raise
     return listening
+
+
+def _why_not(error: OSError | OverflowError) -> tuple[str, str]:
+    """Say why an address cannot be used, and what to do: it is the port, or the host."""
+    if not isinstance(error, OSError):
+        return "A port is a number from 0 to 65535.", _OTHER_PORT
+    why = f"{error.strerror or error}."
+    if isinstance(error, socket.gaierror) or error.errno in _NOT_HERE:
+        return why, "Use --host with an address that this computer has, or leave it out."
+    return why, _OTHER_PORT
 
 
 def url_host(address: str) -> str:

@@ -24,7 +24,7 @@ class Surfaces(Flag):
 class SlashCommand(Struct, frozen=True, kw_only=True):
     """A command: its name, what follows it (in brackets where that can be left out), what it does, and where.
 
-    `effect` is what it does, `given` what it does when something follows it, where that is more.
+    `effect` says how far that reaches, `given` how far it reaches when something follows it, where that is farther.
     `instead` says what to do where it does not work. `takes_time`: it reads files or runs programs.
     """
 
@@ -80,16 +80,10 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         about="choose the model from a list, or by its name, provider/name (Alt-P)",
     ),
     SlashCommand(
-        name="effort",
-        effect=Reach.WORK,
-        arguments="[LEVEL]",
-        about="how much the model thinks: off, low, medium, high",
+        name="effort", effect=Reach.WORK, arguments="[LEVEL]", about="how much the model thinks: off, low, medium, high"
     ),
     SlashCommand(
-        name="btw",
-        effect=Reach.WORK,
-        arguments="QUESTION",
-        about="ask something beside the work; the model forgets it",
+        name="btw", effect=Reach.WORK, arguments="QUESTION", about="ask something beside the work; the model forgets it"
     ),
     SlashCommand(
         name="compact",
@@ -127,11 +121,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         instead="To continue a session: treadle --resume ID (`treadle sessions` lists them).",
     ),
     SlashCommand(
-        name="rename",
-        effect=Reach.WORK,
-        arguments="NAME",
-        about="give the session another name",
-        takes_time=True,
+        name="rename", effect=Reach.WORK, arguments="NAME", about="give the session another name", takes_time=True
     ),
     SlashCommand(
         name="fork",
@@ -148,10 +138,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         takes_time=True,
     ),
     SlashCommand(
-        name="undo",
-        effect=Reach.WORK,
-        about="take the changes of the last turn back, in the files",
-        takes_time=True,
+        name="undo", effect=Reach.WORK, about="take the changes of the last turn back, in the files", takes_time=True
     ),
     SlashCommand(
         name="export",
@@ -210,18 +197,13 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
         takes_time=True,
     ),
     SlashCommand(
-        name="newrule",
-        effect=Reach.WORK,
-        arguments="[TEXT]",
-        about="let the model write a rule for this project",
+        name="newrule", effect=Reach.WORK, arguments="[TEXT]", about="let the model write a rule for this project"
     ),
     SlashCommand(name="skills", effect=Reach.SEE, about="list the skills; /NAME uses one", takes_time=True),
     SlashCommand(name="approvals", effect=Reach.SEE, about="list what you have allowed for this session"),
     SlashCommand(name="revoke", effect=Reach.WORK, arguments="N", about="remove something that you allowed"),
     SlashCommand(
-        name="trust",
-        effect=Reach.SEE,
-        about="show what this folder's files would run or set, and whether you trust it",
+        name="trust", effect=Reach.SEE, about="show what this folder's files would run or set, and whether you trust it"
     ),
     SlashCommand(name="config", effect=Reach.SEE, about="show the settings and where each comes from", takes_time=True),
     SlashCommand(name="doctor", effect=Reach.SEE, about="check the installation; calls no provider", takes_time=True),

@@ -88,10 +88,9 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
     from treadle.app.reports.session_list import listed_words
     from treadle.app.wrapping import harmless, screen_width, shortened
-    from treadle.protocol.models import money
 
     width = screen_width(sys.stdout)
-    costs = [money(row.cost, estimated=row.estimated) for row in rows]
+    costs = [row.spending.words for row in rows]
     columns = [
         (listed_words(row), cost, row.mode or "-", f"+{row.added} -{row.removed}")
         for row, cost in zip(rows, costs, strict=True)

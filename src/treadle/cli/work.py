@@ -95,7 +95,7 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
         metavar="DIR",
         help="add a folder to the workspace (can be given more than once)",
     )
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; `treadle models` lists their names")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; `treadle models` lists the names")
     parser.add_argument("--base-url", metavar="URL", help="another address for the provider's API")
     parser.add_argument("--mode", choices=MODES, help="how much runs without asking (default: ask)")
     parser.add_argument(

@@ -36,7 +36,7 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.models import RefusedPart
+from treadle.protocol.models import ModelChoice, RefusedPart
 from treadle.protocol.sealed import (
     ModelReplaced,
     Passage,
@@ -106,7 +106,7 @@ class TranscriptReader:
                 if partial is not None:
                     sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
-            case SetModel() | SetMode() | ModelReplaced():
+            case SetModel() | SetMode(choice=ModelChoice()) | ModelReplaced():
                 self.takes_images = True
             case Compacted() as data:
                 self.cached = 0

@@ -68,8 +68,8 @@ class TaskRun:
     """A task on its way: iterate over it to follow what happens, or await it for its `TaskResult`.
 
     Where that is cancelled, the work is interrupted; a task that waits in the queue is taken out of it. Whoever may
-    leave the loop early enters it first, `async with t.run(...) as task`: then nothing more is kept of what happens.
-    The work goes on, and awaiting it still gives its result.
+    leave the loop early enters the task first, `async with t.run(...) as task`: once they leave it, nothing more is
+    kept of what happens. The work goes on, and awaiting it still gives its result.
     """
 
     def __init__(self, treadle: "Treadle", content: tuple[UserContent, ...], delivery: Delivery) -> None:

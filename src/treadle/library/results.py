@@ -30,7 +30,7 @@ class TaskResult(Record, frozen=True, kw_only=True):
 
     @property
     def cost_is_estimate(self) -> bool:
-        """Whether a part of the cost is an estimate: of a reply that was cut, the provider has not said it."""
+        """Whether a part of the cost is an estimate, such as that of a reply that was cut."""
         return self.outcome.usage.estimated
 
     @property

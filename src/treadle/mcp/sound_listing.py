@@ -57,11 +57,7 @@ def _has_name(tool: object) -> bool:
 def sound_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Give a declaration that can be read: a schema of an object, and no part of another type than it should have."""
     schema = tool.get("inputSchema")
-    sound = {
-        key: value
-        for key, value in tool.items()
-        if key not in _TYPES or (isinstance(value, _TYPES[key]) and value is not None)
-    }
+    sound: dict[str, Any] = {key: value for key, value in tool.items() if isinstance(value, _TYPES.get(key, object))}
     sound["inputSchema"] = {**schema, "type": "object"} if isinstance(schema, dict) else {"type": "object"}
     output = sound.get("outputSchema")
     if output is not None and output.get("type") != "object":

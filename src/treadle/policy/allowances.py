@@ -156,14 +156,23 @@ def _candidates(parts: Sequence[Part], command: str) -> Iterator[str]:
     lead = f"{first.text} && " if first.text.startswith("cd ") and first.verdict is Verdict.ALLOW else ""
     if any(part.text.startswith(("cd ", "pushd ", "popd")) for part in parts[1:]):
         return
-    for part in parts:
+    for part, before in _placed(parts, command):
         words = part.text.split()
-        before = command.partition(part.text)[0].rstrip()
-        is_fed = before.endswith("|") and not before.endswith("||")
+        is_fed = before.endswith(("|", "|&")) and not before.endswith("||")
         says_something = bool(words) and words[0] not in _SAYS_NOTHING and "$" not in part.text
         alone = f"{lead}{part.text}"
         if part.verdict is Verdict.ALLOW and says_something and not is_fed and len(alone) <= _LONGEST:
             yield alone
+
+
+def _placed(parts: Sequence[Part], command: str) -> Iterator[tuple[Part, str]]:
+    """Give each part with what stands before it: one stands behind the one before, or inside of it, or around it."""
+    begin = end = 0
+    for part in parts:
+        places = (command.find(part.text, start) for start in (end, begin, 0))
+        begin = next((place for place in places if place >= 0), 0)
+        end = begin + len(part.text)
+        yield part, command[:begin].rstrip()
 
 
 def allowance_of(rule: Rule) -> Allowance:

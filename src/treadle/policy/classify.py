@@ -1,4 +1,4 @@
-"""Classifies shell lines: what may run unasked, what asks, and what no mode lets through."""
+"""Classifies shell lines: what may run without asking, what asks, and what no mode lets through."""
 
 import posixpath
 import re

@@ -1,4 +1,4 @@
-"""Keeps a call from spelling out a known secret unasked: not on a command line, not in a file, not in an address."""
+"""Asks before a call spells out a known secret: on a command line, in a file, or in an address."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -21,7 +21,7 @@ class PathOp(StrEnum):
 
 
 class CommandClass(StrEnum):
-    """How a shell line is treated by default, mildest first; no mode runs a dangerous one unasked."""
+    """How a shell line is treated by default, mildest first; no mode runs a dangerous one without asking."""
 
     READ_ONLY = "read_only"
     NEEDS_CONFIRMATION = "needs_confirmation"

@@ -52,7 +52,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
-    """All rules in force. `problems` are rule files that could not be used: with one, nothing is allowed unasked.
+    """All rules in force. `problems` are rule files that could not be used: with one, nothing runs without asking.
 
     `version` names the rules in a decision's digest.
     """

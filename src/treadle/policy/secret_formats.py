@@ -193,8 +193,9 @@ def keys_in(text: str, words: str) -> Iterator[Span]:
             yield from _matches(text, text, each, holds)
     # The small form of a capital I with a dot is two characters.
     small = text.replace("\u0130", "I").lower()
+    holds = finder(small)
     for each in (_HEADER, _ASSIGNED):
-        yield from _matches(text, small, each, finder(small))
+        yield from _matches(text, small, each, holds)
     for at in find_all(text, "://"):
         found = _ADDRESS_WITH_PASSWORD.match(text, at) if text.find("@", at, at + 520) >= 0 else None
         if found is not None:

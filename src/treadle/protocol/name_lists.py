@@ -1,7 +1,8 @@
 """The one table of names: what makes programs run later, and what is secret. Every guard looks here, and nowhere else.
 
-All in small letters; `*` stands for any text within a name. A word that is also an ordinary one, such as `token` or
-`pre-commit`, stands here only with what makes it telling: an ending, a leading dot, or the directory before it.
+All but `SHOWN_OF_HOME` in small letters; `*` stands for any text within a name. A word that is also an ordinary one,
+such as `token` or `pre-commit`, stands here only with what makes it telling: an ending, a leading dot, or the directory
+before it.
 """
 
 _words = str.split
@@ -20,7 +21,7 @@ CONTROL_DIRECTORIES = _words("""
     init.d rc.local.d ld.so.conf.d modprobe.d environment.d pam.d .aiassistant .composer .cabal .opam .sbt .ivy2
     .luarocks .nuget .micro .config
 """)
-"""Directories below which nothing is written unasked."""
+"""Directories below which nothing is written without asking."""
 
 CONTROL_FILES = _words("""
     .gitmodules .gitconfig .gitconfig.* .gitconfig-* .lfsconfig .hgrc .mcp.json mcp.json .mcp.local.json mcp_config.json
@@ -56,7 +57,7 @@ CONTROL_FILES = _words("""
     codeowners nuget.config uv.toml poetry.toml .mixrc .pnpmrc apt.conf sources.list .augmentignore
     .cursorindexingignore
 """)
-"""Files that are not written unasked."""
+"""Files that are not written without asking."""
 
 CONTROL_PATHS = _words("""
     .github/workflows .github/actions .github/instructions .github/prompts .github/chatmodes .github/agents
@@ -98,7 +99,7 @@ SECRET_DIRECTORIES = _words("""
     .infisical .akeyless .metamask .replicate .neptune .twilio-cli .stripe .fastly .influxdbv2 .gitlab-runner
     .buildkite-agent dataprotection-keys .continuum
 """)
-"""Directories of which nothing is read unasked."""
+"""Directories of which nothing is read without asking."""
 
 SECRET_FILES = _words("""
     .env .env.* .env-* .env_* *.env .envrc .envrc.* .dev.vars .dev.vars.* .prod.vars local.settings.json .netrc _netrc
@@ -139,7 +140,7 @@ SECRET_FILES = _words("""
     .okta_aws_login_config .edgerc
     pub-credentials.json pub-tokens.json *.credentials.json *.tfrc.json
 """)
-"""Files that are not read unasked."""
+"""Files that are not read without asking."""
 
 SECRET_PATHS = _words("""
     .docker/config.json .circleci/cli.yml .travis/config.yml .wrangler/config .supabase/access-token

@@ -35,7 +35,7 @@ LONG = ":1m"
 """What a model's name ends with where its longer window is asked for."""
 
 LONG_BETA = "context-1m-2025-08-07"
-_API_VERSION = "2023-06-01"
+API_VERSION = "2023-06-01"
 MIN_THINKING = 1024
 MARKER = b',"cache_control":{"type":"ephemeral"}}'
 MARKED_MESSAGES = 2
@@ -101,7 +101,7 @@ class AnthropicMessages:
         if tools := self._tools.encode(request.tools, ANTHROPIC_TOOL if searches else None):
             parts += [b',"tools":', tools]
         parts.append(b',"messages":[')
-        headers = {"anthropic-version": _API_VERSION, **self._endpoint.key_headers("x-api-key")}
+        headers = {"anthropic-version": API_VERSION, **self._endpoint.key_headers("x-api-key")}
         if _is_long(request.model):
             headers["anthropic-beta"] = LONG_BETA
         for number, text in enumerate((*self._begun.texts, *_join(encoded))):

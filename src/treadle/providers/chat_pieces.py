@@ -15,7 +15,7 @@ from treadle.protocol.models import (
     StreamThinking,
     StreamThinkingDone,
 )
-from treadle.providers.wire import dump
+from treadle.providers.wire import decode_json, dump
 
 FIELD = "field"
 """In the wire data of reasoning: the field of the message in which its text goes back."""
@@ -215,7 +215,7 @@ def _is_another(call: _Call, call_id: str) -> bool:
     if call_id and call.wire_id:
         return call_id != call.wire_id
     try:
-        msgspec.json.decode("".join(call.arguments))
+        decode_json("".join(call.arguments))
     except (msgspec.DecodeError, UnicodeEncodeError):
         return False
     return True

@@ -135,3 +135,13 @@ def split_url(url: str) -> SplitResult:
         return urlsplit(url.strip())
     except ValueError:
         return SplitResult("", "", url, "", "")
+
+
+def is_web_address(url: str) -> bool:
+    """Whether a URL names a server: by http or https, a host, and a port that exists if it names one."""
+    parts = split_url(url)
+    try:
+        port = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and " " not in parts.netloc

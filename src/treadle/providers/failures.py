@@ -168,13 +168,15 @@ def is_html(content_type: str, body: bytes) -> bool:
 def without_query(url: str) -> str:
     """A URL as far as it may be shown: queries can hold keys, and so can the part before the host."""
     parts = split_url(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else parts.path
+    if not parts.netloc:
+        return url.strip().partition("?")[0].rpartition("@")[2]
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 _SMALLEST_WINDOW, _LARGEST_WINDOW = 1_000, 100_000_000
 """What can be a window (tokens); other numbers are something else."""
 
-_NUMBER = r"(\d[\d,_]*)"
+_NUMBER = r"(\d[\d,_]{0,14})(?!\d)"
 _WORDINGS = tuple(
     text.replace("#", _NUMBER)
     for text in (

@@ -62,7 +62,7 @@ def _unreached(endpoint: Endpoint, error: Exception, few: int | None) -> ModelEr
         return _from_network(endpoint, error)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         why = f"{_place(endpoint)} does not answer in TLS ({_text(causes, ssl.SSLError)})"
-        fix = f"If the server has no TLS, write its address with http://. Else check the port: {_way(endpoint)}."
+        fix = f"If the server has no TLS, write its address with http://. Otherwise check the port: {_way(endpoint)}."
         return failure(endpoint, ErrorKind.BAD_REQUEST, why, fix=fix)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         why = f"the host of {_place(endpoint)} was not found ({_text(causes, socket.gaierror)})"
@@ -100,7 +100,7 @@ def _text(causes: list[BaseException], kind: type[OSError]) -> str:
 
 
 def _place(endpoint: Endpoint) -> str:
-    """Name the address: its host and port where that says more, else the whole base URL."""
+    """Name the address, and where it names no port, the port that it means."""
     parts = split_url(endpoint.base_url)
     shown = without_query(endpoint.base_url)
     return shown if parts.port else f"{shown} (port {_PORTS.get(parts.scheme, '')})"

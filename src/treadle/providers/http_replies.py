@@ -42,9 +42,13 @@ MOST_REMEDIES = 3
 """Times that a request is sent again otherwise."""
 MAX_REFUSAL = 64 * 1024
 MAX_SHOWN = 300
+"""Bytes of an event that cannot be read which are shown."""
+
 _BROKEN_OFF = frozenset({ErrorKind.NETWORK, ErrorKind.TIMEOUT})
 """Failures of which the server may know nothing: it goes on with the reply, and bills it."""
-"""Bytes of an event that cannot be understood which are shown."""
+
+_REFUSALS = (ErrorKind.BAD_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PERMISSION)
+"""Kinds of failure that a part or a parameter of a request can be to blame for."""
 
 Begun = Response | Exception
 """What became of a request: the response that begins, or what a call is known to raise."""
@@ -69,7 +73,6 @@ class HttpReplies:
         self._begin = begin
         self._amendments = amendments
         self._secrets = secrets
-        self._said = ""
         self._used_ids = UsedIds()
         self._reached = False
 
@@ -78,9 +81,9 @@ class HttpReplies:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give the reply to a request whose call has begun; a refusal that has a remedy is followed by another call."""
         for left in range(MOST_REMEDIES, -1, -1):
-            self._said = ""
+            bodies: list[str] = []
             refused: StreamFailure | None = None
-            async with aclosing(self._reply(request.messages, call, begun)) as items:
+            async with aclosing(self._reply(request.messages, call, begun, bodies)) as items:
                 begins = True
                 async for item in items:
                     if begins and isinstance(item, StreamFailure) and item.error.kind in _REFUSALS:
@@ -90,16 +93,19 @@ class HttpReplies:
                     yield item
             if refused is None:
                 return
-            said = f"{refused.error.message}\n{self._said}"
+            said = "\n".join((refused.error.message, *bodies))
             if not left or not self._amendments.learn(request.model, said, call):
                 yield _with_part(refused, request, said)
                 return
             call, begun = self._amendments.changed(request.model, call), None
 
     async def _reply(
-        self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None
+        self, messages: tuple[Message, ...], first: HttpCall, begun: Begun | None, bodies: list[str]
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Give the reply to `messages`: of the `first` call, which has begun, and of those that it goes on with."""
+        """Give the reply to `messages`: of the `first` call, which has begun, and of those that it goes on with.
+
+        The body of a refusal is added to `bodies`; it is not kept here, as other replies are read at the same time.
+        """
         reader = self._api.reader()
         pieces = StreamPieces(self._used_ids.of(messages))
         pace = ReplyProgress(self._endpoint.limits, asyncio.get_running_loop().time)
@@ -118,6 +124,7 @@ class HttpReplies:
             return
         except CallFailedError as failed:
             error = failed.error
+            bodies.append(failed.said)
         except UnansweredError as unanswered:
             error = from_exception(self._endpoint, unanswered.cause, reached=True)
         except HTTP_ERRORS as broken:
@@ -175,7 +182,7 @@ class HttpReplies:
         self._reached = True
         try:
             if response.status != 200 or not self._may_be_events(response):
-                raise CallFailedError(await self._refusal(response, pace))
+                raise await self._refusal(response, pace)
             decoder = self._api.framing.decoder(limits.event)
             start = bytearray()
             empty = True
@@ -211,7 +218,7 @@ class HttpReplies:
             async with asyncio.timeout(limits.first_byte):
                 first = await anext(body, b"")
             if is_html("", first):
-                raise CallFailedError(self._map_refusal(response, first))
+                raise self._refused(response, first)
             yield first
             total = len(first)
             with closing(Deadline()) as deadline:
@@ -231,8 +238,8 @@ class HttpReplies:
             why = f"nothing arrived for {idle:g} s (idle_timeout)" if silent < pace.deadline else pace.complaint
             raise CallFailedError(failure(self._endpoint, ErrorKind.TIMEOUT, why)) from late
 
-    async def _refusal(self, response: Response, pace: ReplyProgress) -> ModelError:
-        """Read the body of a response that is no stream, as far as it is worth reading."""
+    async def _refusal(self, response: Response, pace: ReplyProgress) -> CallFailedError:
+        """Read the body of a response that is no stream, up to `MAX_REFUSAL` bytes."""
         body = bytearray()
         with suppress(*HTTP_ERRORS):
             async with (
@@ -243,14 +250,14 @@ class HttpReplies:
                     body += chunk
                     if len(body) > MAX_REFUSAL:
                         break
-        return self._map_refusal(response, bytes(body))
+        return self._refused(response, bytes(body))
 
     def _raise_if_reported(self, response: Response, start: bytes) -> None:
         """Raise `CallFailedError` where a body without any event says itself what is wrong."""
         start = start.strip()
         problem = problem_in(start)
         if (problem is not None and problem.message) or is_html("", start) or not self._is_named(response):
-            raise CallFailedError(self._map_refusal(response, start))
+            raise self._refused(response, start)
         packed = response.headers.get("content-encoding", "identity")
         if packed not in ("identity", "gzip", "deflate"):
             why = f"its body is compressed ({packed}), which was not requested"
@@ -264,9 +271,9 @@ class HttpReplies:
         """Whether the content type is one of the events of this API."""
         return _type_of(response) in self._api.framing.types
 
-    def _map_refusal(self, response: Response, body: bytes) -> ModelError:
-        self._said = body.decode("utf-8", "replace")
-        return from_response(self._endpoint, response.status, response.headers, body, now=time.time())
+    def _refused(self, response: Response, body: bytes) -> CallFailedError:
+        error = from_response(self._endpoint, response.status, response.headers, body, now=time.time())
+        return CallFailedError(error, body.decode("utf-8", "replace"))
 
     def _too_large(self, what: str, limit: int) -> ModelError:
         return failure(self._endpoint, ErrorKind.MALFORMED_STREAM, f"{what} is larger than {limit / MEBIBYTE:g} MiB")
@@ -275,10 +282,6 @@ class HttpReplies:
 def _may_be_billed(begun: Begun | None) -> bool:
     """Whether the server took the request, or may have."""
     return isinstance(begun, UnansweredError) or (not isinstance(begun, Exception | None) and begun.status == 200)
-
-
-_REFUSALS = (ErrorKind.BAD_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PERMISSION)
-"""Kinds of failure that a part or a parameter of a request can be to blame for."""
 
 
 def _with_part(failed: StreamFailure, request: ModelRequest, said: str) -> StreamFailure:
@@ -294,14 +297,10 @@ def _has_part(request: ModelRequest, part: RefusedPart) -> bool:
         return bool(request.tools)
     blocks = [block for message in request.messages for block in message.content]
     inner = [one for block in blocks if isinstance(block, ToolResult) for one in block.content]
-    kinds: dict[RefusedPart, tuple[type, ...]] = {
-        RefusedPart.IMAGE: (Image,),
-        RefusedPart.EVERY_IMAGE: (Image,),
-        RefusedPart.DOCUMENT: (Document,),
-    }
     if part is RefusedPart.THINKING:
         return any(isinstance(one, Thinking | RedactedThinking | ToolUse) and one.wire is not None for one in blocks)
-    return any(isinstance(one, kinds[part]) for one in (*blocks, *inner))
+    kind = Document if part is RefusedPart.DOCUMENT else Image
+    return any(isinstance(one, kind) for one in (*blocks, *inner))
 
 
 def _type_of(response: Response) -> str:

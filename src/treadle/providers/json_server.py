@@ -9,6 +9,8 @@ from typing import Self, TypeVar
 import httpx2
 import msgspec
 
+from treadle.providers.wire import decode_json
+
 _T = TypeVar("_T")
 
 LARGEST_ANSWER = 4 * 1024 * 1024
@@ -51,5 +53,6 @@ class JsonServer:
                     data += chunk
                     if len(data) > LARGEST_ANSWER:
                         return None
-            return msgspec.json.decode(data, type=answer)
+            found: _T = decode_json(data, answer)
+            return found
         return None

@@ -1,6 +1,7 @@
 """Model servers on this machine: which answer, which models they have, and how much those hold as they run."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +17,8 @@ FIND_SECONDS = 0.3
 """How long a server may take to say that it is there; all are asked at the same time."""
 DETAIL_SECONDS = 3.0
 """How long one that is there may take to tell of its models."""
+
+_WINDOW_LINE = re.compile(r"\s*num_ctx\s+(\d{1,9})\s*")
 
 
 class LocalModel(Record, frozen=True, kw_only=True):
@@ -165,8 +168,8 @@ async def _ollama(server: JsonServer, patience: asyncio.Timeout, only: str) -> t
 
 def _ollama_model(name: str, details: _OllamaDetails, loaded: Mapping[str, int | None]) -> LocalModel:
     """A window is known for a model that is loaded, or whose own parameters name it."""
-    lines = (line.split() for line in details.parameters.splitlines())
-    own = next((int(words[1]) for words in lines if len(words) == 2 and words[0] == "num_ctx"), None)
+    lines = details.parameters.splitlines()
+    own = next((int(found[1]) for line in lines if (found := _WINDOW_LINE.fullmatch(line))), None)
     lengths = [value for key, value in details.model_info.items() if key.endswith(".context_length")]
     can = details.capabilities
     return LocalModel(

@@ -14,6 +14,10 @@ TOOLS, IMAGES, THINKING, DOCUMENTS, LISTED = 1, 2, 4, 8, 16
 """The bits of `ModelFigures.can`; LISTED says that the newest source which knows the section has the model."""
 
 
+MOST_TOKENS = 100_000_000
+"""More tokens than any model holds: a larger figure of a list or a server is a mistake and counts as unknown."""
+
+
 class StepFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """The prices of a request with more than `above` tokens of input."""
 

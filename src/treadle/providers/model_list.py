@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from treadle.providers.anthropic_messages import API_VERSION
 from treadle.providers.certificates import system_certificates
 from treadle.providers.endpoint import Endpoint, split_url
 from treadle.providers.json_server import JsonServer
 from treadle.providers.local import DETAIL_SECONDS, LocalModel
+from treadle.providers.model_data import MOST_TOKENS
 from treadle.providers.provider_rows import Wire
 
 _WINDOWS = (
@@ -23,8 +25,6 @@ _WINDOWS = (
     "inputTokenLimit",
 )
 _OUTPUTS = ("max_output_tokens", "max_completion_tokens", "outputTokenLimit")
-_MOST_TOKENS = 100_000_000
-_ANTHROPIC_VERSION = "2023-06-01"
 
 
 class _Models(msgspec.Struct):
@@ -70,14 +70,14 @@ def _address(wire: Wire, endpoint: Endpoint) -> str:
 
 def _headers(wire: Wire, endpoint: Endpoint) -> Mapping[str, str]:
     usual = {Wire.GEMINI: "x-goog-api-key", Wire.ANTHROPIC_MESSAGES: "x-api-key"}.get(wire, "authorization")
-    version = {"anthropic-version": _ANTHROPIC_VERSION} if wire is Wire.ANTHROPIC_MESSAGES else {}
+    version = {"anthropic-version": API_VERSION} if wire is Wire.ANTHROPIC_MESSAGES else {}
     return {**version, **endpoint.key_headers(usual), **endpoint.headers}
 
 
 def _model(value: Mapping[str, Any]) -> LocalModel | None:
     """Read one model; what a vendor says beside its own fields stands in `top_provider`, `architecture`, `meta`."""
     name = value.get("id") or value.get("name")
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name or not name.isprintable():
         return None
     inner = [value.get(key) for key in ("top_provider", "meta", "limits")]
     places = [value, *(one for one in inner if isinstance(one, dict))]
@@ -92,4 +92,4 @@ def _model(value: Mapping[str, Any]) -> LocalModel | None:
 
 def _first(places: list[Mapping[str, Any]], keys: tuple[str, ...]) -> int | None:
     numbers = (place.get(key) for place in places for key in keys)
-    return next((one for one in numbers if type(one) is int and 0 < one <= _MOST_TOKENS), None)
+    return next((one for one in numbers if type(one) is int and 0 < one <= MOST_TOKENS), None)

@@ -11,6 +11,7 @@ from treadle.providers.model_data import (
     DOCUMENTS,
     IMAGES,
     LISTED,
+    MOST_TOKENS,
     THINKING,
     TOOLS,
     DataSource,
@@ -26,10 +27,9 @@ Sections = Mapping[str, Mapping[str, ModelFigures]]
 _KINDS = ("chat", "responses")
 _PER_TOKEN = 1_000_000
 _NAMED_DAY = re.compile(r"(20[23]\d)-?([01]\d)-?([0-3]\d)(?!\d)")
-_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-_MOST_TOKENS = 100_000_000
+_ABOVE = re.compile(r"input_cost_per_token_above_(\d{1,6})k_tokens")
 _MOST_PRICE = 10_000.0
-"""Figures above these are mistakes of a list; they count as unknown."""
+"""Dollars for a million tokens; a higher price is a mistake of a list and counts as unknown."""
 
 _LITELLM = {
     "anthropic": "anthropic",
@@ -104,8 +104,12 @@ def read_list(value: object) -> Sections:
         found = _from_models_dev(value)
     else:
         found = {}
-    sections = {name: models for name, models in found.items() if models}
-    if sum(map(len, sections.values())) == 0:
+    shown = {
+        section: {name: one for name, one in models.items() if (name + one.successor).isprintable()}
+        for section, models in found.items()
+    }
+    sections = {name: models for name, models in shown.items() if models}
+    if not sections:
         raise ValueError("it holds no models")
     return sections
 
@@ -149,8 +153,8 @@ def encode_data(sections: Sections, sources: tuple[DataSource, ...]) -> bytes:
 def _from_models_dev(value: Mapping[str, Any]) -> dict[str, dict[str, ModelFigures]]:
     found: dict[str, dict[str, ModelFigures]] = {}
     for section, provider in value.items():
-        models = provider.get("models") if isinstance(provider, dict) else None
-        rows = (_row_of_models_dev(name, one) for name, one in (models or {}).items() if isinstance(one, dict))
+        models = _dict(_dict(provider).get("models"))
+        rows = (_row_of_models_dev(name, one) for name, one in models.items() if isinstance(one, dict))
         found[section] = {row.name: row for row in rows if row is not None}
     return found
 
@@ -158,12 +162,12 @@ def _from_models_dev(value: Mapping[str, Any]) -> dict[str, dict[str, ModelFigur
 def _row_of_models_dev(name: str, model: Mapping[str, Any]) -> ModelFigures | None:
     """One model; None for what does not write text."""
     modalities, limit, cost = (_dict(model.get(key)) for key in ("modalities", "limit", "cost"))
-    inputs = modalities.get("input") or []
-    if "text" not in (modalities.get("output") or ["text"]) or "embed" in name:
+    inputs = _list(modalities.get("input"))
+    if "text" not in (_list(modalities.get("output")) or ["text"]) or "embed" in name:
         return None
     can = LISTED | TOOLS * bool(model.get("tool_call")) | THINKING * bool(model.get("reasoning"))
     can |= IMAGES * ("image" in inputs) | DOCUMENTS * ("pdf" in inputs)
-    steps = (_step_of_models_dev(step) for step in cost.get("tiers") or ())
+    steps = (_step_of_models_dev(step) for step in _list(cost.get("tiers")))
     return ModelFigures(
         name=name,
         can=can,
@@ -251,7 +255,7 @@ def _litellm_steps(model: Mapping[str, Any]) -> Iterator[StepFigures]:
     """Give the prices of long requests, the shortest first."""
     above = sorted(int(found[1]) for key in model if (found := _ABOVE.fullmatch(key)))
     steps = [(size * 1000, [model.get(key) for key in _litellm_prices(f"_above_{size}k_tokens")]) for size in above]
-    for tier in model.get("tiered_pricing") or ():
+    for tier in _list(model.get("tiered_pricing")):
         match tier:
             case {"range": [int() | float() as start, *_]} if start > 0:
                 steps.append((int(start), [tier.get(key) for key in _litellm_prices("")]))
@@ -264,7 +268,7 @@ def _litellm_steps(model: Mapping[str, Any]) -> Iterator[StepFigures]:
 
 
 def _step(above: int, prices: list[float | None]) -> StepFigures | None:
-    if prices[0] is None or prices[1] is None or above <= 0:
+    if prices[0] is None or prices[1] is None or not 0 < above <= MOST_TOKENS:
         return None
     return StepFigures(above, prices[0], prices[1], prices[2], prices[3])
 
@@ -317,8 +321,12 @@ def _dict(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _tokens(value: object) -> int | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS
     return int(value) if known and isinstance(value, int | float) else None
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.protocol.models import ErrorKind
+from treadle.providers.wire import decode_json
 
 
 class ProviderProblem(Struct, frozen=True, kw_only=True):
@@ -141,7 +142,7 @@ def kind_of_status(status: int | None) -> ErrorKind:
 def problem_in(body: bytes) -> ProviderProblem | None:
     """Read the JSON body of a refusal; None where it is no JSON object."""
     try:
-        value = msgspec.json.decode(body)
+        value = decode_json(body)
     except msgspec.DecodeError:
         return None
     if isinstance(value, list) and value:
@@ -165,7 +166,7 @@ def problem_of(value: dict[str, Any]) -> ProviderProblem:
     codes = tuple(
         str(part[key]).lower() for part in (error, value) for key in ("code", "type", "status") if part.get(key)
     )
-    numbers = [int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600]
+    numbers = [int(code) for code in codes if re.fullmatch(r"[45][0-9]{2}", code)]
     return ProviderProblem(
         message=message,
         codes=codes,

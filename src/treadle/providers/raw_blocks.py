@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from treadle.providers.wire import decode_json
+
 
 class _Raw(Struct):
     block: dict[str, Any]
@@ -47,6 +49,6 @@ class RawBlocks:
 
 def _decoded(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decode_json(text)
     except msgspec.DecodeError:
         return {}

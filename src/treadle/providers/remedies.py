@@ -112,22 +112,24 @@ REMEDIES: tuple[Remedy, ...] = (
         amend=_renamed,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r":? \d+ > (?P<most>\d+)"),
+        says=_says(_LIMIT_NAMES + r":? \d+ > (?P<most>\d{1,12})"),
         source="Anthropic: 'max_tokens: 64000 > 8192, which is the maximum allowed', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r".{0,80}?(?:at most|<=|less than or equal to|model limit of) `?(?P<most>\d[\d,]*)"),
+        says=_says(
+            _LIMIT_NAMES + r".{0,80}?(?:at most|<=|less than or equal to|model limit of) `?(?P<most>\d[\d,]{0,12})"
+        ),
         source="OpenAI 'supports at most', Responses 'a value <=', Groq, Bedrock 'model limit of', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r".{0,60}?\[\d+, ?(?P<most>\d+)\]"),
+        says=_says(_LIMIT_NAMES + r".{0,60}?\[\d+, ?(?P<most>\d{1,12})\]"),
         source="DeepSeek, Qwen: 'range of max_tokens is [1, 8192]', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r".{0,120}?to (?P<most>\d+) \(exclusive\)"),
+        says=_says(_LIMIT_NAMES + r".{0,120}?to (?P<most>\d{1,12}) \(exclusive\)"),
         source="Gemini: 'supported range is from 1 (inclusive) to 8193 (exclusive)', 2025-11",
         amend=_bounded,
     ),

@@ -15,6 +15,9 @@ _DEEPEST = 10
 _MOST_PARTS = 3_000
 """Parts of one schema; what comes behind them is anything. References can make a small schema endless."""
 
+_MOST_BRANCHES = 40
+"""Branches of one choice; what comes behind them is not said."""
+
 _TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 _MEANT = {
     "int": "integer", "long": "integer", "float": "number", "double": "number", "str": "string", "bool": "boolean",
@@ -130,6 +133,9 @@ class _Writer:
         names = ("allOf", "anyOf", "oneOf") if branches else ("allOf",)
         if depth > _DEEPEST or not any(name in schema for name in names):
             return schema
+        self._left -= 1
+        if self._left < 0:
+            return _ANYTHING
         joined = {key: value for key, value in schema.items() if key not in names}
         properties = _mapping(schema.get("properties"))
         required = _names(schema.get("required"))
@@ -147,8 +153,8 @@ class _Writer:
                 required += [key for keys in wanted for key in keys]
             elif wanted:
                 required += [key for key in wanted[0] if all(key in keys for keys in wanted)]
-        if len(parts := _list(schema.get("anyOf")) + _list(schema.get("oneOf"))) and branches:
-            joined.pop("additionalProperties", None) if len(parts) > 1 else None
+        if branches and len(_list(schema.get("anyOf")) + _list(schema.get("oneOf"))) > 1:
+            joined.pop("additionalProperties", None)
         if properties:
             joined["properties"] = properties
         joined.pop("required", None)
@@ -216,9 +222,6 @@ class _Writer:
         elif "enum" in written and not form.mixed_enums:
             written["type"] = "string"
         return written
-
-
-_MOST_BRANCHES = 40
 
 
 def _split(written: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:

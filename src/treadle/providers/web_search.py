@@ -14,7 +14,7 @@ from treadle.protocol.messages import ContentBlock, RedactedThinking, Thinking, 
 from treadle.protocol.models import Searches, StreamEvent, StreamThinking, StreamThinkingDone
 from treadle.protocol.patterns import regex
 from treadle.providers.provider_rows import ProviderRow, Wire
-from treadle.providers.wire import own_data
+from treadle.providers.wire import decode_json, own_data
 
 MOST_SEARCHES = 5
 """How many searches a request may make where the API lets us say so."""
@@ -168,6 +168,6 @@ def _search_note(query: object, content: object) -> str:
 
 def _decoded(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decode_json(text)
     except msgspec.DecodeError:
         return None

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 
 from treadle.providers.sse import SseEvent
-from treadle.providers.wire import dump
+from treadle.providers.wire import decode_json, dump
 
 
 def events_of_whole(body: bytes) -> list[SseEvent]:
     """Give the events that a whole reply stands for; none where it is no reply of an API that is known."""
     try:
-        found = msgspec.json.decode(body)
+        found = decode_json(body)
     except msgspec.DecodeError:
         return []
     match found:
@@ -21,11 +21,11 @@ def events_of_whole(body: bytes) -> list[SseEvent]:
         case {"candidates": list()}:
             return [_event(found)]
         case [{"candidates": list()}, *_]:
-            return [_event(part) for part in found]
+            return [_event(part) for part in _objects(found)]
         case {"object": "response", "output": list()}:
-            return list(_of_responses(found))
+            return list(_of_responses(found, _objects(found["output"])))
         case {"type": "message", "content": list()}:
-            return list(_of_message(found))
+            return list(_of_message(found, _objects(found["content"])))
         case _:
             return []
 
@@ -38,10 +38,15 @@ def _named(value: dict[str, Any]) -> SseEvent:
     return _event(value, value["type"])
 
 
-def _of_responses(reply: dict[str, Any]) -> Iterator[SseEvent]:
-    for index, item in enumerate(reply["output"]):
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; servers also send what is none."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _of_responses(reply: dict[str, Any], output: list[dict[str, Any]]) -> Iterator[SseEvent]:
+    for index, item in enumerate(output):
         yield _named({"type": "response.output_item.added", "output_index": index, "item": item})
-        for part_index, part in enumerate(item.get("content") or ()):
+        for part_index, part in enumerate(_objects(item.get("content"))):
             if item.get("type") == "message" and isinstance(part.get("text"), str):
                 place = {"output_index": index, "content_index": part_index}
                 yield _named({"type": "response.output_text.delta", **place, "delta": part["text"]})
@@ -56,9 +61,9 @@ _GROWING = {
 }
 
 
-def _of_message(reply: dict[str, Any]) -> Iterator[SseEvent]:
+def _of_message(reply: dict[str, Any], content: list[dict[str, Any]]) -> Iterator[SseEvent]:
     yield _named({"type": "message_start", "message": {**reply, "content": [], "stop_reason": None}})
-    for index, block in enumerate(reply["content"]):
+    for index, block in enumerate(content):
         growing = _GROWING.get(str(block.get("type")), ())
         start = {**block, **{name: "" for name, _ in growing}}
         deltas = [{"type": kind, name: block[name]} for name, kind in growing if block.get(name)]

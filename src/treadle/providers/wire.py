@@ -22,6 +22,8 @@ _EFFORTS = ((4096, "low"), (16384, "medium"))
 
 _encoder = msgspec.json.Encoder()
 
+_TOO_DEEP = "JSON is nested too deeply"
+
 VALUES = frozenset({"input", "args", "arguments"})
 """Below these keys null is a value; elsewhere it says no more than that a field is missing."""
 
@@ -82,11 +84,12 @@ class Authorizer(Protocol):
 
 
 class CallFailedError(Exception):
-    """Ends a stream from within; carries what the reader of the stream is told."""
+    """Ends a stream from within; carries what the reader of the stream is told, and the body of a refusal (`said`)."""
 
-    def __init__(self, error: ModelError) -> None:
+    def __init__(self, error: ModelError, said: str = "") -> None:
         super().__init__(error.message)
         self.error = error
+        self.said = said
 
 
 class ReplyPausedError(Exception):
@@ -187,6 +190,14 @@ def dump(value: object) -> bytes:
         return _encoder.encode(join_surrogates(value))
 
 
+def decode_json(data: bytes | bytearray | str, kind: Any = Any) -> Any:
+    """Decode what others wrote; raises `MsgspecError`, also where it is nested too deeply to be read."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except RecursionError as deep:
+        raise msgspec.DecodeError(_TOO_DEEP) from deep
+
+
 def join_surrogates(value: Any) -> Any:
     """Join the halves of characters in all texts of a value; a half alone becomes a replacement character."""
     match value:
@@ -267,6 +278,8 @@ class JsonEvents(Generic[_T]):
         """
         try:
             return self._strict.decode(data)
+        except RecursionError as deep:
+            raise msgspec.DecodeError(_TOO_DEEP) from deep
         except msgspec.DecodeError as error:
             import json
 

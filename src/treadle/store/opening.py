@@ -168,7 +168,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
 def keep_journal(connection: sqlite3.Connection, waits: float = _WAITS) -> None:
     """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it.
 
-    Raises `sqlite3.OperationalError` where others do not let it go within so many seconds, and what else is wrong.
+    Raises `sqlite3.OperationalError` where others have it locked for so many seconds, or where it cannot be used.
     """
     end = time.monotonic() + waits
     while True:

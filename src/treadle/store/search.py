@@ -154,7 +154,7 @@ def _bring_up_to_date(index: sqlite3.Connection, store: Store) -> None:
         f"ORDER BY id LIMIT {_AT_ONCE}",
         (last,),
     ):
-        words = [(row_id, _words_of(data, version).casefold()) for row_id, _, version, data in rows]
+        words = [(row_id, _without_nul(_words_of(data, version).casefold())) for row_id, _, version, data in rows]
         index.executemany("INSERT INTO grams (rowid, text) VALUES (?, ?)", [one for one in words if one[1]])
         last, chain = rows[-1][:2]
         index.execute("DELETE FROM done")
@@ -162,9 +162,14 @@ def _bring_up_to_date(index: sqlite3.Connection, store: Store) -> None:
     index.execute("COMMIT")
 
 
+def _without_nul(text: str) -> str:
+    """Put a space in the place of each NUL, at which the index would end a text."""
+    return text.replace("\0", " ")
+
+
 def _query_of(wanted: str) -> str:
     """Write what is searched for so that no sign of it is taken for the query language's own."""
-    whole = wanted.replace("\0", " ")
+    whole = _without_nul(wanted)
     grams = dict.fromkeys(whole[at : at + _GRAM] for at in range(len(whole) - _GRAM + 1))
     return " AND ".join('"' + gram.replace('"', '""') + '"' for gram in list(grams)[:_MOST_GRAMS])
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from treadle.protocol.events import CallFinished, Event, EventData, ReplyFailed, ReplyFinished, SummaryWritten
 from treadle.protocol.models import Spent
 from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
@@ -35,13 +37,16 @@ def day_of(at: int) -> str:
 def count_spending(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
     """Add the model calls among these events to their days; what was reserved for them is free again.
 
-    Where the provider did not tell what a call used, what was reserved for it counts.
+    Where the provider did not tell what a call used, what was reserved for it counts; where its price is unknown, the
+    money of that.
     """
     for event in events:
         ended = _ends(event.data)
         spent = _spent_in(event.data)
         if isinstance(event.data, ReplyFinished) and not event.data.usage.context_tokens:
             spent = reserved_for(connection, session_id, Purpose.STEP)
+        elif ended is not None and _is_unpriced(event.data):
+            spent += replace(reserved_for(connection, session_id, ended), tokens=0)
         if spent != Spent():
             add_spent(connection, session_id, day_of(event.at), spent)
         if ended is not None:
@@ -59,6 +64,14 @@ def _ends(data: EventData) -> Purpose | None:
             return Purpose.STEP if question == OF_SUMMARY else Purpose.ASIDE
         case _:
             return None
+
+
+def _is_unpriced(data: EventData) -> bool:
+    match data:
+        case ReplyFinished(cost=None) | ReplyFailed(cost=None) | SummaryWritten(cost=None) | SideAnswered(cost=None):
+            return True
+        case _:
+            return False
 
 
 def _spent_in(data: EventData) -> Spent:

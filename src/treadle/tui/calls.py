@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from treadle.app.presentation.copies import fate_of
 from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import describe_call, note_of, plain
+from treadle.app.presentation.words import describe_call, note_of, plain, said_no
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import Decision, OptionKind
@@ -80,7 +80,7 @@ def finish_call(
         name=describe_call(notification),
         kind=notification.kind,
         outcome=result.outcome,
-        note=_note(notification.kind, result, known),
+        note="" if result.outcome is Outcome.REJECTED else note_of(notification.kind, result, notification.decision),
         said=_said(result, known) or _by_rule(notification.decision, allowed),
         output=known.output if known is not None and executes else "",
         above=known.above if known is not None and executes else 0,
@@ -90,21 +90,14 @@ def finish_call(
     )
 
 
-def _note(kind: ToolKind, result: CallResult, known: OpenCall | None) -> str:
-    answered = known is not None and known.answer is not None
-    return "" if answered and result.outcome is Outcome.REJECTED else note_of(kind, result)
-
-
 def _said(result: CallResult, known: OpenCall | None) -> str:
     """Say what the person said of a call, last where they were asked twice."""
     answer = None if known is None else known.answer
     fate = fate_of(result.copy)
     if answer is None:
-        return fate
+        return _no("you said no", said_no(result)) if result.outcome is Outcome.REJECTED else fate
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
-        words = " ".join(answer.text.split())
-        no = "you discarded its changes" if fate else "you said no"
-        return f"{no}: {printable(words)}" if words else no
+        return _no("you discarded its changes" if fate else "you said no", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:
         return "you ran it for real"
     if fate:
@@ -112,6 +105,11 @@ def _said(result: CallResult, known: OpenCall | None) -> str:
     lasting = answer.option is OptionKind.ALLOW_ALWAYS
     said = "you allowed it for this session" if lasting else "you allowed it"
     return f"{said} with your change" if answer.arguments is not None else said
+
+
+def _no(no: str, said: str) -> str:
+    words = printable(" ".join(said.split()))
+    return f"{no}: {words}" if words else no
 
 
 def _by_rule(decision: Decision | None, allowed: Collection[str]) -> str:

@@ -8,7 +8,6 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.presentation.escape import exact_line
 from treadle.app.presentation.words import age, counted, tokens
 from treadle.app.reports.session_list import ListedSession, SessionState
-from treadle.protocol.models import money
 from treadle.tui.greeting import short_path
 from treadle.tui.picker import Picker, PickerRow, Shape
 
@@ -106,7 +105,7 @@ def session_rows(
                 _state(session),
                 "" if session.steps is None else counted(session.steps, "step"),
                 f"+{session.added} -{session.removed}" if session.added or session.removed else "",
-                "" if session.cost is None else money(session.cost, estimated=session.estimated),
+                "" if session.steps is None else session.spending.words,
             ),
             search=f"{title} {first} {session.id} {_state(session)} {where if folders else ''}".casefold(),
             below=" · ".join(below),

@@ -5,7 +5,7 @@ from typing import Any
 from treadle.app.presentation.copies import fate_of
 from treadle.app.presentation.escape import output_of_command
 from treadle.app.presentation.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
-from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.clock import milliseconds
 from treadle.web.items import (
@@ -32,6 +32,9 @@ _SIGNS = {
     Outcome.INTERRUPTED: "■",
 }
 """Signs of what came of a call, besides the colour."""
+
+_NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
+"""Outcomes of which the text is for the model alone: a person reads why in the line of the call."""
 
 
 def entry_html(entry: PageEntry) -> str:
@@ -62,9 +65,11 @@ def _sum(end: TurnEnd) -> str:
     return changed_lines(end.outcome)
 
 
-def _note(kind: ToolKind, result: CallResult) -> str:
+def _note(changed: CallChanged, result: CallResult) -> str:
     """Say how a call went, and what became of the changes that it made in a copy."""
-    return ", ".join(filter(None, (note_of(kind, result), fate_of(result.copy))))
+    note = note_of(changed.kind, result, changed.decision)
+    said = f"“{note}”" if note and result.outcome is Outcome.REJECTED else note
+    return ", ".join(filter(None, (said, fate_of(result.copy))))
 
 
 def _card(card: CallCard) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def _card(card: CallCard) -> dict[str, Any]:
     asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
     result = None if asks else changed.result
     output = output_of_command(card.output)
-    if not output and result is not None and changed.kind is not ToolKind.EDIT:
+    if not output and result is not None and changed.kind is not ToolKind.EDIT and result.outcome not in _NOT_RUN:
         output = output_of_command(plain(result.content)[:_SHOWN_RESULT])
     return {
         "kind": "call",
@@ -83,7 +88,7 @@ def _card(card: CallCard) -> dict[str, Any]:
         "state": what_came_of(changed, result) if result is not None else changed.status.value,
         "outcome": result.outcome.value if result is not None else "open",
         "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
-        "note": _note(changed.kind, result) if result is not None else "",
+        "note": _note(changed, result) if result is not None else "",
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": output,
         "done": done,

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions, state_words
 from treadle.app.reports.session_search import found_places
-from treadle.protocol.models import money
 from treadle.web.book import SessionBook
-from treadle.web.status import listed_state
+from treadle.web.status import listed_state, spent_words
 
 _MOST_FOUND = 100
 _SHOWN = 200
@@ -81,7 +80,7 @@ def _line(row: ListedSession) -> PageRow:
         title=row.title,
         state=row.state.value,
         words=state_words(row.state, row.ended),
-        cost="unknown" if row.cost is None else money(row.cost, estimated=row.estimated),
+        cost=spent_words(row.spending),
         mode=row.mode or "-",
         added=row.added,
         removed=row.removed,

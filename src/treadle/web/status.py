@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from treadle.app.presentation.spending import Spending
 from treadle.app.presentation.words import tokens
 from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
 from treadle.app.session.checklist_file import todo_of
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.web.clock import milliseconds
-from treadle.web.facts import PageFacts
 from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 
@@ -25,7 +25,7 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "tokens": status.tokens,
         "window": status.window,
         "context": _context(status.tokens, status.window),
-        "cost": spent_words(facts),
+        "cost": spent_words(facts.spending),
         "step": facts.step,
         "added": facts.added,
         "removed": facts.removed,
@@ -38,9 +38,9 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
     }
 
 
-def spent_words(facts: PageFacts) -> str:
-    """Say what a session cost, or that it is unknown."""
-    return "unknown" if facts.spending.unpriced and not facts.spending.total else facts.spending.words
+def spent_words(spending: Spending) -> str:
+    """Say what a session cost, or that it is unknown, where a title says that it is a cost."""
+    return "unknown" if spending.unpriced and not spending.total else spending.words
 
 
 def _queued(one: QueuedPrompt) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def listed_state(page: PageSession) -> dict[str, Any]:
     return {
         "state": state.value,
         "words": state_words(state, ended),
-        "cost": spent_words(facts),
+        "cost": spent_words(facts.spending),
         "mode": status.mode.value,
         "added": facts.added,
         "removed": facts.removed,

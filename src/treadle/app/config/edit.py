@@ -19,8 +19,9 @@ from treadle.workspace.private_file import write_private
 _Check = Callable[[Settings, tuple[str, ...]], None]
 """Raises `ConfigError` for settings with which no session could start because of the value at a path."""
 _PROVIDERS = "providers"
+_ADDRESS = "base_url"
 _CHOOSES_KEY = frozenset({"api_key_env", "token_command"})
-_REDIRECTS = frozenset({"base_url", "proxy", "ca_file", "api_key_env", "token_command", "headers"})
+_REDIRECTS = frozenset({_ADDRESS, "proxy", "ca_file", "api_key_env", "token_command", "headers"})
 _Change = Callable[[MutableMapping[str, Any]], None]
 
 
@@ -47,7 +48,7 @@ def set_value(key: str, text: str, check: _Check) -> Saved:
 def redirects(path: tuple[str, ...]) -> bool:
     """Whether a setting says where a key goes, which key, or what else does: whoever sets it means just that."""
     if path[0] != _PROVIDERS:
-        return path == ("base_url",)
+        return path == (_ADDRESS,)
     return len(path) < 3 or path[2] in _REDIRECTS
 
 
@@ -59,15 +60,21 @@ def _confirm(path: tuple[str, ...], provider: str) -> None:
         return  # nothing is confirmed by a file with a mistake
     said = settings.providers.get(provider, ProviderSettings())
     top = settings.base_url if settings.model.partition("/")[0] == provider else ""
-    url = top or said.base_url
-    says_address = path[-1] == "base_url" or len(path) == len((_PROVIDERS, provider))
-    if url and (says_address or (path[-1] in _CHOOSES_KEY and is_known_host(provider, url))):
+    if path == (_ADDRESS,):
+        url = top
+    elif path[-1] == _ADDRESS or len(path) == len((_PROVIDERS, provider)):
+        url = said.base_url  # not the one at the top, which nobody has set now
+    elif path[-1] in _CHOOSES_KEY and is_known_host(provider, top or said.base_url):
+        url = top or said.base_url
+    else:
+        return
+    if url:
         confirm_host(provider, url, key_name(said))
 
 
 def _provider_of(path: tuple[str, ...]) -> str:
     """Name the provider that a key is about; empty for none. The address at the top level is that of the model's."""
-    if path == ("base_url",):
+    if path == (_ADDRESS,):
         return str(parse_file(config_file()).get("model", "")).strip().partition("/")[0]
     return path[1] if path[0] == _PROVIDERS and len(path) > 1 else ""
 

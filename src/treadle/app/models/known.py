@@ -14,10 +14,11 @@ from treadle.app.places import data_directory
 from treadle.engine.ports import Provider, unsent
 from treadle.protocol.limits import USUAL_REPLY
 from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
+from treadle.providers.endpoint import MEBIBYTE
 from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models
 from treadle.providers.provider_rows import ROWS, ProviderRow
 
-LARGEST_DATA = 16 * 1024 * 1024
+LARGEST_DATA = 16 * MEBIBYTE
 """Bytes of a list that are read."""
 
 ASSUMED_WINDOW = 128_000
@@ -38,8 +39,10 @@ AskForModel = Callable[[str], Awaitable[None]]
 Advise = Callable[[str], str]
 """Says what to do where the provider does not know a model with that name."""
 
-_DAMAGED = "The fetched list of models, {file}, cannot be read. The built-in list of {date} is used. {way}"
-_AGAIN = "Fetch it again: treadle models --update."
+_DAMAGED = (
+    "The fetched list of models, {file}, cannot be read: {why}. The built-in list of {date} is used. Fetch it again: "
+    "treadle models --update."
+)
 
 
 def fetched_file() -> Path:
@@ -48,17 +51,21 @@ def fetched_file() -> Path:
 
 
 def known_models() -> ModelCatalogue:
-    """Give the list in use; a fetched one that cannot be read, or is older than the built-in one, is not used."""
+    """Give the list in use; a fetched one that cannot be read, or is older than the built-in one, is not used.
+
+    One of the same day was put over the built-in one.
+    """
     built = built_in_models()
     fetched = _fetched()
-    return fetched if isinstance(fetched, ModelCatalogue) and fetched.data.date > built.data.date else built
+    return fetched if isinstance(fetched, ModelCatalogue) and fetched.data.date >= built.data.date else built
 
 
 def data_notice() -> str:
     """Say that a fetched list cannot be read; empty where it can, and where there is none."""
-    if not isinstance(_fetched(), str):
+    found = _fetched()
+    if not isinstance(found, str):
         return ""
-    return _DAMAGED.format(file=fetched_file(), date=built_in_models().data.date, way=_AGAIN)
+    return _DAMAGED.format(file=fetched_file(), why=found, date=built_in_models().data.date)
 
 
 def day(ahead: int = 0) -> str:
@@ -163,7 +170,7 @@ def retirement_notice(row: ProviderRow, spec: ModelSpec) -> str:
     other = successor_ref(row, spec)
     way = f" Use {other} in its place: --model {other}, or /model {other} in a session." if other else ""
     if spec.retires <= day():
-        return f"{spec.ref} is retired since {spec.retires}. The provider may refuse it.{way}"
+        return f"{spec.ref} was retired on {spec.retires}. The provider may refuse it.{way}"
     return f"{spec.ref} will be retired on {spec.retires}.{way}"
 
 
@@ -197,10 +204,12 @@ def _fetched() -> ModelCatalogue | str | None:
     file = fetched_file()
     try:
         state = file.stat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        return error.strerror or type(error).__name__
     if not S_ISREG(state.st_mode) or state.st_size > LARGEST_DATA:
-        return "it is not a file of a usual size"
+        return f"it is not a file of at most {LARGEST_DATA // MEBIBYTE} MiB"
     return _read(file, state.st_mtime_ns, state.st_size)
 
 
@@ -210,8 +219,10 @@ def _read(file: Path, changed: int, size: int) -> ModelCatalogue | str:  # noqa:
         catalogue = decode_models(file.read_bytes())
         for raw in catalogue.data.providers.values():
             msgspec.json.decode(raw, type=tuple[ModelFigures, ...])
-    except (OSError, msgspec.MsgspecError) as error:
-        return type(error).__name__
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    except (msgspec.MsgspecError, RecursionError):
+        return "it is damaged"
     return catalogue
 
 
@@ -231,7 +242,7 @@ def learned_windows() -> dict[str, int]:
     """Give every window that was learned, by `provider/model`; a file that cannot be read counts as none."""
     try:
         return msgspec.json.decode(windows_file().read_bytes(), type=_LearnedWindows).windows
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return {}
 
 

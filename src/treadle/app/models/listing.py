@@ -81,7 +81,9 @@ def without_secrets(url: str) -> str:
 def data_words() -> str:
     """Say how new the catalogue is: the day of its newest source, and the newest model whose release has a day."""
     data = known_models().data
-    newest = f"; the newest model with a known day is {data.newest} ({data.newest_date})" if data.newest else ""
+    newest = (
+        f"; the newest model with a known release date is {data.newest} ({data.newest_date})" if data.newest else ""
+    )
     return f"Data of {data.date}{newest}."
 
 

@@ -44,7 +44,7 @@ def no_model(row: ProviderRow) -> ConfigError:
     """Say that a provider has a key, but that no model of it is known that is not retired."""
     return ConfigError(
         "no-model",
-        f"{row.title} has a key, but no model of it is known that can be used.",
+        f"There is a key for {row.title}, but no model of it is known that can be used.",
         why=f"The list of models of {known_models().data.date} has none, and {row.name} does not say which it has.",
         fix=f"Name one with --model {row.name}/NAME, or fetch the newest list: `treadle models --update`.",
     )

@@ -9,7 +9,7 @@ from treadle.app.config.settings import ModelSettings, ProviderSettings
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
-from treadle.providers.endpoint import StreamLimits
+from treadle.providers.endpoint import StreamLimits, is_web_address
 from treadle.providers.provider_rows import ProviderRow, Wire
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> Pro
 
 def checked_url(url: str) -> str:
     """Give a base URL back if it is one; raises `ConfigError`."""
-    if url.startswith(("http://", "https://")):
+    if url.startswith(("http://", "https://")) and is_web_address(url):
         return url
     raise ConfigError(
         "base-url-invalid",
         f"{url!r} is not a base URL.",
-        why="It must begin with http:// or https://.",
+        why="It must have http:// or https://, a host, and a port from 1 to 65535 if it has one.",
         fix="Write it like --base-url http://localhost:8000/v1.",
     )
 

@@ -8,12 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.presentation.escape import printable
+from treadle.engine.core.texts import rejected
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Allowance, OptionKind, Verdict
+from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.providers.catalogue import parse_ref
@@ -24,6 +25,8 @@ _SHOWN_REASON = 240
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _MATCH = regex(r"\d+: ")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
+_SAID_NO = rejected(" ").strip()
+"""What stands before a person's words in what the model reads of their no."""
 
 
 ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
@@ -57,11 +60,9 @@ def elsewhere(by: str) -> str:
 
 def what_came_of(changed: CallChanged, result: CallResult) -> str:
     """Say of a call whether it was asked about, and how it ended: `asked, ok`."""
-    match None if changed.decision is None else changed.decision.verdict:
-        case Verdict.REQUIRE_USER_CONFIRMATION:
-            return f"asked, {result.outcome}"
-        case _:
-            return result.outcome.value
+    asks = changed.decision is not None and changed.decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+    # What is denied although it would be asked about was not asked about: nobody was there.
+    return f"asked, {result.outcome}" if asks and result.outcome is not Outcome.DENIED else result.outcome.value
 
 
 def written_by(by: str) -> str:
@@ -187,11 +188,15 @@ def verb_of(tool: str) -> str:
     return _VERBS.get(tool, printable(clip_text(tool, _SHOWN_TITLE)))
 
 
-def note_of(kind: ToolKind, result: CallResult) -> str:
-    """Say how a call went: why it failed, or how much came back."""
+def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None) -> str:
+    """Say how a call went: why it failed or was denied, what the person said with a no, or how much came back."""
     text = plain(result.content).strip()
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
         return ""
+    if result.outcome is Outcome.REJECTED:
+        return clip_text(said_no(result), _SHOWN_REASON)
+    if result.outcome is Outcome.DENIED:
+        return clip_text(_why_denied(decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
         first = printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
         status = _STATUS.match(first)
@@ -201,6 +206,20 @@ def note_of(kind: ToolKind, result: CallResult) -> str:
     if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
         return counted(text.count("\n") + 1, "line")
     return ""
+
+
+def said_no(result: CallResult) -> str:
+    """Give what a person said with their no to a call; empty where they said nothing."""
+    return printable(plain(result.content).partition(_SAID_NO)[2].strip())
+
+
+def _why_denied(decision: Decision | None) -> str:
+    """Say to a person why a call was denied; what the model reads also says what it can do."""
+    if decision is None:
+        return ""
+    reason = printable(decision.reasons[0].text.rstrip(".")) if decision.reasons else ""
+    nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+    return "; ".join(filter(None, (reason, "nobody was there to say yes" if nobody else "")))
 
 
 def _found(text: str) -> str:

@@ -11,7 +11,8 @@ from treadle.store.spending import day_of, spent_on
 class BudgetLine(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One budget of a turn, a session or a day (UTC). `money`: in US dollars, else tokens of every kind.
 
-    `used` is known of the day alone: it is what all sessions spent together; `estimated` if only about.
+    `used` is known of the day alone: it is what all sessions spent together. `estimated`: a part of it is our own
+    estimate.
     """
 
     key: str

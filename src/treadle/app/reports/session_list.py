@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.app.compose import open_store
+from treadle.app.presentation.spending import Spending
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
 from treadle.app.session.wire import background_sessions
 from treadle.engine.core.history import last_state
@@ -46,9 +47,10 @@ DAMAGED = "damaged"
 
 
 class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """One session. `cost` is in US dollars, None where it is unknown; `ended` is why it stopped, None if it did not.
+    """One session. `ended` is why it stopped, None if it did not.
 
-    `estimated`: a part of the cost is our own estimate.
+    `cost` is in US dollars, None where a part of it is unknown; `known_cost` is what is known of it. `estimated`: a
+    part of that is our own estimate.
     `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
     its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
     `mode` is empty where its log was not read. Times are milliseconds since 1970, UTC.
@@ -58,6 +60,7 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     title: str
     state: SessionState
     cost: float | None
+    known_cost: float
     ended: str | None
     workspace: str
     model: str
@@ -73,6 +76,11 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     archived: bool = False
     background: bool = False
     estimated: bool = False
+
+    @property
+    def spending(self) -> Spending:
+        """What it cost, as far as that is known."""
+        return Spending(ended=self.known_cost, unpriced=self.cost is None, estimated=self.estimated)
 
 
 _ENDED: Mapping[str, str] = MappingProxyType(
@@ -284,12 +292,14 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
 
 def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
     state, ended = _standing(digest, live=live)
+    spending = Spending(unpriced=True) if digest.usage is None else digest.usage.spending
     return ListedSession(
         id=row.id,
         title=row.title,
         state=state,
-        cost=None if digest.usage is None else digest.usage.cost,
-        estimated=digest.usage is not None and digest.usage.estimated,
+        cost=None if spending.unpriced else spending.total,
+        known_cost=spending.total,
+        estimated=spending.estimated,
         ended=ended,
         workspace=row.workspace,
         model=row.model,

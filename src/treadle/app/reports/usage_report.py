@@ -40,9 +40,8 @@ class UsageKey(StrEnum):
 class UsageRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The sum of one day, model, project, tool, mode or session. `cost` is US dollars as far as it is known.
 
-    `estimated`: a part of the cost and tokens is our own estimate, of calls that were cut before the provider had said
-    what they used. `sessions` are those that had any of it; `prices` are those of a model today, None where they
-    are not known.
+    `estimated`: a part of the cost and tokens is our own estimate. `sessions` are those that had any of it; `prices`
+    are those of a model today, None where they are not known.
     """
 
     name: str

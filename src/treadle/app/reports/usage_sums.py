@@ -5,6 +5,7 @@ from math import fsum
 
 from msgspec import field
 
+from treadle.app.presentation.spending import Spending
 from treadle.context.sizes import bytes_of_text
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
@@ -132,15 +133,10 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
     open_calls: dict[str, _OpenCall] = field(default_factory=dict)
 
     @property
-    def cost(self) -> float | None:
-        """US dollars in all, None where a part is unknown."""
+    def spending(self) -> Spending:
+        """What all of it cost, as far as that is known."""
         total = sum_amounts(one.amounts for one in self.slots)
-        return None if total.unpriced else total.cost
-
-    @property
-    def estimated(self) -> bool:
-        """Whether a part of the cost is our own estimate."""
-        return any(one.amounts.usage.estimated for one in self.slots)
+        return Spending(ended=total.cost, unpriced=total.unpriced > 0, estimated=total.usage.estimated)
 
 
 _Key = tuple[int, str, str, str]

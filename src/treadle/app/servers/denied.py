@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from treadle.app.presentation.words import counted
 from treadle.engine.core.state import State
 from treadle.engine.ports import Judge
 from treadle.protocol.permissions import Standing, Verdict
@@ -46,7 +47,7 @@ def left_out_line(counts: Iterable[tuple[str, int, int]]) -> str:
     found = list(counts)
     if not found:
         return ""
-    named = ", ".join(f"{visible(name)} ({count} tools)" for name, count, _ in found)
+    named = ", ".join(f"{visible(name)} ({counted(count, 'tool')})" for name, count, _ in found)
     new = [visible(name) for name, _, new in found if new]
     approve = f" First approve them as they are: `treadle mcp tools {new[0]} --approve`." if new else ""
     return (

@@ -327,23 +327,24 @@ class RemoteSession:
             if self._anew and attached.snapshot is not None:
                 self.behind = True
                 return False
-            self._take_up(attached)
+            await self._take_up(attached)
             return True
         return False
 
-    def _take_up(self, attached: Attached) -> None:
+    async def _take_up(self, attached: Attached) -> None:
         """Go on; where too much was missed for the session to remember it, from where it is now."""
         before, self._status, self.source = self._status, attached.status, attached.source
         if attached.snapshot is not None:
-            self._bring_missed(attached.snapshot, attached.number)
-            for notification in caught_up(self.id, before, attached.status, attached.snapshot):
+            past = await asyncio.to_thread(self._read_past, attached.snapshot)
+            self._bring_missed(past, attached.number)
+            for notification in caught_up(self.id, before, attached.status, attached.snapshot, past=past):
                 self._publish(Numbered(number=attached.number, notification=notification))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
-    def _bring_missed(self, snapshot: Snapshot, number: int) -> None:
+    def _bring_missed(self, past: Sequence[Notification], number: int) -> None:
         """Bring the ends of turns that were missed, to those who asked for them: the log has them."""
         self._delivered.clear()
-        for notification in self._read_past(snapshot) if self._asked else ():
+        for notification in past if self._asked else ():
             self._bring(notification)
             if isinstance(notification, PromptDelivered | TurnEnded):
                 self._publish(Numbered(number=number, notification=notification))

@@ -29,7 +29,6 @@ from treadle.app.session.remote_servers import NO_SERVERS
 from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
 from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.protocol.errors import ToolError
-from treadle.protocol.models import money
 from treadle.workspace.text import visible
 
 _MOST_SHOWN = 60_000
@@ -61,8 +60,9 @@ def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
     found = next((one for one in listed_sessions(session.workspace) if one.id == session.id), None)
     if found is None or not found.steps:
         return CommandAnswer(text="Nothing was spent in this session yet.")
-    spent = money(found.cost, estimated=found.estimated)
-    return CommandAnswer(text=f"This session so far: {spent}, {counted(found.steps, 'step')}, {found.model}.")
+    return CommandAnswer(
+        text=f"This session so far: {found.spending.words}, {counted(found.steps, 'step')}, {found.model}."
+    )
 
 
 def _usage(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001

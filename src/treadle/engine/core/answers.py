@@ -4,7 +4,7 @@ from typing import Any
 
 from treadle.engine.core import texts
 from treadle.engine.core.calls import (
-    ask_about_unshown,
+    ask_about_copy,
     close_questions,
     find,
     finish,
@@ -112,7 +112,7 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
     match data.option:
         case OptionKind.ALLOW_ONCE if question.copy is not None:
             if question.copy.unshown and not question.more:
-                return ask_about_unshown(state, call, result, question.copy)
+                return ask_about_copy(state, call, result, question.copy, more=texts.KEEP_UNSHOWN)
             return keep_copy(state, call, result, question.copy)
         case OptionKind.RUN_FOR_REAL if question.copy is not None:
             rights = _for_real(decision, question.copy)

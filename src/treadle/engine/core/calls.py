@@ -305,7 +305,7 @@ def finished(state: State, data: CallFinished) -> Transition:
             return _discard(state, call, data.result)
         if not copy.changes and copy.whole and not state.cancelling:
             return keep_copy(state, call, data.result, copy)
-        return _ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
+        return ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
     denial = data.result.denial
     if denial is None or call.rights is not None or not can_ask:
         return finish(state, call, data.result)
@@ -318,19 +318,13 @@ def real_changes(result: CallResult) -> CopyChanges | None:
     return copy if copy is not None and copy.fate is CopyFate.DISCARDED and (copy.changes or copy.outputs) else None
 
 
-def _ask_about_copy(state: State, call: CallState, result: CallResult, copy: CopyChanges) -> Transition:
-    """Ask about the changes: all of them are applied or none, so what is not whole can only be done for real."""
-    text, options = (texts.KEEP_CHANGES, _KEEP) if copy.whole else (texts.RUN_FOR_REAL, _NOT_WHOLE)
+def ask_about_copy(
+    state: State, call: CallState, result: CallResult, copy: CopyChanges, *, more: str = ""
+) -> Transition:
+    """Ask about the changes, whole or not at all; `more` asks for the second yes, to those that no view can show."""
+    text, options = (more or texts.KEEP_CHANGES, _KEEP) if copy.whole else (texts.RUN_FOR_REAL, _NOT_WHOLE)
     shown = Preview(title=text, text=copy.diff, is_diff=True)
-    return _ask_about(state, call, result, text, options=options, copy=copy, preview=shown)
-
-
-def ask_about_unshown(state: State, call: CallState, result: CallResult, copy: CopyChanges) -> Transition:
-    """Ask for the second yes that changes take which no view can show."""
-    shown = Preview(title=texts.KEEP_UNSHOWN, text=copy.diff, is_diff=True)
-    return _ask_about(
-        state, call, result, texts.KEEP_UNSHOWN, options=_KEEP, copy=copy, preview=shown, more=texts.KEEP_UNSHOWN
-    )
+    return _ask_about(state, call, result, text, options=options, copy=copy, preview=shown, more=more)
 
 
 def keep_copy(state: State, call: CallState, result: CallResult, copy: CopyChanges) -> Transition:
@@ -377,11 +371,17 @@ def kept(call: CallState, applied: CallResult) -> CallResult:
     copy = None if first is None else real_changes(first)
     if first is None or copy is None:
         return applied
+    if applied.outcome is Outcome.INTERRUPTED and call.status is CallStatus.RUNNING:
+        return kept_or_not(first)
     if applied.is_error:
         why = "".join(block.text for block in applied.content if isinstance(block, Text))
-        failed = replace(first, outcome=applied.outcome)
-        return _decided_about(failed, replace(copy, fate=CopyFate.NOT_APPLIED), why)
+        return _decided_about(replace(first, outcome=applied.outcome), replace(copy, fate=CopyFate.NOT_APPLIED), why)
     return _decided_about(replace(first, changes=applied.changes), replace(copy, fate=CopyFate.KEPT))
+
+
+def kept_or_not(result: CallResult) -> CallResult:
+    """Say in a result that nobody knows whether the changes were applied: none of their fates is reported."""
+    return with_remark(replace(result, outcome=Outcome.UNKNOWN, copy=None), texts.KEEP_UNKNOWN)
 
 
 def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Transition:

@@ -5,12 +5,12 @@ from treadle.engine.core.calls import (
     close_questions,
     deny_for_no_user,
     finish,
+    kept_or_not,
     leave_first_run,
     put,
     real_changes,
     run_of,
     start,
-    with_remark,
 )
 from treadle.engine.core.effects import Cancel, Effect, JudgeCall, Notify, Transition, call_work
 from treadle.engine.core.state import CallState, State, replace
@@ -122,7 +122,7 @@ def _run_again(state: State, call: CallState) -> Transition:
         # A copy does not outlive the program that made it, so nothing can be applied any more.
         if call.status is CallStatus.STARTING:
             return leave_first_run(state, call, call.result)
-        return finish(state, call, with_remark(replace(call.result, outcome=Outcome.UNKNOWN), texts.KEEP_UNKNOWN))
+        return finish(state, call, kept_or_not(call.result))
     if call.status is CallStatus.STARTING:
         return state, [run_of(call, call.decision)]
     if call.traits.effect is ToolEffect.ONCE:

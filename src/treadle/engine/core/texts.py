@@ -232,8 +232,8 @@ RUN_FOR_REAL = "Run this command for real?"
 
 KEEP_UNSHOWN = "Keep these changes, too? They are too large to show."
 KEEP_UNKNOWN = (
-    "[Outcome unknown: the program stopped while the changes of this command were applied. Either all of them are in "
-    "the workspace, or none is. Look before you go on.]"
+    "[Outcome unknown: the work was stopped while the changes of this command were being applied. Either all of them "
+    "are in the workspace, or none is. Look before you go on.]"
 )
 _LISTED = 10
 
@@ -257,7 +257,8 @@ def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
                 return f"[It ran in a throw-away copy. Kept: {listed}.]"
             return f"[The user kept its changes. They are in the workspace now: {listed}.]"
         case CopyFate.NOT_APPLIED:
-            return f"[{why} The user wanted to keep: {listed}.]"
+            wanted = "The user wanted to keep" if copy.changes else "Not kept"
+            return f"[{why} {wanted}: {listed}.]"
         case CopyFate.DISCARDED:
             return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
 

@@ -31,11 +31,11 @@ from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import OF_SUMMARY
 from treadle.protocol.tools import Flow, ToolSpec
 
-CACHE_SECONDS = 300.0
-"""How long providers keep the beginning of a request at the usual price."""
-
 if TYPE_CHECKING:
     from treadle.engine.runtime.whole_reply import WholeReply
+
+CACHE_SECONDS = 300.0
+"""How long providers keep the beginning of a request at the usual price."""
 
 _COLD = 0.75
 """Part of the bound at which room is made early, where the cache is cold and nothing is lost by it."""

@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 
+_LONGEST_KEEPING = 5.0
+"""Seconds that the end of a turn, or a question, waits for checkpoints; then what is known by then is said."""
+
 
 async def end_in_time(work: Coroutine[None, None, None], seconds: float) -> None:
     """Await `work`; when cancelled, cancel it and wait at most `seconds` for its end, also when cancelled again.
@@ -29,10 +32,6 @@ def _retrieve(task: asyncio.Task[None]) -> None:
     """Look at the exception: where nobody waits any more, asyncio would print it over the screen."""
     if not task.cancelled():
         task.exception()
-
-
-_LONGEST_KEEPING = 5.0
-"""Seconds that the end of a turn, or a question, waits for checkpoints; then what is known by then is said."""
 
 
 async def after_keeping(checkpoints: Collection[asyncio.Task[None]], then: Callable[[], None] | None = None) -> None:

@@ -29,7 +29,7 @@ def lost_call(state: State, reader: TranscriptReader, spec: ModelSpec | None) ->
             used, cost = priced(spec, used)
             failed = ReplyFailed(step=step, attempt=attempt, error=LEFT, usage=used, cost=cost)
             return failed if state.cancelling else left_reply(failed)
-        case Compacting(written=False):
+        case Compacting(written=False, attempt=0):  # what was too long to be sent is not summed up either
             used, cost = priced(spec, used)
             return SideAnswered(question=OF_SUMMARY, error=LEFT.message, usage=used, cost=cost)
         case _:

@@ -83,6 +83,17 @@ def cancelled_reply(step: int, attempt: int, bill: CallBill, partial: Message | 
     return msgspec.structs.replace(bill.failed(step, attempt, error), partial=partial)
 
 
+def broken_reply(step: int, attempt: int, bill: CallBill, trouble: str) -> ReplyFailed:
+    """Report a reply that an error of our own cut."""
+    error = ModelError(kind=ErrorKind.BAD_REQUEST, message=f"Treadle failed while calling the model: {trouble}")
+    return bill.failed(step, attempt, error)
+
+
+def is_answer(data: EventData) -> bool:
+    """Whether an event is a whole reply that makes no call, so that it can end the turn."""
+    return isinstance(data, ReplyFinished) and not any(isinstance(block, ToolUse) for block in data.message.content)
+
+
 def left_reply(failed: ReplyFailed) -> ReplyFailed:
     """Take a reply that was cut for one that is requested again when the session is taken up."""
     return msgspec.structs.replace(failed, left=True, partial=None, error=LEFT)

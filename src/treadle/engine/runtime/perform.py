@@ -33,7 +33,7 @@ from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Pre
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import after_keeping, end_in_time
-from treadle.engine.runtime.model_call import CallBill, ModelCall, call_model, cancelled_reply
+from treadle.engine.runtime.model_call import CallBill, ModelCall, broken_reply, call_model, cancelled_reply, is_answer
 from treadle.engine.runtime.requests import build_request, offer_now, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
@@ -44,11 +44,8 @@ from treadle.protocol.events import (
     CallStarted,
     EventData,
     Interrupt,
-    ReplyFinished,
     TimerFired,
 )
-from treadle.protocol.messages import ToolUse
-from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
@@ -88,7 +85,7 @@ class Performer:
                 self._own(
                     model_work(step, attempt),
                     lambda: self._call_model(step, attempt, bill),
-                    broken=lambda error: bill.failed(step, attempt, _broken_call(self._redact(error))),
+                    broken=lambda error: broken_reply(step, attempt, bill, self._redact(error)),
                     cut=lambda: cancelled_reply(step, attempt, bill),
                 )
             case MakeRoom(step=step) as wanted:
@@ -225,20 +222,22 @@ class Performer:
         )
         ended: list[EventData] = []
         await call_model(call, lambda data: self._post_reply(data, ended), self._session.publish)
-        try:
-            if ended:
-                await after_keeping(self._checkpointing)
-        finally:
-            for data in ended:
-                self._session.post_soon(data)
+        for data in ended:
+            await self._when_kept(partial(self._session.post_soon, data))
 
     def _post_reply(self, data: EventData, ended: list[EventData]) -> None:
         """Post what comes of a reply; one that ends the turn waits for the checkpoints, which tell what it changed."""
-        plain = isinstance(data, ReplyFinished) and not any(isinstance(one, ToolUse) for one in data.message.content)
-        if plain and self._checkpointing:
+        if is_answer(data) and self._checkpointing:
             ended.append(data)
         else:
             self._session.post_soon(data)
+
+    async def _when_kept(self, end: Callable[[], None]) -> None:
+        """Post what ends a turn when the checkpoints are there; a cancel ends the waiting, and loses nothing."""
+        try:
+            await after_keeping(self._checkpointing)
+        finally:
+            end()
 
     def once_kept(self, name: str, then: Callable[[], None]) -> bool:
         """Do something when the checkpoints that are being taken are there; says whether there are any."""
@@ -297,9 +296,11 @@ class Performer:
         finally:
             if self._asks.cache_info().currsize:
                 self._asks().end(call.id)
+        finish = partial(self._finish, effect, result)
         if state is not None and state.traits.flow is Flow.END_TURN:
-            await after_keeping(self._checkpointing)
-        self._finish(effect, result)
+            await self._when_kept(finish)
+        else:
+            finish()
 
     def _finish(self, effect: RunTool, result: CallResult) -> None:
         # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
@@ -392,7 +393,3 @@ def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
 
 def _cut_call(call_id: str) -> CallFinished:
     return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))
-
-
-def _broken_call(trouble: str) -> ModelError:
-    return ModelError(kind=ErrorKind.BAD_REQUEST, message=f"Treadle failed while calling the model: {trouble}")

@@ -12,7 +12,7 @@ from treadle.engine.core.effects import Effect, Notify, Respond, Seal, TakeCheck
 from treadle.engine.core.state import State
 from treadle.engine.ports import Hooks, OutputHandler, Ports
 from treadle.engine.runtime.feeds import Feed, Feeds
-from treadle.engine.runtime.model_call import left_reply
+from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
 from treadle.engine.runtime.requests import situation_of
 from treadle.engine.runtime.track import Track
@@ -30,6 +30,7 @@ from treadle.protocol.events import (
     Interrupt,
     Prompt,
     ReplyFailed,
+    ReplyFinished,
     Source,
 )
 from treadle.protocol.notifications import Notice, Notification, QuestionAsked, QuestionClosed
@@ -73,6 +74,7 @@ class Session:
         self._feeds = Feeds()
         self._published = self.state.seq
         self._asking: dict[str, QuestionAsked] = {}
+        self._asides: set[asyncio.Future[SideAnswered]] = set()
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
         self._ending: asyncio.Future[Prompt | None] | None = None
@@ -127,9 +129,19 @@ class Session:
     ) -> SideAnswered:
         """Have a question answered from the conversation, which does not learn of it; the log does.
 
-        What an answer used that is cancelled is logged, too.
+        What an answer used that is cancelled is logged, too. Raises `SessionClosedError` when `close` has cut it.
         """
-        answered = await ask(self._ports, self.state, self.reader, self.post_soon)
+        asking = asyncio.ensure_future(ask(self._ports, self.state, self.reader, self.post_soon))
+        self._asides.add(asking)
+        try:
+            answered = await asking
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if waiting is not None and waiting.cancelling():
+                raise
+            raise SessionClosedError(SideAnswered.__name__, "the session is closed") from None
+        finally:
+            self._asides.discard(asking)
         await self.post(answered)
         return answered
 
@@ -171,7 +183,7 @@ class Session:
                     await self._process(performer)
                 performer.cancel_all()
                 await self._keep_last_checkpoints(performer)
-            await self._keep_last(CallFinished, ReplyFailed, SideAnswered)
+            await self._keep_last(CallFinished, ReplyFinished, ReplyFailed, SideAnswered)
         finally:
             self._closed.set()
             self._refuse_rest()
@@ -179,6 +191,10 @@ class Session:
 
     async def close(self) -> None:
         """Stop all work as a crash would, but with the tools ended properly; the session can be resumed."""
+        for asking in self._asides:
+            asking.cancel()
+        if self._asides:
+            await asyncio.wait(self._asides)
         self._closing = True
         self._arrived.set()
         await self._closed.wait()
@@ -326,6 +342,8 @@ class Session:
         for posted in [posted for posted in self._inbox if isinstance(posted.data, kinds)]:
             self._inbox.remove(posted)
             data = posted.data
+            if isinstance(data, ReplyFinished) and not is_answer(data):
+                continue  # its calls were not taken
             if isinstance(data, ReplyFailed) and not self.state.cancelling:
                 data = left_reply(data)
             try:

@@ -66,7 +66,7 @@ async def whole_reply(
         cut(WholeReply(error="it was interrupted", usage=usage, cost=cost))
         raise
     redact = ports.redactor().redact
-    usage, cost = priced(spec, reply.usage)
+    usage, cost = priced(spec, reply.usage if reply.usage.context_tokens else meter.used)
     return replace(reply, text=redact(reply.text), error=redact(reply.error), usage=usage, cost=cost)
 
 
@@ -84,7 +84,7 @@ async def _read(provider: Provider, request: ModelRequest, meter: CallMeter) -> 
                     text = "".join(pieces).strip()
                     return WholeReply(text=text, error="" if text else "the model said nothing", usage=usage)
                 case StreamFailure(error=error):
-                    return WholeReply(error=error.message, usage=meter.used)
+                    return WholeReply(error=error.message)
                 case _:
                     pass
-    return WholeReply(error="the reply ended too early", usage=meter.used)
+    return WholeReply(error="the reply ended too early")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
@@ -102,9 +103,9 @@ def _draft(schema: Mapping[str, Any]) -> Iterator[str]:
     """JSON Schema 2020-12, as far as a validator of schemas looks."""
     kinds = schema.get("type", "object")
     for kind in kinds if isinstance(kinds, list) else [kinds]:
-        if kind not in _TYPES:
+        if not isinstance(kind, str) or kind not in _TYPES:
             yield f"{kind!r} is not a type"
-    if isinstance(kinds, list) and (not kinds or len(set(kinds)) < len(kinds)):
+    if isinstance(kinds, list) and (not kinds or len(set(map(repr, kinds))) < len(kinds)):
         yield "type must be a list of different types"
     required = schema.get("required", [])
     if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
@@ -163,7 +164,8 @@ def _property_names(schema: Mapping[str, Any]) -> Iterator[str]:
 def _required_exist(schema: Mapping[str, Any]) -> Iterator[str]:
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
-    for key in schema.get("required") or ():
+    required = schema.get("required")
+    for key in required if isinstance(required, list) else ():
         if key not in known:
             yield f"required[{key}]: property is not defined"
 
@@ -172,13 +174,10 @@ def _gemini_words(schema: Mapping[str, Any]) -> Iterator[str]:
     for key in schema:
         if key not in _GEMINI:
             yield f"unknown name {key!r}"
-    if (
-        isinstance(schema.get("type"), list)
-        and set(schema["type"]) - {"null"} != set(schema["type"])
-        and len(schema["type"]) > 2
-    ):
+    if isinstance(schema.get("type"), list) and sum(kind != "null" for kind in schema["type"]) > 1:
         yield "type must be one, or one and null"
-    if not all(isinstance(one, str) for one in schema.get("enum") or ()):
+    enum = schema.get("enum")
+    if isinstance(enum, list) and not all(isinstance(one, str) for one in enum):
         yield "enum: only texts are possible"
     if "enum" in schema and schema.get("type") != "string":
         yield "enum: only allowed for STRING type"
@@ -251,16 +250,14 @@ GEMINI_TOOLS = ToolRules(
         ),
     ),
 )
-BEDROCK_TOOLS = ToolRules(
+BEDROCK_TOOLS = replace(
+    ANTHROPIC_TOOLS,
     name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     name_source="API reference of Bedrock: ToolSpecification.name, 2025-11",
-    root=ANTHROPIC_TOOLS.root,
-    parts=ANTHROPIC_TOOLS.parts,
     described=True,
 )
-NOVA_TOOLS = ToolRules(
-    name=BEDROCK_TOOLS.name,
-    name_source=BEDROCK_TOOLS.name_source,
+NOVA_TOOLS = replace(
+    BEDROCK_TOOLS,
     root=(
         ToolRule(
             what="only type, properties and required at the root",
@@ -268,6 +265,4 @@ NOVA_TOOLS = ToolRules(
             check=_only_three,
         ),
     ),
-    parts=ANTHROPIC_TOOLS.parts,
-    described=True,
 )

@@ -22,7 +22,7 @@ from treadle.providers.scripted.player import Disconnect, Pause, Performance, Pl
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, Script
 from treadle.providers.scripted.wire_format import ReplyWriter, WireFormat
-from treadle.providers.wire import dump
+from treadle.providers.wire import decode_json, dump
 
 WIRE_FORMATS: tuple[tuple[re.Pattern[str], WireFormat], ...] = (
     (re.compile(r"/v1/messages"), AnthropicFormat()),
@@ -198,7 +198,7 @@ async def _refuse(connection: Connection, wire: WireFormat, refusal: Refuse) -> 
 def _json_object(raw: bytes) -> Mapping[str, Any]:
     """The body of a request; anything but a JSON object counts as an empty one."""
     try:
-        value = msgspec.json.decode(raw)
+        value = decode_json(raw)
     except msgspec.DecodeError:
         return {}
     return value if isinstance(value, dict) else {}

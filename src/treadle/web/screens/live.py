@@ -42,7 +42,7 @@ async def _show(request: Request) -> Response:
         modes=list(Mode),
         model=model if opened is None else opened.session.status.model,
         facts=view.facts,
-        cost=spent_words(view.facts),
+        cost=spent_words(view.facts.spending),
     )
 
 

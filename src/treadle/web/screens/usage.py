@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from treadle.app.compose import list_sessions
 from treadle.app.effects import Reach
+from treadle.app.presentation.spending import Spending
 from treadle.app.presentation.words import tokens
 from treadle.app.reports.budget_report import BudgetLine, budget_report
 from treadle.app.reports.usage_report import (
@@ -59,11 +60,16 @@ def _left(book: SessionBook, most: float | None) -> list[tuple[str, str, str, fl
         (
             id_,
             one.session.title or id_,
-            money(max(0.0, most - one.view.facts.spending.total), estimated=one.view.facts.spending.estimated),
+            _left_words(most, one.view.facts.spending),
             length_of(one.view.facts.spending.total, most),
         )
         for id_, one in book.opened.items()
     ]
+
+
+def _left_words(most: float, spending: Spending) -> str:
+    left = money(max(0.0, most - spending.total), estimated=spending.estimated)
+    return f"at most {left}" if spending.unpriced else left
 
 
 def _sums(chosen: str, folder: str) -> Mapping[str, Any]:
