@@ -81,7 +81,8 @@ def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Fin
                 findings.append(dangerous(rule, text, path=check.resolved))
             case "git":
                 text = "the model asks to change the repository's data"
-                findings.append(Finding(Risk.EXECUTE, WRITES_GIT, text, always_asks=True))
+                risk = Risk.CRITICAL if context.mode is Mode.PLAN else Risk.EXECUTE  # no copy takes that
+                findings.append(Finding(risk, WRITES_GIT, text, always_asks=True))
             case _:
                 findings.append(dangerous(_HOST, "the model asks to run it without the sandbox"))
     return findings, hosts

@@ -66,7 +66,10 @@ def _family(file: Path) -> Family:
     data = tomllib.loads(file.read_text())
     rows = [Row(line=line) for line in data.get("quick", [])]
     rows += [Row(line=line, soak=True) for line in data.get("lines", [])]
-    rows += [Row(**{**row, "may": tuple(row.get("may", ())), "kept": tuple(row.get("kept", ()))}) for row in data.get("row", [])]
+    rows += [
+        Row(**{**row, "may": tuple(row.get("may", ())), "kept": tuple(row.get("kept", ()))})
+        for row in data.get("row", [])
+    ]
     return Family(
         name=file.stem, rows=tuple(rows), prepare=tuple(data.get("prepare", ())), path=data.get("path", False)
     )

@@ -375,10 +375,9 @@ def _outside(path: str, roots: Sequence[str]) -> bool:
 
 
 def _reason_of_model(accesses: Sequence[Access]) -> Iterator[str]:
-    """Give the reason that the model gives, marked as its own words whatever they say."""
+    """Give the reason that the model gives, in quotation marks that its words cannot end."""
     for access in accesses:
         if isinstance(access, RunCommand) and access.reason:
-            # No mark that ends the quotation may stand in it.
             said = exact_line(access.reason).translate({0x201C: '"', 0x201D: '"'})
             yield f"The model writes: \u201c{said}\u201d"
 
