@@ -175,6 +175,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     )
 
     shaped = ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
+    workspace.before_commands.append(
+        partial(_answer_git, commands, workspace, shaped.judge, lambda: standing(track.state))
+    )
     engine: Session = Session(shaped, track)
     if hooks is None:  # a hook may say yes in the user's place
         joined.ask_policy(shaped.judge, lambda: engine.state, lambda: policy_files.ruleset().version)
@@ -355,6 +358,15 @@ def _redactor(parts: Parts, also: Sequence[tuple[str, str]]) -> "Callable[[], Re
         return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders, also=also)
 
     return redactor
+
+
+async def _answer_git(
+    commands: ConfinedCommands, workspace: Workspace, judge: Judge, now: Callable[[], Standing]
+) -> None:
+    """Have calls of git in the middle of commands judged and run."""
+    from treadle.app.session.git_calls import GitCalls
+
+    await commands.answer_git(GitCalls(workspace, judge, now, commands.note))
 
 
 def _judge(

@@ -118,7 +118,9 @@ def _confinement(
     commands = [one.command for one in judged if one.command is not None]
     if not commands:
         return None
-    writes_git = any(command.writes_git for command in commands)
+    # Git in the middle of other commands is judged again when it is called: what stands around it writes no repository.
+    brokered = context.brokers and context.mode is Mode.AUTO and verdict is Verdict.ALLOW
+    writes_git = any(one.writes_git and not (brokered and not is_plain_git(one.parts)) for one in commands)
     if not context.confined or any(right.right is Right.UNSANDBOXED for right in rights):
         return Confinement.OPEN
     risk = _riskiest(part for one in judged if one.command is not None for part in one.parts)
@@ -206,7 +208,7 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     # both are asked about where the mode lets commands change nothing. In auto, git's own work alone runs in `git`.
     tried = context.mode is Mode.PLAN or not (access.background or line.writes_git)
     confined = context.confined and (tried or context.mode is Mode.AUTO)
-    mixed = line.writes_git and context.mode is Mode.AUTO and not is_plain_git(line.parts)
+    mixed = line.writes_git and context.mode is Mode.AUTO and not (context.brokers or is_plain_git(line.parts))
     holds = context.confined and context.trusts(access.cwd)
     answers: list[tuple[Part, bool]] = []
     for part in line.parts:

@@ -75,6 +75,8 @@ async def run_line(
     if len(alive) >= _RUNNING_AT_MOST:
         numbers = ", ".join(map(str, alive))
         raise ToolError(f"Too many commands run in the background: {numbers}. Stop one with read_command_output first.")
+    for prepare in workspace.before_commands:
+        await prepare()
     setup = await asyncio.to_thread(workspace.confine, line, rights, background=patience.background, cwd=cwd)
     if setup.refused is not None:
         report = f"Not run: {setup.refused.text}"

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +107,8 @@ class Workspace(Struct, frozen=True, kw_only=True, dict=True):
     conversation: Conversation = _NO_CONVERSATION
     roots: tuple[str, ...] = ()
     open_servers: "Callable[[], CommandServers] | None" = None
+    before_commands: "list[Callable[[], Awaitable[None]]]" = field(default_factory=list)
+    """What is to be done before a command is started, each time."""
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -73,7 +73,8 @@ class CommandFolders:
     `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
     of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
     those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
-    `cwd`, empty for the workspace itself.
+    `cwd`, empty for the workspace itself. `git` pairs paths that are shown to a command in `work`, what stands for git
+    there, with what is shown.
     """
 
     root: str
@@ -83,6 +84,7 @@ class CommandFolders:
     namespaces: SessionNamespaces | None = None
     plan_namespaces: SessionNamespaces | None = None
     cwd: str = ""
+    git: tuple[tuple[str, str], ...] = ()
     known: _Known = field(default_factory=_Known)
 
     @property
@@ -226,6 +228,7 @@ def confine_as(
     profile = replace(
         profile,
         cwd=place.cwd,
+        replaced=(*profile.replaced, *(place.git if kind is Confinement.WORK and holder is not None else ())),
         readable=(*profile.readable, *access.readable),
         writable=(*profile.writable, *access.writable),
     )

@@ -9,7 +9,7 @@ class Confining:
     """Whether something confines commands; the folders that a confined one does not see as they are, or has for itself.
 
     `try_first`: what may change something runs in a throw-away copy before anything is asked. `keeps`: checkpoints hold
-    the files as they were before each command.
+    the files as they were before each command. `brokers`: a call of git in a command is judged by itself when it comes.
     """
 
     there: bool
@@ -17,6 +17,7 @@ class Confining:
     private: tuple[str, ...] = ()
     try_first: bool = True
     keeps: bool = True
+    brokers: bool = False
 
 
 NOTHING = Confining(there=False)
@@ -36,4 +37,12 @@ def confining_here(*, try_first: bool, keeps: bool = True, home: Path | None = N
         private=(TMP,) if probe().backend is Backend.BUBBLEWRAP else (),
         try_first=try_first,
         keeps=keeps,
+        brokers=brokers_git(),
     )
+
+
+def brokers_git() -> bool:
+    """Whether calls of git in the middle of a command can be judged by themselves here."""
+    from treadle.workspace.sandbox import Backend, probe
+
+    return probe().backend is Backend.BUBBLEWRAP

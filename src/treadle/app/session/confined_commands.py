@@ -1,14 +1,16 @@
 """How the commands of one session are set up; what that takes is loaded with the first command."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
-from treadle.protocol.permissions import Standing
+from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Rights
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Ruleset
     from treadle.workspace.confinement import Setup
+    from treadle.workspace.namespaces.git_broker import GitBroker, RunGit
     from treadle.workspace.namespaces.servers import CommandServers
     from treadle.workspace.namespaces.session import SessionNamespaces
 
@@ -39,6 +42,8 @@ class ConfinedCommands:
         self._trusted = trusted
         self._standing = standing
         self._rules = rules
+        self._broker: GitBroker | None = None
+        self._asked = False
 
     @cached_property
     def _place(self) -> "CommandFolders":
@@ -63,7 +68,31 @@ class ConfinedCommands:
         """
         from treadle.app.security.confinement import confine
 
-        return confine(line, rights, self._place, self._context(), background=background, cwd=cwd)
+        context = self._context()
+        place = self._place
+        if self._broker is not None and context.mode is Mode.AUTO:
+            place = replace(place, git=self._broker.mounts)
+        return confine(line, rights, place, context, background=background, cwd=cwd)
+
+    async def answer_git(self, run: "RunGit") -> None:
+        """Have what commands call git for judged and run by `run`, where it can be: once, before the first command."""
+        if not self._asked:
+            self._asked = True
+            self._broker = await asyncio.to_thread(self._found_broker, run)
+            if self._broker is not None:
+                self._broker.open()
+
+    def note(self, text: str) -> None:
+        """Have something said with the next result of a command."""
+        self._place.known.notes.append(text)
+
+    def _found_broker(self, run: "RunGit") -> "GitBroker | None":
+        from treadle.app.security.confining import brokers_git
+        from treadle.workspace.namespaces.git_broker import GitBroker
+        from treadle.workspace.variables import find_outside
+
+        git = find_outside("git", self._root, *self._roots.folders)
+        return GitBroker(self._private / "broker", os.path.realpath(git), run) if git and brokers_git() else None
 
     def set_up_hook(self, line: str, readable: Sequence[str], writable: Sequence[str]) -> "Setup":
         """Set up the run of a hook, which may change the workspace, and more that it may read and write."""
@@ -97,6 +126,8 @@ class ConfinedCommands:
 
     async def close(self) -> None:
         """Throw away what waits for an answer that will not come, and end what the commands left behind."""
+        if self._broker is not None:
+            await self._broker.close()
         if "_place" in self.__dict__:
             await asyncio.to_thread(self._place.known.copies.throw_away)
             for shared in (self._place.namespaces, self._place.plan_namespaces):

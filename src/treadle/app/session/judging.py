@@ -51,6 +51,7 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         confines=confining.there,
         hidden=confining.hidden,
         private=confining.private,
+        brokers=confining.brokers,
         unkept=Unkept((root, *further.folders)) if confining.there and confining.keeps else None,
         try_first=confining.try_first,
         tainted=standing.tainted,

@@ -1,0 +1,229 @@
+"""Git in the middle of other programs, in mode auto: judged by its real words, run where it may write, and named."""
+
+import array
+import asyncio
+import os
+import socket
+import subprocess
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.app.rehearsal import Rehearsal, rehearse, run
+from tests.workspace.sandbox.running import bubblewrap
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Outcome
+from treadle.workspace.namespaces.git_broker import GitBroker, GitCall
+
+SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+
+
+def git(root: Path, *words: str) -> str:
+    return subprocess.run(("git", *SETTINGS, *words), cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    bubblewrap()
+    git(tmp_path, "init", "-b", "main")
+    git(tmp_path, "config", "user.name", "A")
+    git(tmp_path, "config", "user.email", "a@b")
+    (tmp_path / "a").write_text("one\n")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-m", "first")
+    return tmp_path
+
+
+async def ran(folder: Path, *lines: str, mode: Mode = Mode.AUTO) -> Rehearsal:
+    return await rehearse(folder, [run(line) for line in lines], mode=mode)
+
+
+PROGRAMS = {
+    "make": "printf 'all:\\n\\tgit tag v1\\n' > Makefile; make",
+    "python": "python3 -c \"import subprocess; subprocess.run(['git', 'tag', 'v1'], check=True)\"",
+    "script": "printf '#!/bin/sh\\ngit tag v1\\n' > s.sh; sh s.sh",
+    "line": "python3 -c 1 && git tag v1 && git log --oneline",
+    "absolute": "python3 -c 1; $(command -v git) tag v1",
+    "below": "mkdir sub; cd sub; python3 -c 1; git tag v1",
+    "xargs": "python3 -c 1; echo v1 | xargs git tag",
+}
+
+
+@pytest.mark.parametrize("line", PROGRAMS.values(), ids=PROGRAMS)
+async def test_a_call_that_the_mode_allows_runs_wherever_it_comes_from(folder: Path, line: str) -> None:
+    found = await ran(folder, line)
+    assert (found.asked, found.results[0].outcome) == ([], Outcome.OK), found.texts[0]
+    assert git(folder, "tag").split() == ["v1"]
+    assert "Git ran in the repository: `git tag v1`, exit status 0." in found.texts[0]
+
+
+async def test_its_input_output_and_status_are_those_of_the_call(folder: Path) -> None:
+    (folder / "calls.py").write_text(
+        "import subprocess as s\n"
+        "r = s.run(['git', 'commit', '--allow-empty', '-F', '-'], input='from it', capture_output=True, text=True)\n"
+        "others = [s.run(['git', *words]).returncode for words in (['commit', '-m', 'none'], ['tag', 'a b'])]\n"
+        "print(r.returncode, r.stdout.split()[-2:], *others)\n"
+    )
+    found = await ran(folder, "python3 calls.py")
+    assert "0 ['from', 'it'] 1 128" in found.texts[0]
+    assert git(folder, "log", "--format=%s").splitlines() == ["from it", "first"]
+
+
+async def test_descriptors_that_are_sockets_are_copied(folder: Path) -> None:
+    """Some programs, such as Node's, give their children sockets."""
+    (folder / "sockets.py").write_text(
+        "import socket, subprocess\n"
+        "(out, out_end), (given, given_end) = socket.socketpair(), socket.socketpair()\n"
+        "given.sendall(b'through sockets'); given.shutdown(socket.SHUT_WR)\n"
+        "words = ['git', 'commit', '--allow-empty', '-F', '-']\n"
+        "print(subprocess.run(words, stdin=given_end, stdout=out_end).returncode)\n"
+        "out_end.close(); print(out.recv(4096).decode().split()[-2:])\n"
+    )
+    found = await ran(folder, "python3 sockets.py")
+    assert "0\n['through', 'sockets']" in found.texts[0]
+
+
+async def test_who_commits_and_when_is_taken_along_and_no_other_variable_of_git(folder: Path) -> None:
+    named = "GIT_AUTHOR_NAME='B C' GIT_AUTHOR_EMAIL=b@c sh -c 'git commit --allow-empty -m named'"
+    other = "GIT_INDEX_FILE=/tmp/other sh -c 'git commit --allow-empty -m other'"
+    found = await ran(folder, f"python3 -c 1; {named}; {other}; GIT_CONFIG_COUNT=1 sh -c 'git stash'")
+    assert git(folder, "log", "--format=%an %s").splitlines() == ["B C named", "A first"]
+    assert "does not take the variable GIT_INDEX_FILE along" in found.texts[0]
+    assert "does not take the variable GIT_CONFIG_COUNT along" in found.texts[0]
+
+
+REFUSED = [
+    "git reset --hard HEAD~1",
+    "git push origin main",
+    "git branch -D other",
+    "git clean -fdx",
+    "git -c core.hooksPath=/tmp commit --allow-empty -m x",
+    "git reflog expire --expire=now --all",
+    "git config core.hooksPath /tmp",
+    "git remote add x https://example.com/x",
+    "git --git-dir=/tmp/x commit -m x",
+]
+
+
+@pytest.mark.parametrize("call", REFUSED)
+async def test_what_would_be_asked_about_is_refused_and_the_way_is_said(folder: Path, call: str) -> None:
+    (folder / "call.py").write_text(f"import subprocess, sys; sys.exit(subprocess.run({call.split()!r}).returncode)")
+    (folder / "ignored.log").write_text("x")
+    before = git(folder, "log", "--all", "--format=%H"), git(folder, "config", "--local", "--list")
+    git(folder, "branch", "other")
+    found = await ran(folder, "python3 call.py")
+    assert found.results[0].outcome is Outcome.FAILED
+    assert (git(folder, "log", "--all", "--format=%H"), git(folder, "config", "--local", "--list")) == before
+    assert (folder / "ignored.log").exists()
+    assert "other" in git(folder, "branch")
+    # What the mode allows may still find git's settings closed, as in a line of its own.
+    assert any(said in found.texts[0] for said in ("run it as a command of its own", "Device or resource busy"))
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDITS, Mode.PLAN])
+async def test_in_other_modes_nothing_writes_the_repository_in_the_middle(folder: Path, mode: Mode) -> None:
+    before = git(folder, "for-each-ref")
+    (folder / "Makefile").write_text("all:\n\tgit tag v1\n")
+    await ran(folder, "make", mode=mode)
+    assert git(folder, "for-each-ref") == before
+
+
+async def test_a_hook_of_the_folder_runs_in_the_confinement_of_git_and_cannot_change_hooks(folder: Path) -> None:
+    hook = folder / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho ran > .git/fromhook\necho changed > .git/hooks/post-commit\ntrue\n")
+    hook.chmod(0o755)
+    await ran(folder, "python3 -c 1; git commit --allow-empty -m x")
+    made = [(folder / ".git" / name).exists() for name in ("fromhook", "hooks/post-commit")]
+    assert made == [True, False]
+
+
+async def test_a_caller_that_ends_ends_its_git(folder: Path) -> None:
+    hook = folder / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nsleep 60\n")
+    hook.chmod(0o755)
+    found = await ran(folder, "python3 -c 1; timeout 2 git commit --allow-empty -m x; echo over")
+    assert "over" in found.texts[0]
+    assert git(folder, "log", "--format=%s").split() == ["first"]
+    assert not list((folder / ".git").glob("*.lock"))
+
+
+# What hostile code sends to the socket.
+
+
+async def _refused(folder: Path, *sent: bytes, descriptors: tuple[int, ...] = (0, 1, 2)) -> bytes:
+    calls: list[GitCall] = []
+
+    async def take(call: GitCall, given: Sequence[int], gone: Awaitable[None]) -> tuple[int, str]:
+        calls.append(call)
+        await gone
+        return 0, ""
+
+    broker = GitBroker(folder / "broker", "/usr/bin/git", take)
+    (folder / "broker").mkdir()
+    broker.open()
+
+    def ask() -> bytes:
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(os.path.relpath(folder / "broker" / "socket"))
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+            caller.sendmsg([sent[0]], ancillary)
+            for part in sent[1:]:
+                caller.sendall(part)
+            caller.shutdown(socket.SHUT_WR)
+            return caller.recv(4096)
+
+    try:
+        return await asyncio.to_thread(ask)
+    finally:
+        await broker.close()
+        assert calls == [] or sent[-1].startswith(b"/good")
+
+
+def _message(*parts: bytes) -> tuple[bytes, bytes]:
+    body = b"".join(part + b"\0" for part in parts)
+    return b"%08d" % len(body), body
+
+
+async def test_a_whole_message_is_answered(tmp_path: Path) -> None:
+    assert await _refused(tmp_path, *_message(b"/good", b"1", b"commit")) == b"0\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        (b"00000000",),
+        (b"99999999",),
+        (b"no size!",),
+        (b"-0000001", b"x"),
+        _message(b"/x"),
+        _message(b"/x", b"two", b"a"),
+        _message(b"/x", b"9", b"a"),
+        _message(b"/x", b"-1", b"a"),
+        _message(b"/x", b"1", b"a", b"GIT_DIR=/tmp"),
+        _message(),
+    ],
+)
+async def test_what_cannot_be_read_is_refused(tmp_path: Path, sent: tuple[bytes, ...]) -> None:
+    answer = await _refused(tmp_path, *sent)
+    assert answer == b"" or answer.startswith(b"128\ngit: ")
+
+
+async def test_nothing_but_files_pipes_and_terminals_is_taken(tmp_path: Path) -> None:
+    one, other = socket.socketpair()
+    opened = [os.open(tmp_path, os.O_RDONLY), os.open(tmp_path, os.O_PATH), os.open("/etc/passwd", os.O_PATH)]
+    handles = [*opened, one.fileno()]
+    for number, handle in enumerate(handles):
+        place = tmp_path / str(number)
+        place.mkdir()
+        answer = await _refused(place, *_message(b"/x", b"1", b"a"), descriptors=(0, handle, 2))
+        assert b"only files, pipes and terminals" in answer
+    for count in (0, 1, 2, 4, 8):
+        place = tmp_path / f"count{count}"
+        place.mkdir()
+        answer = await _refused(place, *_message(b"/x", b"1", b"a"), descriptors=(0,) * count)
+        assert b"cannot be read" in answer
+    for handle in opened:
+        os.close(handle)
+    one.close()
+    other.close()
