@@ -53,7 +53,9 @@ class GitCalls:
         rights = rights_of(decision)
         if decision.verdict is not Verdict.ALLOW or rights is None:
             why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
-            raise ToolError(f"{why}. It needs approval: run it as a command of its own, so that the user can approve it.")
+            raise ToolError(
+                f"{why}. It needs approval: run it as a command of its own, so that the user can approve it."
+            )
         setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=cwd)
         if setup.refused is not None:
             raise ToolError(f"{setup.refused.text}. Run it as a command of its own, so that the user can approve it.")
