@@ -154,7 +154,9 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
         ),
         trace=partial(_trace, redactor),
-        judge=_judge(parts, policy_files, redactor, servers=joined.servers),
+        judge=_judge(
+            parts, policy_files, redactor, servers=joined.servers, own_ports=lambda: commands.servers().ports()
+        ),
         redactor=redactor,
         tools=joined.offered,
         left_out=left_out,
@@ -375,6 +377,7 @@ def _judge(
     redactor: "Callable[[], Redactor]",
     *,
     servers: "SessionServers | None",
+    own_ports: Callable[[], frozenset[int]],
 ) -> Judge:
     """Bind the policy to a session; it is loaded with the first call that is judged, after the first request.
 
@@ -403,6 +406,7 @@ def _judge(
             approved=approved,
             rules=with_allowances(files.ruleset(), allowances),
             unapproved=unapproved,
+            own_ports=own_ports,
         )
         decision = decide_and_offer(spec, arguments, accesses, context)
         refuse_broken_shell(decision, accesses)

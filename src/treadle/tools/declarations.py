@@ -45,7 +45,6 @@ def number(description: str, *, low: int, high: int | None = None) -> dict[str, 
     return {"type": "integer", "description": description, **bounds}
 
 
-MOST_NEEDS = 8
 PATH = text("The file, relative to the workspace or absolute.")
 
 
@@ -181,27 +180,21 @@ EXECUTE_COMMAND = ToolSpec(
         {
             "command": text("The shell line."),
             "timeout": number(
-                "Seconds until it is stopped. If not given, it continues in the background after 120.",
+                "Seconds until it is stopped. Without, it continues in the background after 120.",
                 low=1,
                 high=MOST_SECONDS,
             ),
             "background": {
                 "type": "boolean",
-                "description": (
-                    "For servers and watchers: gives the first output and a number for read_command_output."
-                ),
+                "description": ("For servers and watchers: gives a number for read_command_output."),
             },
-            "cwd": text("The folder to run in, relative to the workspace or absolute in it."),
+            "cwd": text("A folder."),
             "needs": {
                 "type": "array",
                 "items": {"type": "string"},
-                "maxItems": MOST_NEEDS,
-                "description": (
-                    "Rights to ask the user for, where it cannot work without: network:HOST, outside:PATH (to change), "
-                    "git (to write the repository's data), host (to run without the sandbox)."
-                ),
+                "description": "Rights: network:HOST, outside:/PATH, git, host.",
             },
-            "reason": text("With needs: one sentence that says why."),
+            "reason": text("Why."),
         },
         optional=("timeout", "background", "cwd", "needs", "reason"),
     ),

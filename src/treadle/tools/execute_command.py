@@ -18,7 +18,7 @@ from treadle.tools.running import Patience, access, prepared_run, preview, run_l
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
-_LONGEST_REASON = 300
+_LONGEST_REASON, _MOST_NEEDS = 300, 8
 _PATIENCE = Patience(120, keep=True)
 _BACKGROUND = Patience(1, keep=True, background=True)
 
@@ -43,7 +43,7 @@ class ExecuteCommand(Struct, frozen=True):
         named = replace(
             named,
             cwd=self._folder(arguments.get("cwd", "")),
-            needs=tuple(map(_need, arguments.get("needs", ()))),
+            needs=tuple(map(_need, arguments.get("needs", ())[:_MOST_NEEDS])),
             reason=" ".join(arguments.get("reason", "").split())[:_LONGEST_REASON],
         )
         run = partial(run_line, self.workspace, line, patience, cwd=named.cwd)

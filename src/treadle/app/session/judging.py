@@ -1,7 +1,7 @@
 """What the policy knows of a session: its workspace, mode and rules, and how it stands."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from treadle.app.places import config_file, data_directory
@@ -16,6 +16,7 @@ from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import Risk
 from treadle.workspace.access_lists import AccessLists
 from treadle.workspace.checkpoints.unkept import Unkept
+from treadle.workspace.namespaces.servers import machine_ports
 
 _NONE = Roots()
 
@@ -31,11 +32,13 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
     home: str = "",
     rules: Ruleset | None = None,
     unapproved: frozenset[str] = frozenset(),
+    own_ports: Callable[[], frozenset[int]] = frozenset,
 ) -> PolicyContext:
     """Put together what the policy knows of a workspace at `root`, which is absolute and resolved.
 
     `further` are the other folders of it. Without `home` it is the user's; without `rules` those count that stand in
-    the rule files now. `unapproved` are tools of servers that nobody has said yes to.
+    the rule files now. `unapproved` are tools of servers that nobody has said yes to; on `own_ports` commands of the
+    session listen.
     """
     state = (str(data_directory()), str(config_file().parent))
     chosen = bool(os.environ.get("TREADLE_HOME"))
@@ -52,6 +55,7 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         hidden=confining.hidden,
         private=confining.private,
         brokers=confining.brokers,
+        machine_serves=lambda port: port in machine_ports() and port not in own_ports(),
         unkept=Unkept((root, *further.folders)) if confining.there and confining.keeps else None,
         try_first=confining.try_first,
         tainted=standing.tainted,

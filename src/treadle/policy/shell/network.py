@@ -68,7 +68,11 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     addresses = [*arguments.operands, *arguments.values("--url")]
     is_local = bool(addresses) and all(map(_LOCAL.fullmatch, addresses))
     findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
-    if is_local and env.context.confined:
+    if (
+        is_local
+        and env.context.confined
+        and not any(env.context.machine_serves(port) for port in map(_port, addresses))
+    ):
         findings = [Finding(Risk.EXECUTE, "own-server", f"{name} sends a request to a server of this session")]
     findings.extend(found for word in words for found in env.mentions(word) if found.rule == "secret-read")
     findings.extend(judge_outputs(words, env))
@@ -86,6 +90,12 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         text = f"{name} has an option that may send, write or change more, or reach another place"
         findings.append(dangerous("dangerous-option", text))
     return findings if is_local else [*findings, _downloads(name, env)]
+
+
+def _port(address: str) -> int:
+    """Read the port of an address on this machine; the usual one where it names none that can be read."""
+    check = check_url(address if "://" in address else f"http://{address}")
+    return check.port or (443 if address.startswith("https:") else 80)
 
 
 def _downloads(name: str, env: ShellEnv) -> Finding:

@@ -144,13 +144,14 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
             # A quoted pattern is one for the program that gets it.
             name = secret_name(piece) or pattern_hits(as_glob(piece), writing=False)
-            why = f"names {name}, which is protected from being read"
+            why, listed = f"names {name}, which is protected from being read", False
             if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
                 name, why = (piece if check.where is Where.PROTECTED else None), check.reasons[0].text
+                listed = check.reasons[0].rule == LISTED
             if name is not None:
-                found.append(dangerous("secret-read", why, held=True))
+                found.append(dangerous("secret-read", why, held=not listed))
             elif (control := control_name(piece)) is not None:
                 why = f"names {control}, which is protected from being changed"
                 found.append(dangerous("control-write", why, held=True))

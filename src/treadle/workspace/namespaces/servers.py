@@ -126,6 +126,12 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write_eof()
 
 
+def machine_ports() -> frozenset[int]:
+    """Give the ports that programs of this machine listen on; none where the kernel does not say."""
+    files = (Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6"))
+    return frozenset(port for file in files for port, _ in _entries(file))
+
+
 def _entries(file: Path) -> Iterator[tuple[int, str]]:
     """Read the ports that are listened on, with the numbers of their sockets."""
     with contextlib.suppress(OSError):
