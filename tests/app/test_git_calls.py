@@ -118,7 +118,7 @@ async def test_what_would_be_asked_about_is_refused_and_the_way_is_said(folder: 
     assert (folder / "ignored.log").exists()
     assert "other" in git(folder, "branch")
     # What the mode allows may still find git's settings closed, as in a line of its own.
-    assert any(said in found.texts[0] for said in ("run it as a command of its own", "Device or resource busy"))
+    assert any(said in found.texts[0] for said in ("Call it in a command of its own", "Device or resource busy"))
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDITS, Mode.PLAN])

@@ -24,10 +24,11 @@ from treadle.app.session.model_finder import model_finder
 from treadle.app.session.offering import NO_SKILLS, also_left_out, joined_servers, offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
+from treadle.app.session.policy_judge import answer_git, policy_judge
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import standing
-from treadle.engine.ports import Judge, Ports, Tool
+from treadle.engine.ports import Ports, Tool
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
@@ -36,8 +37,7 @@ from treadle.protocol.events import (
     EventData,
 )
 from treadle.protocol.models import Spent
-from treadle.protocol.permissions import Allowance, Decision, Standing
-from treadle.protocol.tools import Access, ToolSpec
+from treadle.protocol.permissions import Allowance
 from treadle.store.appending import SessionLog
 from treadle.store.spending import Purpose
 from treadle.store.sqlite import Store
@@ -50,7 +50,6 @@ from treadle.workspace.workspace import Workspace, open_workspace
 if TYPE_CHECKING:
     from treadle.app.hooks.hook_commands import ConfineHook
     from treadle.app.hooks.session_hooks import SessionHooks
-    from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
     from treadle.policy.secrets import Redactor
@@ -154,7 +153,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
         ),
         trace=partial(_trace, redactor),
-        judge=_judge(
+        judge=policy_judge(
             parts, policy_files, redactor, servers=joined.servers, own_ports=lambda: commands.servers().ports()
         ),
         redactor=redactor,
@@ -178,7 +177,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     shaped = ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
     workspace.before_commands.append(
-        partial(_answer_git, commands, workspace, shaped.judge, lambda: standing(track.state))
+        partial(answer_git, commands, workspace, shaped.judge, lambda: standing(track.state))
     )
     engine: Session = Session(shaped, track)
     if hooks is None:  # a hook may say yes in the user's place
@@ -360,56 +359,3 @@ def _redactor(parts: Parts, also: Sequence[tuple[str, str]]) -> "Callable[[], Re
         return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders, also=also)
 
     return redactor
-
-
-async def _answer_git(
-    commands: ConfinedCommands, workspace: Workspace, judge: Judge, now: Callable[[], Standing]
-) -> None:
-    """Have calls of git in the middle of commands judged and run."""
-    from treadle.app.session.git_calls import GitCalls
-
-    await commands.answer_git(GitCalls(workspace, judge, now, commands.note))
-
-
-def _judge(
-    parts: Parts,
-    files: PolicyFiles,
-    redactor: "Callable[[], Redactor]",
-    *,
-    servers: "SessionServers | None",
-    own_ports: Callable[[], frozenset[int]],
-) -> Judge:
-    """Bind the policy to a session; it is loaded with the first call that is judged, after the first request.
-
-    To judge starts no program, and changes nothing.
-    """
-    root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
-    approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
-
-    def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
-        from treadle.app.security.confining import confining_here
-        from treadle.app.security.shell_syntax import refuse_broken_shell
-        from treadle.app.session.judging import policy_context
-        from treadle.policy.allowances import decide_and_offer, with_allowances
-        from treadle.policy.disclosure import asked_for_secrets
-
-        allowances, unapproved = standing.allowances, frozenset[str]()
-        if servers is not None:
-            spec, arguments = servers.meant(spec, arguments)
-            allowances, unapproved = (*allowances, *servers.allowances()), servers.unapproved()
-        context = policy_context(
-            root,
-            standing,
-            trusted=trusted,
-            further=parts.roots,
-            confining=confining_here(try_first=parts.settings.try_first, keeps=parts.settings.checkpoints.enabled),
-            approved=approved,
-            rules=with_allowances(files.ruleset(), allowances),
-            unapproved=unapproved,
-            own_ports=own_ports,
-        )
-        decision = decide_and_offer(spec, arguments, accesses, context)
-        refuse_broken_shell(decision, accesses)
-        return asked_for_secrets(decision, spec, arguments, redactor())
-
-    return judge

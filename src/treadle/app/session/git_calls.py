@@ -45,7 +45,7 @@ class GitCalls:
     async def _run(self, call: GitCall, descriptors: Sequence[int], gone: "asyncio.Future[None]") -> tuple[int, str]:
         cwd = await asyncio.to_thread(os.path.realpath, call.cwd)
         if not any(cwd == root or cwd.startswith(f"{root}/") for root in self._workspace.folders):
-            raise ToolError(f"{call.cwd} is outside the workspace.")
+            raise ToolError(f"{call.cwd} is outside the workspace. Call git in a folder of it.")
         access = RunCommand(command=call.line, cwd=cwd)
         decision = await asyncio.to_thread(
             self._judge, EXECUTE_COMMAND, {"command": call.line}, (access,), self._standing()
@@ -53,12 +53,10 @@ class GitCalls:
         rights = rights_of(decision)
         if decision.verdict is not Verdict.ALLOW or rights is None:
             why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
-            raise ToolError(
-                f"{why}. It needs approval: run it as a command of its own, so that the user can approve it."
-            )
+            raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
         setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=cwd)
         if setup.refused is not None:
-            raise ToolError(f"{setup.refused.text}. Run it as a command of its own, so that the user can approve it.")
+            raise ToolError(f"{setup.refused.text}. Call it in a command of its own, so that the user can approve it.")
         setup = structs.replace(setup, variables={**setup.variables, **call.variables})
         given, printed, errors = descriptors
         line = f"exec {shlex.join(('git', *call.words))} <&{given} >&{printed} 2>&{errors}"
