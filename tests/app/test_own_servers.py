@@ -1,5 +1,6 @@
 """A session in which commands, web_fetch and the browser meet the servers that it started, and nobody else's."""
 
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Outcome
 from treadle.workspace.namespaces.servers import CommandServers
 from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.search import find_ripgrep
 
 SERVES = (
     "python3 -m http.server 8123 >/dev/null 2>&1 & echo $! > pid; "
@@ -90,3 +92,11 @@ async def test_ports_are_known_also_of_what_listens_on_the_newer_loopback_alone(
 async def test_where_nothing_was_started_there_are_no_ports() -> None:
     assert CommandServers(lambda: None).ports() == frozenset()
     assert CommandServers(SessionNamespaces).listening() == ()
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK, Mode.PLAN])
+async def test_commands_find_the_program_that_searches_and_nothing_else_of_ours(folder: Path, mode: Mode) -> None:
+    if not find_ripgrep(os.environ):
+        pytest.skip("ripgrep is not installed")
+    found = await rehearse(folder, [run("rg -l Made && ls -A /tmp/.treadle-programs 2>/dev/null | cat")], mode=mode)
+    assert (found.asked, found.texts[0].splitlines()[1:3] in (["index.html", "rg"], ["index.html"])) == ([], True)

@@ -61,6 +61,7 @@ class _Known:
     committed: dict[str, Committed] = field(default_factory=dict)
     said_empty: set[str] = field(default_factory=set)
     said_unlisted: set[str] = field(default_factory=set)
+    said_alone: bool = False
     made: list[MadeFiles] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     copies: Copies = field(default_factory=Copies)
@@ -73,8 +74,8 @@ class CommandFolders:
     `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
     of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
     those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
-    `cwd`, empty for the workspace itself. `git` pairs paths that are shown to a command in `work`, what stands for git
-    there, with what is shown.
+    `cwd`, empty for the workspace itself. `placed` pairs paths that it sees besides, such as what
+    takes the place of git, with what is shown there.
     """
 
     root: str
@@ -84,7 +85,7 @@ class CommandFolders:
     namespaces: SessionNamespaces | None = None
     plan_namespaces: SessionNamespaces | None = None
     cwd: str = ""
-    git: tuple[tuple[str, str], ...] = ()
+    placed: tuple[tuple[str, str], ...] = ()
     known: _Known = field(default_factory=_Known)
 
     @property
@@ -218,6 +219,9 @@ def confine_as(
     state = probe()
     shared = place.namespaces if state.backend is Backend.BUBBLEWRAP else None
     holder = None if shared is None else shared.holder()
+    if shared is not None and shared.trouble and not place.known.said_alone:
+        place.known.said_alone = True
+        place.known.notes.append(f"Commands share no network and no processes: {shared.trouble}.")
     surveys = look_through(place)
     profile = profile_of(kind, place, surveys, owned)
     for right in granted:
@@ -228,7 +232,7 @@ def confine_as(
     profile = replace(
         profile,
         cwd=place.cwd,
-        replaced=(*profile.replaced, *(place.git if kind is Confinement.WORK and holder is not None else ())),
+        replaced=(*profile.replaced, *(place.placed if holder is not None else ())),
         readable=(*profile.readable, *access.readable),
         writable=(*profile.writable, *access.writable),
     )

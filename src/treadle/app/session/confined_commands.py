@@ -2,16 +2,22 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Rights
+
+_PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
     from treadle.app.security.confinement import CommandFolders
@@ -69,18 +75,32 @@ class ConfinedCommands:
         from treadle.app.security.confinement import confine
 
         context = self._context()
-        place = self._place
-        if self._broker is not None and context.mode is Mode.AUTO:
-            place = replace(place, git=self._broker.mounts)
-        return confine(line, rights, place, context, background=background, cwd=cwd)
+        placed = self._ripgrep
+        if self._broker is not None and context.mode is Mode.AUTO and rights.confinement is Confinement.WORK:
+            placed += self._broker.mounts
+        found = confine(line, rights, replace(self._place, placed=placed), context, background=background, cwd=cwd)
+        if not self._ripgrep or not found.wrapping.joins:
+            return found
+        path = found.variables.get("PATH", os.environ.get("PATH", os.defpath))
+        return structs.replace(found, variables={**found.variables, "PATH": f"{path}{os.pathsep}{_PROGRAMS}"})
+
+    @cached_property
+    def _ripgrep(self) -> tuple[tuple[str, str], ...]:
+        """Say where commands find the program that searches, where the system has none; nothing else is ours there."""
+        from treadle.workspace.search import find_ripgrep
+
+        found = "" if shutil.which("rg") else find_ripgrep(os.environ)
+        return ((f"{_PROGRAMS}/rg", os.path.realpath(found)),) if found else ()
 
     async def answer_git(self, run: "RunGit") -> None:
         """Have what commands call git for judged and run by `run`, where it can be: once, before the first command."""
         if not self._asked:
             self._asked = True
-            self._broker = await asyncio.to_thread(self._found_broker, run)
-            if self._broker is not None:
-                self._broker.open()
+            broker = await asyncio.to_thread(self._found_broker, run)
+            if broker is not None:
+                with suppress(OSError):  # then git finds the repository read-only, as without one
+                    broker.open()
+                    self._broker = broker
 
     def note(self, text: str) -> None:
         """Have something said with the next result of a command."""

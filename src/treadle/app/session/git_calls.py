@@ -36,11 +36,14 @@ class GitCalls:
 
     async def __call__(self, call: GitCall, descriptors: Sequence[int], gone: Awaitable[None]) -> tuple[int, str]:
         """Judge a call and run it; gives its exit status, and why it did not run."""
+        left = asyncio.ensure_future(gone)
         try:
-            return await self._run(call, descriptors, asyncio.ensure_future(gone))
+            return await self._run(call, descriptors, left)
         except ToolError as error:
             self._note(f"Git did not run `{call.line}`: {error.text}")
             return _FAILED, error.text
+        finally:
+            left.cancel()
 
     async def _run(self, call: GitCall, descriptors: Sequence[int], gone: "asyncio.Future[None]") -> tuple[int, str]:
         cwd = await asyncio.to_thread(os.path.realpath, call.cwd)
@@ -70,7 +73,6 @@ class GitCalls:
             for remark in await command.settle(""):
                 self._note(remark.text)
         finally:
-            gone.cancel()
             await command.close()
         status = _FAILED if command.status is None else command.status
         self._note(f"Git ran in the repository: `{call.line}`, exit status {status}.")

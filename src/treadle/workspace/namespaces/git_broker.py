@@ -213,7 +213,8 @@ async def _receive(caller: socket.socket, descriptors: list[int]) -> int:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             received.frombytes(content[: len(content) - len(content) % received.itemsize])
     try:
-        descriptors += [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _FROM) for number in received]
+        for number in received:
+            descriptors.append(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _FROM))  # noqa: PERF401 - each is to be closed
     finally:
         for number in received:
             os.close(number)
