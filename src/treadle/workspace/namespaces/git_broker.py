@@ -139,6 +139,8 @@ class GitBroker:
             asyncio.get_running_loop().remove_reader(self._listening)
             self._listening.close()
             self._listening = None
+            with contextlib.suppress(OSError):
+                (self._folder / _SOCKET).unlink()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
