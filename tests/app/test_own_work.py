@@ -23,7 +23,7 @@ from treadle.protocol.tools import FileChange
 from treadle.workspace.jobs import Job, ran_since
 from treadle.workspace.owners import Owner, owner_of
 
-SAMPLE, ALL = 16, 600
+SAMPLE, ALL = 8, 600
 GONE = Owner(2**22 - 1, 1)
 ME = owner_of(os.getpid())
 

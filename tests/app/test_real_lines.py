@@ -29,7 +29,7 @@ def _judged(mode: Mode, folder: Path) -> Counter[tuple[str, str, Verdict]]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bubblewrap()
     place = Path(os.path.realpath(tmp_path_factory.mktemp("real") / "work"))
@@ -37,14 +37,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK])
+@pytest.mark.parametrize("mode", [Mode.AUTO, pytest.param(Mode.ASK, marks=pytest.mark.soak)])
 def test_what_needs_no_right_runs_unasked_where_commands_are_confined(mode: Mode, folder: Path) -> None:
     found = _judged(mode, folder)
     runs, asks = (found["run", "", verdict] for verdict in (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION))
     assert (asks <= FEW, runs >= 300) == (True, True)
 
 
-@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK, Mode.EDITS, Mode.FULL])
-@pytest.mark.parametrize("right", ["loss", "history"])
-def test_what_loses_data_or_history_never_runs_unasked(mode: Mode, right: str, folder: Path) -> None:
-    assert _judged(mode, folder)["ask", right, Verdict.ALLOW] == 0
+_ALSO = [pytest.param(mode, marks=pytest.mark.soak) for mode in (Mode.ASK, Mode.EDITS)]
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FULL, *_ALSO])
+def test_what_loses_data_or_history_never_runs_unasked(mode: Mode, folder: Path) -> None:
+    found = _judged(mode, folder)
+    assert [found["ask", right, Verdict.ALLOW] for right in ("loss", "history")] == [0, 0]
