@@ -109,7 +109,7 @@ async def in_terminal(line: str, folder: Path, home: Path, mode: Mode, answer: O
 def _row(shown: str, wanted: OptionKind) -> str:
     """Find the digit of the row with the wanted answer, or of another yes."""
     rows = [row.strip(" ▎❯") for row in shown[: shown.rindex("↑↓")].splitlines()]
-    first = next(at for at, row in enumerate(rows) if f"❯ {row}" in shown)
+    first = next(at for at, row in enumerate(rows) if row and f"❯ {row}" in shown)
     labels = (*_LABELS[wanted], *_LABELS[OptionKind.RUN_FOR_REAL])
     found = next(at for label in labels for at, row in enumerate(rows[first:], 1) if row.startswith(label))
     return str(found)
