@@ -1,5 +1,6 @@
 """Running one line through a surface, with an answer to every question, and what the model was told of it."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -85,6 +86,10 @@ async def in_editor(line: str, folder: Path, home: Path, mode: Mode, answer: Opt
         return _told_on_wire(server, asked)
 
 
+_INSTEAD = "No. Do this instead:"
+_SETTLES = 0.5  # seconds
+
+
 async def in_terminal(line: str, folder: Path, home: Path, mode: Mode, answer: OptionKind) -> Told:
     """A person presses keys."""
     async with ScriptedServer(script(run(line))) as server:
@@ -94,13 +99,17 @@ async def in_terminal(line: str, folder: Path, home: Path, mode: Mode, answer: O
             terminal.type(f"Run it.{ENTER}")
             asked = 0
             while True:
-                await terminal.until(lambda shown: "❯ " in shown or "■ Done" in shown, "a question or the end")
+                await terminal.until(lambda shown: "↑↓" in shown or "■ Done" in shown, "a question or the end")
                 if "■ Done" in terminal.shown:
                     break
                 asked += 1
                 await terminal.confirm(_row(terminal.shown, answer))
-                if "Type yes" in terminal.shown or "type yes" in terminal.shown:
-                    terminal.type(f"yes{ENTER}")
+                await asyncio.sleep(_SETTLES)
+                if "type yes" in terminal.shown.lower():
+                    terminal.type("yes")
+                    await terminal.confirm()
+                elif _INSTEAD in terminal.shown:  # a no may say what to do instead, and need not
+                    terminal.type(ENTER)
                 await terminal.until(lambda shown: "❯ " not in shown or "■ Done" in shown, "the question to be closed")
             terminal.type(CTRL_D)
         return _told_on_wire(server, asked)
@@ -110,7 +119,7 @@ def _row(shown: str, wanted: OptionKind) -> str:
     """Find the digit of the row with the wanted answer, or of another yes."""
     rows = [row.strip(" ▎❯") for row in shown[: shown.rindex("↑↓")].splitlines()]
     first = next(at for at, row in enumerate(rows) if row and f"❯ {row}" in shown)
-    labels = (*_LABELS[wanted], *_LABELS[OptionKind.RUN_FOR_REAL])
+    labels = (*_LABELS[wanted], *_LABELS[OptionKind.RUN_FOR_REAL], *_LABELS[OptionKind.ALLOW_ONCE])
     found = next(at for label in labels for at, row in enumerate(rows[first:], 1) if row.startswith(label))
     return str(found)
 
