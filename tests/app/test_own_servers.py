@@ -96,7 +96,6 @@ async def test_where_nothing_was_started_there_are_no_ports() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK, Mode.PLAN])
 async def test_commands_find_the_program_that_searches_and_nothing_else_of_ours(folder: Path, mode: Mode) -> None:
-    if not find_ripgrep(os.environ):
-        pytest.skip("ripgrep is not installed")
+    assert find_ripgrep(os.environ)
     found = await rehearse(folder, [run("rg -l Made && ls -A /tmp/.treadle-programs 2>/dev/null | cat")], mode=mode)
     assert (found.asked, found.texts[0].splitlines()[1:3] in (["index.html", "rg"], ["index.html"])) == ([], True)

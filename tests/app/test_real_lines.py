@@ -44,10 +44,10 @@ def test_what_needs_no_right_runs_unasked_where_commands_are_confined(mode: Mode
     assert (asks <= FEW, runs >= 300) == (True, True)
 
 
-_ALSO = [pytest.param(mode, marks=pytest.mark.soak) for mode in (Mode.ASK, Mode.EDITS)]
+_ALSO = [pytest.param(mode, marks=pytest.mark.soak) for mode in (Mode.ASK, Mode.EDITS, Mode.FULL)]
 
 
-@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FULL, *_ALSO])
+@pytest.mark.parametrize("mode", [Mode.AUTO, *_ALSO])
 def test_what_loses_data_or_history_never_runs_unasked(mode: Mode, folder: Path) -> None:
     found = _judged(mode, folder)
     assert [found["ask", right, Verdict.ALLOW] for right in ("loss", "history")] == [0, 0]
