@@ -2,15 +2,11 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import structs
 
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
@@ -72,6 +68,10 @@ class ConfinedCommands:
 
         Raises `ToolError`.
         """
+        from dataclasses import replace
+
+        from msgspec import structs
+
         from treadle.app.security.confinement import confine
 
         context = self._context()
@@ -87,6 +87,8 @@ class ConfinedCommands:
     @cached_property
     def _ripgrep(self) -> tuple[tuple[str, str], ...]:
         """Say where commands find the program that searches, where the system has none; nothing else is ours there."""
+        import shutil
+
         from treadle.workspace.search import find_ripgrep
 
         found = "" if shutil.which("rg") else find_ripgrep(os.environ)
