@@ -133,7 +133,7 @@ def _entries(folder: Path, above: str) -> "list[tuple[str, str]]":
     rows: list[tuple[str, str]] = []
     for entry in sorted(folder.iterdir()):
         name = f"{above}{entry.name}"
-        if entry.name == "__pycache__" or (above.endswith(".git/") and entry.name in _VOLATILE):
+        if entry.name == "__pycache__" or ("/.git/" in f"/{above}" and entry.name in _VOLATILE):
             continue
         status = entry.lstat()
         if stat.S_ISLNK(status.st_mode):
