@@ -1,10 +1,12 @@
 """A session in which commands, web_fetch and the browser meet the servers that it started, and nobody else's."""
 
+import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.needed import require
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Outcome
+from treadle.workspace.gateway import Gateway
 from treadle.workspace.namespaces.servers import CommandServers
 from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.search import find_ripgrep
@@ -87,6 +90,24 @@ async def test_ports_are_known_also_of_what_listens_on_the_newer_loopback_alone(
         writer.close()
         with pytest.raises(OSError, match="nothing listens on port 9 of the session"):
             await servers.connect(9)
+
+
+async def test_no_page_of_the_web_reaches_a_server_of_the_session() -> None:
+    async with serving() as (servers, _, _listening):
+        gateway = Gateway(servers=servers)
+        proxy = urlsplit(await gateway.start())
+
+        async def status() -> bytes:
+            reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port)
+            writer.write(b"CONNECT localhost:8124 HTTP/1.1\r\n\r\n")
+            answer = await reader.readline()
+            writer.close()
+            return answer.split()[1]
+
+        assert await status() == b"403"
+        gateway.opens_own = True
+        assert await status() == b"200"
+        await gateway.close()
 
 
 async def test_where_nothing_was_started_there_are_no_ports() -> None:

@@ -219,8 +219,10 @@ class Chromium:
     def _allow(self, url: str, *, own: bool) -> None:
         """Open the gateway for a URL of this machine or network: the policy saw it and let it pass.
 
-        For the session's `own` server it is open, and for that of this machine at the same port it stays closed.
+        For the session's `own` servers it is open while one of them was opened last, so that no page of the web reaches
+        them; for what this machine serves at the same port it stays closed.
         """
+        self._gateway.opens_own = own
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
         if not own and host_kind(host) in (HostKind.LOOPBACK, HostKind.PRIVATE):

@@ -35,6 +35,8 @@ class Gateway:
         """`closed` are hosts that are refused without a word, `servers` the session's own, before the machine's."""
         self._resolver = resolver
         self._servers = servers
+        self.opens_own = False
+        """Whether the servers of the session can be reached: not by a page of the web."""
         self._closed = closed
         self._allowed: set[HostPort] = set()
         self._refusals: list[str] = []
@@ -104,7 +106,7 @@ class Gateway:
             back.close()
 
     async def _connect(self, place: HostPort) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._servers is not None and self._servers.answer(place.host, place.port):
+        if self.opens_own and self._servers is not None and self._servers.answer(place.host, place.port):
             with contextlib.suppress(OSError):
                 return await self._servers.connect(place.port)
         for address in await checked_addresses(place, self._resolver, private=place in self._allowed):

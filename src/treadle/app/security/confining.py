@@ -26,18 +26,19 @@ NOTHING = Confining(there=False)
 
 def confining_here(*, try_first: bool, keeps: bool = True, home: Path | None = None) -> Confining:
     """Try out once what this system has; the user's settings say `try_first` and whether checkpoints are taken."""
-    from treadle.workspace.sandbox import Backend, probe
+    from treadle.workspace.sandbox import probe
     from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
 
     if probe().backend is None:
         return NOTHING
+    whole = brokers_git()
     return Confining(
         there=True,
         hidden=(*SHARED_FOLDERS, TMP, str(home or Path.home())),
-        private=(TMP,) if probe().backend is Backend.BUBBLEWRAP else (),
+        private=(TMP,) if whole else (),
         try_first=try_first,
         keeps=keeps,
-        brokers=brokers_git(),
+        brokers=whole,
     )
 
 

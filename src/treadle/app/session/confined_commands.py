@@ -13,6 +13,7 @@ from treadle.app.session.roots import Roots
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Rights
 
+_MOST_NOTES = 20
 _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
@@ -105,8 +106,10 @@ class ConfinedCommands:
                     self._broker = broker
 
     def note(self, text: str) -> None:
-        """Have something said with the next result of a command."""
-        self._place.known.notes.append(text)
+        """Have something said with the next result of a command; a program can bring about any number of notes."""
+        notes = self._place.known.notes
+        if len(notes) <= _MOST_NOTES:
+            notes.append(text if len(notes) < _MOST_NOTES else "There is more to say of this command than is listed.")
 
     def _found_broker(self, run: "RunGit") -> "GitBroker | None":
         from treadle.app.security.confining import brokers_git

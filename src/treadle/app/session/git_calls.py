@@ -11,12 +11,14 @@ from treadle.engine.core.calls import rights_of
 from treadle.engine.ports import Judge
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Standing, Verdict
-from treadle.protocol.tools import RunCommand
+from treadle.protocol.tools import Confinement, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.namespaces.git_broker import GitCall
+from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _FAILED = 128
+_LONGEST = 120
 _NOBODY_CALLS = "its caller has ended"
 
 
@@ -40,7 +42,7 @@ class GitCalls:
         try:
             return await self._run(call, descriptors, left)
         except ToolError as error:
-            self._note(f"Git did not run `{call.line}`: {error.text}")
+            self._note(f"Git did not run `{_shown(call)}`: {error.text}")
             return _FAILED, error.text
         finally:
             left.cancel()
@@ -54,7 +56,8 @@ class GitCalls:
             self._judge, EXECUTE_COMMAND, {"command": call.line}, (access,), self._standing()
         )
         rights = rights_of(decision)
-        if decision.verdict is not Verdict.ALLOW or rights is None:
+        # What calls from inside a confinement never gets out of one, also where the mode has changed meanwhile.
+        if decision.verdict is not Verdict.ALLOW or rights is None or rights.confinement is Confinement.OPEN:
             why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
         setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=cwd)
@@ -75,5 +78,12 @@ class GitCalls:
         finally:
             await command.close()
         status = _FAILED if command.status is None else command.status
-        self._note(f"Git ran in the repository: `{call.line}`, exit status {status}.")
+        if rights.confinement is Confinement.GIT:
+            self._note(f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
         return (status if status >= 0 else _FAILED - status), ""
+
+
+def _shown(call: GitCall) -> str:
+    """Show a call in one short line that ends neither its quotation nor the note: a program wrote its words."""
+    line = visible(" ".join(call.line.split())).translate({ord("`"): "'", ord("["): "(", ord("]"): ")"})
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
