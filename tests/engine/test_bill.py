@@ -261,7 +261,8 @@ async def test_a_call_of_a_killed_program_is_billed_by_our_own_count() -> None:
     assert lost_call(fold(events), reader, PRICED) == lost
 
 
-async def test_an_interrupted_side_question_is_billed() -> None:
+async def asked_aside() -> "tuple[Session, FakeLog, asyncio.Task[None], asyncio.Task[Any]]":
+    """Ask a question beside the work, and wait until a part of its answer has come."""
     whole: list[StreamEvent] = [
         StreamText(text="Done."),
         StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50)),
@@ -275,6 +276,11 @@ async def test_an_interrupted_side_question_is_billed() -> None:
 
     asking = asyncio.create_task(session.aside(ask))
     await provider.said.wait()
+    return session, log, working, asking
+
+
+async def test_an_interrupted_side_question_is_billed() -> None:
+    session, log, working, asking = await asked_aside()
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     while not (answered := of(log, SideAnswered)):
@@ -301,19 +307,7 @@ async def test_a_provider_that_fails_is_billed_for_each_attempt_that_it_took() -
 
 
 async def test_a_side_question_that_is_going_on_when_the_session_is_closed_is_billed() -> None:
-    whole: list[StreamEvent] = [
-        StreamText(text="Done."),
-        StreamStop(reason=ReplyStop.END_TURN, usage=Usage(input_tokens=50)),
-    ]
-    provider, log = hanging(*WRITTEN, before=[whole]), FakeLog()
-    session, working = await begun(provider, log)
-    await over(session)
-
-    async def ask(*given: Any) -> SideAnswered:
-        return await answer_aside("why?", *given)
-
-    asking = asyncio.create_task(session.aside(ask))
-    await provider.said.wait()
+    session, log, working, asking = await asked_aside()
     await session.close()
     await working
     with pytest.raises(SessionClosedError):
