@@ -51,7 +51,7 @@ class Server(ABC):
 
 
 def read_request(connection: socket.socket, arrived: Callable[[], None]) -> int:
-    """Read a request whole; gives the size of its body, -1 at the end of the connection."""
+    """Read a request whole; gives the size of its body, -1 for one without, as at the end of the connection."""
     head = connection.recv(65536)
     arrived()
     if not head:
@@ -59,9 +59,10 @@ def read_request(connection: socket.socket, arrived: Callable[[], None]) -> int:
     while b"\r\n\r\n" not in head:
         head += connection.recv(65536)
     header, _, body = head.partition(b"\r\n\r\n")
-    size = next(int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line)
+    sizes = [int(line.split(b":")[1]) for line in header.lower().split(b"\r\n") if b"content-length" in line]
+    size = sizes[0] if sizes else -1
     missing = size - len(body)
-    while missing:
+    while missing > 0:
         missing -= len(connection.recv(min(missing, 1 << 20)))
     return size
 

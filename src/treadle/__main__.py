@@ -7,8 +7,9 @@ import sys
 
 from treadle.cli.streams import flush_streams, open_streams
 
-LOOK_FOR_CYCLES = (100_000, 20, 20)
-"""Looking for cycles every 700 allocations costs a tenth of the start, which makes objects and hardly any garbage."""
+LOOK_FOR_CYCLES = (200_000, 10, 20)
+"""Looking for cycles every 700 allocations costs a tenth of the start, which makes more than a hundred thousand objects
+and hardly any garbage."""
 
 
 TYPE_CHECKING = False

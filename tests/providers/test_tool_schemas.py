@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treadle.protocol.tools import ToolSpec
+from treadle.providers.plain_schemas import is_plain
 from treadle.providers.scripted.refused_schemas import (
     ANTHROPIC_TOOLS,
     BEDROCK_TOOLS,
@@ -15,6 +17,8 @@ from treadle.providers.scripted.refused_schemas import (
     OPENAI_TOOLS,
 )
 from treadle.providers.tool_schemas import ANTHROPIC, BEDROCK, GEMINI, OPENAI, schema_for
+from treadle.providers.tool_schemas import FORMS as WITHOUT_CHANGE
+from treadle.tools import declarations
 
 FORMS = {
     "anthropic": (ANTHROPIC, ANTHROPIC_TOOLS),
@@ -100,6 +104,35 @@ USUAL = {
 @pytest.mark.parametrize("api", FORMS)
 def test_a_usual_schema_stays_as_it_is(api: str) -> None:
     assert schema_for(FORMS[api][0], USUAL) == USUAL
+
+
+simple = st.recursive(
+    st.sampled_from([{"type": "string", "enum": ["a", "b"]}, {"type": "integer", "minimum": 1}, {"type": "boolean"}]),
+    lambda inner: st.one_of(
+        st.builds(lambda items: {"type": "array", "items": items, "maxItems": 3}, inner),
+        st.builds(
+            lambda named: {"type": "object", "properties": named, "required": list(named), "description": "One."},
+            st.dictionaries(st.sampled_from(["a", "b_2", "c"]), inner, min_size=1, max_size=3),
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300)
+@given(schema=st.one_of(schemas, simple))
+def test_a_plain_schema_is_one_that_no_api_needs_otherwise(schema: dict[str, Any]) -> None:
+    if is_plain(schema) and schema["type"] == "object":
+        assert {api: schema_for(form, schema) for api, form in WITHOUT_CHANGE.items()} == dict.fromkeys(
+            WITHOUT_CHANGE, schema
+        )
+
+
+def test_the_schemas_of_the_built_in_tools_are_plain() -> None:
+    specs = [value for value in vars(declarations).values() if isinstance(value, ToolSpec)]
+
+    assert len(specs) > 10
+    assert [spec.name for spec in specs if not is_plain(spec.parameters)] == []
 
 
 def test_a_choice_at_the_root_keeps_the_properties_of_its_branches() -> None:

@@ -26,7 +26,7 @@ from treadle.protocol.models import ModelRequest
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.tool_schemas import ANTHROPIC, schema_for
+from treadle.providers.plain_schemas import schema_as
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
 from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
@@ -210,7 +210,7 @@ class AnthropicMessages:
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     declared: list[Mapping[str, Any]] = [
-        {"name": tool.name, "description": tool.description, "input_schema": schema_for(ANTHROPIC, tool.parameters)}
+        {"name": tool.name, "description": tool.description, "input_schema": schema_as("anthropic", tool.parameters)}
         for tool in tools
     ]
     return [*declared, search] if search else declared

@@ -21,7 +21,7 @@ from treadle.protocol.models import ModelRequest
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.gemini_reader import API, SIGNATURE, GeminiReader
-from treadle.providers.tool_schemas import GEMINI, schema_for
+from treadle.providers.plain_schemas import schema_as
 from treadle.providers.web_search import GEMINI_TOOL, gemini_searches, kept_blocks
 from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, origin, own_data
 
@@ -117,7 +117,7 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
         {
             "name": tool.name,
             "description": tool.description,
-            "parametersJsonSchema": schema_for(GEMINI, tool.parameters),
+            "parametersJsonSchema": schema_as("gemini", tool.parameters),
         }
         for tool in tools
     ]

@@ -26,9 +26,9 @@ from treadle.protocol.usage import Usage
 from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, ChatDelta, ReasoningReader, texts_of
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.failures import failure, from_problem, started_over
+from treadle.providers.plain_schemas import schema_as
 from treadle.providers.problems import ProviderProblem, problem_in, problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
-from treadle.providers.tool_schemas import OPENAI, schema_for
 from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
     SSE,
@@ -183,7 +183,7 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": schema_for(OPENAI, tool.parameters),
+                "parameters": schema_as("openai", tool.parameters),
             },
         }
         for tool in tools

@@ -36,9 +36,9 @@ from treadle.protocol.tools import ToolSpec
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import from_problem, started_over
+from treadle.providers.plain_schemas import schema_as
 from treadle.providers.problems import problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
-from treadle.providers.tool_schemas import OPENAI, schema_for
 from treadle.providers.web_search import MOST_SEARCHES, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import (
     SSE,
@@ -128,7 +128,7 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
             "type": "function",
             "name": tool.name,
             "description": tool.description,
-            "parameters": schema_for(OPENAI, tool.parameters),
+            "parameters": schema_as("openai", tool.parameters),
             "strict": False,
         }
         for tool in tools

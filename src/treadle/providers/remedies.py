@@ -53,7 +53,7 @@ class Amendment(Struct, frozen=True):
 class Remedy(Struct, frozen=True, kw_only=True):
     """What a provider says, what helps, and where the words are from."""
 
-    says: re.Pattern[str]
+    says: str
     source: str
     amend: Callable[[re.Match[str], Mapping[str, Any]], Amendment | None]
 
@@ -100,41 +100,40 @@ def _whole(_: re.Match[str], body: Mapping[str, Any]) -> Amendment | None:
     return Amendment(Way.WHOLE) if body.get("stream") is True else None
 
 
-def _says(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE | re.DOTALL)
+def _found(wording: str, said: str) -> re.Match[str] | None:
+    """Find a wording: each is read when a provider refuses something, and not at every start."""
+    return re.search(wording, said, re.IGNORECASE | re.DOTALL)
 
 
 _LIMIT_NAMES = r"(?:max_?(?:new_|completion_|output_)?tokens|maxOutputTokens|maximum tokens)"
 REMEDIES: tuple[Remedy, ...] = (
     Remedy(
-        says=_says(r"unsupported parameter: '(?P<old>\w+)'.{0,120}?use '(?P<new>\w+)' instead"),
+        says=r"unsupported parameter: '(?P<old>\w+)'.{0,120}?use '(?P<new>\w+)' instead",
         source="OpenAI, models that reason, 2026-05",
         amend=_renamed,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r":? \d+ > (?P<most>\d{1,12})"),
+        says=_LIMIT_NAMES + r":? \d+ > (?P<most>\d{1,12})",
         source="Anthropic: 'max_tokens: 64000 > 8192, which is the maximum allowed', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(
-            _LIMIT_NAMES + r".{0,80}?(?:at most|<=|less than or equal to|model limit of) `?(?P<most>\d[\d,]{0,12})"
-        ),
+        says=(_LIMIT_NAMES + r".{0,80}?(?:at most|<=|less than or equal to|model limit of) `?(?P<most>\d[\d,]{0,12})"),
         source="OpenAI 'supports at most', Responses 'a value <=', Groq, Bedrock 'model limit of', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r".{0,60}?\[\d+, ?(?P<most>\d{1,12})\]"),
+        says=_LIMIT_NAMES + r".{0,60}?\[\d+, ?(?P<most>\d{1,12})\]",
         source="DeepSeek, Qwen: 'range of max_tokens is [1, 8192]', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(_LIMIT_NAMES + r".{0,120}?to (?P<most>\d{1,12}) \(exclusive\)"),
+        says=_LIMIT_NAMES + r".{0,120}?to (?P<most>\d{1,12}) \(exclusive\)",
         source="Gemini: 'supported range is from 1 (inclusive) to 8193 (exclusive)', 2025-11",
         amend=_bounded,
     ),
     Remedy(
-        says=_says(
+        says=(
             r"stream(?:ing)? (?:is |mode is )?not (?:supported|enabled|allowed|available)|not support stream(?:ing)?\b"
             r"|stream(?:ing)? must be (?:false|disabled)|verified to stream|set stream(?: to|=) ?false"
         ),
@@ -142,7 +141,7 @@ REMEDIES: tuple[Remedy, ...] = (
         amend=_whole,
     ),
     Remedy(
-        says=_says(
+        says=(
             r"(?:unsupported|unrecogni[sz]ed|unknown|unexpected)(?: request)? (?:keyword )?"
             r"(?:parameter|argument|field|name|key|property)s?(?: supplied)?:? ?[`'\"\[]*(?P<name>[\w.]+)"
         ),
@@ -150,12 +149,12 @@ REMEDIES: tuple[Remedy, ...] = (
         amend=_named,
     ),
     Remedy(
-        says=_says(r"(?P<name>[\w.]+)[`'\"]?: extra inputs are not permitted"),
+        says=r"(?P<name>[\w.]+)[`'\"]?: extra inputs are not permitted",
         source="Anthropic and servers with pydantic: 'Extra inputs are not permitted', 2025-11",
         amend=_named,
     ),
     Remedy(
-        says=_says(
+        says=(
             r"(?:thinking|reasoning)(?: mode| effort)? is not (?:supported|available)"
             r"|not support (?:thinking|reasoning)"
         ),
@@ -163,7 +162,7 @@ REMEDIES: tuple[Remedy, ...] = (
         amend=_thinking,
     ),
     Remedy(
-        says=_says(
+        says=(
             r"not (?:currently )?support|unsupported|not permitted|extra_forbidden|not allowed|unrecogni[sz]ed|unknown"
         ),
         source="Mistral 'extra_forbidden', vLLM, Azure, 2025-11: the parameter is named somewhere",
@@ -171,10 +170,10 @@ REMEDIES: tuple[Remedy, ...] = (
     ),
 )
 
-_PARTS: tuple[tuple[RefusedPart, re.Pattern[str], str], ...] = (
+_PARTS: tuple[tuple[RefusedPart, str, str], ...] = (
     (
         RefusedPart.TOOLS,
-        _says(
+        (
             r"(?:does not|doesn't|not) support (?:tools?|function|tool_?(?:use|call))|support tool use"
             r"|(?:tools?|tool[ _]?use|tool[ _]?calling|function[ _]?calling|`tools`) (?:is|are) not supported"
             r"|requires --enable-auto-tool-choice"
@@ -183,7 +182,7 @@ _PARTS: tuple[tuple[RefusedPart, re.Pattern[str], str], ...] = (
     ),
     (
         RefusedPart.THINKING,
-        _says(
+        (
             r"signature.{0,20}in.{0,4}thinking|thought[ _]signature|thinking.{0,40}blocks?.{0,60}cannot be modified"
             r"|encrypted[ _]content.{0,60}(?:could not|cannot|invalid)|reasoning_content"
         ),
@@ -191,7 +190,7 @@ _PARTS: tuple[tuple[RefusedPart, re.Pattern[str], str], ...] = (
     ),
     (
         RefusedPart.EVERY_IMAGE,
-        _says(
+        (
             r"(?:does not|doesn't|not) support (?:images?|image input|vision|multimodal)|support image input"
             r"|image(?:s| input|_url)? (?:is|are) not supported|unknown variant `?image_url|image_url is only supported"
         ),
@@ -199,7 +198,7 @@ _PARTS: tuple[tuple[RefusedPart, re.Pattern[str], str], ...] = (
     ),
     (
         RefusedPart.DOCUMENT,
-        _says(
+        (
             r"\bpdf\b|could not process document|document(?:s)? (?:is|are|cannot|could not)|password[- ]protected|"
             r"\bfile_data\b"
         ),
@@ -207,7 +206,7 @@ _PARTS: tuple[tuple[RefusedPart, re.Pattern[str], str], ...] = (
     ),
     (
         RefusedPart.IMAGE,
-        _says(
+        (
             r"could not process image|image.{0,80}(?:not supported|not match|exceeds?|too (?:large|small|many)|invalid|"
             r"cannot|could not|unable|dimension|corrupt|empty)|(?:invalid|unsupported|unable to process|failed to \w+|"
             r"too many|cannot \w+|not a valid).{0,20} images?|inline_?data"
@@ -219,7 +218,7 @@ _PARTS: tuple[tuple[RefusedPart, re.Pattern[str], str], ...] = (
 
 def refused_part(said: str) -> RefusedPart | None:
     """Tell which part of a conversation a provider refuses, by its words; None for anything else."""
-    return next((part for part, says, _ in _PARTS if says.search(said)), None)
+    return next((part for part, says, _ in _PARTS if _found(says, said)), None)
 
 
 class Amendments:
@@ -242,7 +241,7 @@ class Amendments:
         if body is None or len(self.of(model)) >= _MOST_AMENDMENTS:
             return False
         for remedy in REMEDIES:
-            found = remedy.says.search(said)
+            found = _found(remedy.says, said)
             amendment = None if found is None else remedy.amend(found, body)
             if amendment is not None and amendment not in self.of(model):
                 self._known[model] = (*self.of(model), amendment)

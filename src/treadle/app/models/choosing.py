@@ -119,7 +119,7 @@ class Models:
         if protocol is None:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
         wanted = said.thinking_budget if thinking is None else thinking
-        budget, notice = clip_thinking(spec, wanted, known=self._knows_thinking(spec.ref))
+        budget, notice = clip_thinking(spec, wanted, known=bool(wanted) and self._knows_thinking(spec.ref))
         notices = (*filter(None, [notice]), *self.notices(spec.ref))
         return SelectedModel(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
 

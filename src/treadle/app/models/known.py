@@ -92,7 +92,10 @@ def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
     """Tell what is known of a model; of an unknown one what its nearest relative is known for, which it names.
 
     On a server of this machine (`here`) a model holds what that was started with, which no relative knows, and is free.
+    No list knows the models of a server that has no address but the one that the user says.
     """
+    if here and not row.base_url:
+        return ModelSpec(provider=row.name, name=name)
     catalogue = known_models()
     if name in catalogue.section(row.section):
         return catalogue.spec(row, name)

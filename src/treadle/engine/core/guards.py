@@ -100,9 +100,12 @@ def _names(calls: Sequence[CallState]) -> str:
 
 _SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
 _LEADING = r"(?:(?:now|next|first|then|so|ok|okay|great|good|alright|right|after that|finally)[,:]?\s+)*"
+_OPENINGS = (
+    *("i'll", "i\u2019ll", "i will", "i'm going to", "i\u2019m going to", "i am going to", "let me", "let's"),
+    *("let\u2019s", "let us", "i need to", "i have to", "i still need to"),
+)
 _STEP = regex(
-    rf"{_LEADING}(?:i'll|i\u2019ll|i will|i'm going to|i\u2019m going to|i am going to|let me|let's|let\u2019s|let us"
-    r"|i need to|i have to|i still need to)\s+(?:now\s+|next\s+|first\s+|also\s+|then\s+|just\s+|quickly\s+)*(\w+)"
+    rf"{_LEADING}(?:{'|'.join(_OPENINGS)})\s+(?:now\s+|next\s+|first\s+|also\s+|then\s+|just\s+|quickly\s+)*(\w+)"
 )
 _NO_STEPS = frozenset(
     (
@@ -126,5 +129,7 @@ def announces_step(text: str) -> bool:
     last = last.strip(" *_`~-#>\t").lower()
     if last.endswith((":", "：")):
         return True
+    if not any(opening in last for opening in _OPENINGS):
+        return False
     step = _STEP.match(last)
     return step is not None and step[1] not in _NO_STEPS and _FOR_THE_USER.search(last) is None
