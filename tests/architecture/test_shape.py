@@ -44,6 +44,7 @@ IMPORTS_LATE = {
     "providers/wire.py": "an event that is no strict JSON is rare",
     "providers/framing.py": "what reads replies is loaded when the request has left",
     "providers/http_provider.py": "what reads replies is loaded when the request has left",
+    "providers/plain_schemas.py": "a schema that is to be written anew comes from a server",
     "providers/waits.py": "a date that says when to try again is rare",
     "store/opening.py": "a log that has to be recovered is rare",
     "store/sqlite.py": "a new session reads no log",

@@ -29,6 +29,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "budget": ({}, "default"),
         "checklist": (True, "default"),
         "checkpoints": ({}, "default"),
+        "network": ({}, "default"),
         "context": ({}, "default"),
         "editing": ("emacs", "default"),
         "fallback": ("", "default"),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.protocol.tools import ToolSpec
-from treadle.providers.plain_schemas import is_plain
+from treadle.providers.plain_schemas import is_plain_schema
 from treadle.providers.scripted.refused_schemas import (
     ANTHROPIC_TOOLS,
     BEDROCK_TOOLS,
@@ -17,7 +17,7 @@ from treadle.providers.scripted.refused_schemas import (
     OPENAI_TOOLS,
 )
 from treadle.providers.tool_schemas import ANTHROPIC, BEDROCK, GEMINI, OPENAI, schema_for
-from treadle.providers.tool_schemas import FORMS as WITHOUT_CHANGE
+from treadle.providers.tool_schemas import SCHEMA_FORMS as WITHOUT_CHANGE
 from treadle.tools import declarations
 
 FORMS = {
@@ -122,7 +122,7 @@ simple = st.recursive(
 @settings(max_examples=300)
 @given(schema=st.one_of(schemas, simple))
 def test_a_plain_schema_is_one_that_no_api_needs_otherwise(schema: dict[str, Any]) -> None:
-    if is_plain(schema) and schema["type"] == "object":
+    if is_plain_schema(schema) and schema["type"] == "object":
         assert {api: schema_for(form, schema) for api, form in WITHOUT_CHANGE.items()} == dict.fromkeys(
             WITHOUT_CHANGE, schema
         )
@@ -132,7 +132,7 @@ def test_the_schemas_of_the_built_in_tools_are_plain() -> None:
     specs = [value for value in vars(declarations).values() if isinstance(value, ToolSpec)]
 
     assert len(specs) > 10
-    assert [spec.name for spec in specs if not is_plain(spec.parameters)] == []
+    assert [spec.name for spec in specs if not is_plain_schema(spec.parameters)] == []
 
 
 def test_a_choice_at_the_root_keeps_the_properties_of_its_branches() -> None:

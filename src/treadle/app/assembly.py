@@ -24,7 +24,7 @@ from treadle.app.session.model_finder import model_finder
 from treadle.app.session.offering import NO_SKILLS, also_left_out, joined_servers, offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
-from treadle.app.session.policy_judge import answer_git, policy_judge
+from treadle.app.session.policy_judge import answer_commands, policy_judge
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import standing
@@ -177,7 +177,14 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
     shaped = ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
     workspace.before_commands.append(
-        partial(answer_git, commands, workspace, shaped.judge, lambda: standing(track.state))
+        partial(
+            answer_commands,
+            commands,
+            workspace,
+            network=parts.settings.network,
+            judge=shaped.judge,
+            now=lambda: standing(track.state),
+        )
     )
     engine: Session = Session(shaped, track)
     if hooks is None:  # a hook may say yes in the user's place

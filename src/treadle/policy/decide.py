@@ -11,7 +11,7 @@ from msgspec import structs
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
-from treadle.policy.modes import asked_rights, granting, rights_beyond, verdict_for
+from treadle.policy.modes import asked_rights, granting, rights_beyond, rights_when_used, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network import PUBLISHES
@@ -73,6 +73,7 @@ def decide(
         digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
         confinement=confinement,
         grants=rights,
+        asks_when_used=() if verdict is Verdict.DENY else tuple(right for one in judged for right in one.later),
         outside=any(one.command is not None and one.command.outside for one in judged),
     )
 
@@ -102,13 +103,15 @@ def _judge_tool(spec: ToolSpec, context: PolicyContext) -> Part:
 class _Judged:
     """One access: its parts, what was found out about a command, and the rights beyond its confinement that it needs.
 
-    `ruled` says that a rule allows what it is more than reading.
+    `ruled` says that a rule allows what it is more than reading. `later` are rights that are asked for when they are
+    used.
     """
 
     parts: Sequence[Part]
     command: CommandJudgement | None = None
     rights: tuple[SandboxDenial, ...] = ()
     ruled: bool = False
+    later: tuple[SandboxDenial, ...] = ()
 
 
 def _confinement(
@@ -213,7 +216,9 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     answers: list[tuple[Part, bool]] = []
     for part in line.parts:
         subject = Subject(tool=spec.name, trace=part.trace)
-        around = (*part.around, *_new_hosts(subject, context))
+        # A host that is asked about when it is connected to is not asked about before.
+        later = holds and context.brokers and any(found.brokered for found in part.findings)
+        around = (*part.around, *(() if later else _new_hosts(subject, context)))
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
         answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
     if line.findings or not answers:
@@ -235,6 +240,7 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
         command=line,
         rights=rights_beyond(line.every, hosts, context),
         ruled=any(ruled for _, ruled in answers),
+        later=rights_when_used(line.every, hosts, context) if holds else (),
     )
 
 
@@ -255,7 +261,8 @@ def _answer(
     confinement in any case.
     """
     if holds:
-        findings, around = when_confined(findings), when_confined(around)
+        findings = when_confined(findings, brokers=context.brokers)
+        around = when_confined(around, brokers=context.brokers)
     every = tuple(dict.fromkeys((*around, *findings)))
     resolved = map(context.files.resolve, context.roots)
     places = Places(roots=tuple(dict.fromkeys((*resolved, *context.roots))), home=context.home)

@@ -32,7 +32,8 @@ class Finding(Struct, frozen=True):
     """One rule that spoke: how risky it finds the part, and why; no mode lifts the question of what `always_asks`.
 
     `path` is what the part would read or change beyond what it may anyway, as far as that is known. `held`: a
-    confinement that holds keeps the part from doing any harm by this, so that there it does not ask.
+    confinement that holds keeps the part from doing any harm by this, so that there it does not ask. `brokered`: what
+    it needs is asked about when it is used, where somebody can be asked then.
     """
 
     risk: Risk
@@ -41,6 +42,7 @@ class Finding(Struct, frozen=True):
     always_asks: bool = False
     path: str = ""
     held: bool = False
+    brokered: bool = False
 
 
 def unclear(rule: str, text: str) -> Finding:
@@ -58,16 +60,21 @@ def dangerous(rule: str, text: str, *, path: str = "", held: bool = False) -> Fi
     return Finding(Risk.CRITICAL, rule, text, path=path, held=held)
 
 
-def when_confined(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def when_confined(findings: Sequence[Finding], *, brokers: bool) -> tuple[Finding, ...]:
     """Give what is left of findings in a confinement that holds: what it keeps from doing harm may be tried.
 
-    Where a part writes to a repository less is held: files of the repository itself can be changed there.
+    With `brokers` so may what is asked about when it is used. Where a part writes to a repository less is held: files
+    of the repository itself can be changed there.
     """
     writes_git = any(found.rule == WRITES_GIT for found in findings)
-    return tuple(found if writes_git and found.rule == "control-write" else _tried(found) for found in findings)
+    return tuple(
+        found if writes_git and found.rule == "control-write" else _tried(found, brokers=brokers) for found in findings
+    )
 
 
-def _tried(found: Finding) -> Finding:
+def _tried(found: Finding, *, brokers: bool) -> Finding:
+    if found.brokered and brokers:
+        return structs.replace(found, risk=Risk.EXECUTE)
     if not found.held or (found.risk is not Risk.CRITICAL and not found.always_asks):
         return found
     return structs.replace(found, risk=min(found.risk, Risk.EXECUTE, key=_ORDER.index), always_asks=False)

@@ -103,10 +103,21 @@ def rights_beyond(
     return tuple(dict.fromkeys(right for found in findings for right in _needs(found, named, context)))
 
 
+def rights_when_used(
+    findings: Iterable[Finding], hosts: Iterable[str], context: PolicyContext
+) -> tuple[SandboxDenial, ...]:
+    """Name the rights that are asked for when a command uses them: none where all of them are given before."""
+    listed = tuple(findings)
+    wanted = context.confined and context.brokers and context.mode is not Mode.PLAN
+    if not wanted or not any(found.brokered for found in listed) or rights_beyond(listed, hosts, context):
+        return ()
+    return (SandboxDenial(right=Right.NETWORK, target=", ".join(dict.fromkeys(hosts))),)
+
+
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
     if found.rule == _HOST:
         yield SandboxDenial(right=Right.UNSANDBOXED)
-    if found.risk is Risk.REMOTE or found.rule in _NETWORK:
+    if (found.risk is Risk.REMOTE or found.rule in _NETWORK) and not (found.brokered and context.brokers):
         yield SandboxDenial(right=Right.NETWORK, target=hosts)
     if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):
         yield SandboxDenial(right=Right.READ, target=found.path)

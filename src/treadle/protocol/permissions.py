@@ -75,6 +75,7 @@ class Decision(Record, frozen=True, kw_only=True):
     `alternatives` are commands of a line that is not allowed which would run without asking by themselves.
     `confinement` is what its commands run in, when they may; None for a call that runs none. `grants` are the rights
     beyond that which the call has when it runs: its yes, or the rule, gives them.
+    `asks_when_used` are rights that are asked for when the command uses them, in the middle.
     `outside` says that a command of it brings text from outside, which taints the rest of the turn.
     """
 
@@ -87,6 +88,7 @@ class Decision(Record, frozen=True, kw_only=True):
     alternatives: tuple[str, ...] = ()
     confinement: Confinement | None = None
     grants: tuple[SandboxDenial, ...] = ()
+    asks_when_used: tuple[SandboxDenial, ...] = ()
     outside: bool = False
 
 

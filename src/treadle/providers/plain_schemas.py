@@ -9,14 +9,14 @@ _LONGEST_NAME = 64
 
 def schema_as(form: Literal["anthropic", "openai", "gemini"], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give the schema of a tool's arguments as an API takes it."""
-    if schema.get("type") == "object" and is_plain(schema):
+    if schema.get("type") == "object" and is_plain_schema(schema):
         return schema
-    from treadle.providers.tool_schemas import FORMS, schema_for
+    from treadle.providers.tool_schemas import SCHEMA_FORMS, schema_for
 
-    return schema_for(FORMS[form], schema)
+    return schema_for(SCHEMA_FORMS[form], schema)
 
 
-def is_plain(schema: object, depth: int = 0) -> bool:
+def is_plain_schema(schema: object, depth: int = 0) -> bool:
     """Whether each API takes a schema as it is; what this does not know is not plain."""
     if not isinstance(schema, dict) or depth > _DEEPEST or type(schema.get("description", "")) is not str:
         return False
@@ -28,7 +28,7 @@ def is_plain(schema: object, depth: int = 0) -> bool:
             return (
                 keys <= {"items", "maxItems"}
                 and _is_count(schema, "maxItems")
-                and is_plain(schema.get("items"), depth + 1)
+                and is_plain_schema(schema.get("items"), depth + 1)
             )
         case "string":
             return keys <= {"enum"} and ("enum" not in schema or _are_names(schema["enum"]))
@@ -45,7 +45,7 @@ def _has_plain_properties(schema: Mapping[str, Any], depth: int) -> bool:
     return (
         isinstance(properties, dict)
         and (bool(properties) or not depth)
-        and all(_is_simple(name) and is_plain(one, depth + 1) for name, one in properties.items())
+        and all(_is_simple(name) and is_plain_schema(one, depth + 1) for name, one in properties.items())
         and (
             "required" not in schema or (_are_names(schema["required"]) and properties.keys() >= {*schema["required"]})
         )

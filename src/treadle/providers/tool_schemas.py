@@ -68,7 +68,7 @@ BEDROCK = SchemaForm(
     keys=_SIMPLE_KEY,
     empty_description="A tool without a description.",
 )
-FORMS = {"anthropic": ANTHROPIC, "openai": OPENAI, "gemini": GEMINI}
+SCHEMA_FORMS = {"anthropic": ANTHROPIC, "openai": OPENAI, "gemini": GEMINI}
 
 
 def description_for(tool: ToolSpec, form: SchemaForm) -> str:

@@ -43,11 +43,15 @@ class ReadChanges(Protocol):
         ...
 
 
+def _unnoted(guard: int) -> None:
+    """Take no note of which process is above a command."""
+
+
 class Setup(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped.
 
-    `changes` reads what it changed in its throw-away copy; None where it has none. With `refused` it is not run: that
-    right is known to be missing before.
+    `started` is told which process is above all of the command's. `changes` reads what it changed in its throw-away
+    copy; None where it has none. With `refused` it is not run: that right is known to be missing before.
     """
 
     wrapping: Wrapping = UNWRAPPED
@@ -56,6 +60,7 @@ class Setup(Struct, frozen=True):
     settle: Settle = _settled
     changes: ReadChanges | None = None
     refused: SandboxDenial | None = None
+    started: Callable[[int], None] = _unnoted
 
 
 OPEN = Rights(confinement=Confinement.OPEN)

@@ -69,6 +69,7 @@ class Launcher:
         spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
         command = CommandProcess(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
         command.settle_with(setup.settle)
+        setup.started(command.pid)
         self._put_off()
         if not descriptors:  # what is given some stays, and is not the first of many
             self._later = asyncio.get_running_loop().call_later(_PAUSE, self._prepare)

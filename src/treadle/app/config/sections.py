@@ -9,6 +9,8 @@ import msgspec
 from treadle.context.compaction import CompactionSettings, CompactionStrategy
 from treadle.protocol.base import Record
 
+_HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+
 
 class ContextSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`compact_at` is a part of the window up to 1, or a number of tokens; without it, well before the window's end.
@@ -27,6 +29,24 @@ class ContextSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
     def compaction(self) -> CompactionSettings:
         """The same for the engine."""
         return CompactionSettings(compact_at=self.compact_at, keep=self.keep, strategy=self.strategy)
+
+
+class NetworkSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hosts that commands reach without asking, and hosts that they never reach.
+
+    `pypi.org` names one, `.example.com` all below it.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what is no name of a host."""
+        for one in (*self.allow, *self.deny):
+            if "." not in one.strip(".") or one != one.lower().rstrip(".") or not set(one) <= _HOST_CHARACTERS:
+                raise ValueError(
+                    f"network contains {one!r}, which is neither a host such as 'pypi.org' nor '.pypi.org'"
+                )
 
 
 class DiagnosticSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -44,6 +44,8 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "context.costly_request": "US dollars of one request above which a cheaper model is named; 0: never.",
         "checkpoints.enabled": "Files are kept before and after changes.",
         "checkpoints.ignored": "Files that git ignores are kept too.",
+        "network.allow": "Hosts that commands reach without asking: pypi.org, or .example.com with all below it.",
+        "network.deny": "Hosts that commands never reach.",
         "checkpoints.most_megabytes": "Megabytes that the checkpoints of a workspace may take.",
     }
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from treadle.app.config.sections import Colours, ContextSettings, DiagnosticSettings, Editing
+from treadle.app.config.sections import Colours, ContextSettings, DiagnosticSettings, Editing, NetworkSettings
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -116,6 +116,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     budget: BudgetSettings = BudgetSettings()
     context: ContextSettings = ContextSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
+    network: NetworkSettings = NetworkSettings()
     approve: tuple[Risk, ...] = ()
     add_dirs: tuple[str, ...] = ()
     pass_variables: tuple[str, ...] = ()
@@ -206,6 +207,7 @@ _USERS_OWN = {
     "editing": "Only you decide which keys you use.",
     "hooks_from": "Only you decide whose hooks run.",
     "instructions": "They are your own words to every model; a project has rules files for that.",
+    "network": "Only you decide which hosts commands reach.",
     "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",

@@ -8,20 +8,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.app.config.sections import NetworkSettings
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
+from treadle.engine.ports import Judge, ask_person
 from treadle.protocol.permissions import Mode, Standing
-from treadle.protocol.tools import CallResult, Confinement, Rights
+from treadle.protocol.tools import CallResult, Confinement, Right, Rights
 
 _MOST_NOTES = 20
 _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
     from treadle.app.security.confinement import CommandFolders
+    from treadle.app.session.host_decisions import HostDecisions
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Ruleset
     from treadle.workspace.confinement import Setup
     from treadle.workspace.namespaces.git_broker import GitBroker, RunGit
+    from treadle.workspace.namespaces.network_broker import NetworkBroker
     from treadle.workspace.namespaces.servers import CommandServers
     from treadle.workspace.namespaces.session import SessionNamespaces
 
@@ -47,6 +51,8 @@ class ConfinedCommands:
         self._rules = rules
         self._broker: GitBroker | None = None
         self._asked = False
+        self._hosts: HostDecisions | None = None
+        self._networks: dict[SessionNamespaces, NetworkBroker] = {}
 
     @cached_property
     def _place(self) -> "CommandFolders":
@@ -77,9 +83,14 @@ class ConfinedCommands:
 
         context = self._context()
         placed = self._ripgrep
+        networked = self._serves(context.mode) and not _opens_network(rights)
+        if networked:
+            placed += self._resolver
         if self._broker is not None and context.mode is Mode.AUTO and rights.confinement is Confinement.WORK:
             placed += self._broker.mounts
         found = confine(line, rights, replace(self._place, placed=placed), context, background=background, cwd=cwd)
+        if networked and self._hosts is not None and found.wrapping.joins:
+            found = self._hosts.serve(found, line, ask_person.get())
         if not self._ripgrep or not found.wrapping.joins:
             return found
         path = found.variables.get("PATH", os.environ.get("PATH", os.defpath))
@@ -94,6 +105,41 @@ class ConfinedCommands:
 
         found = "" if shutil.which("rg") else find_ripgrep(os.environ)
         return ((f"{_PROGRAMS}/rg", os.path.realpath(found)),) if found else ()
+
+    @cached_property
+    def _resolver(self) -> tuple[tuple[str, str], ...]:
+        """Say where programs read who answers look-ups; where there is no such file they ask this machine anyway."""
+        from treadle.app.session.host_decisions import RESOLVED_BY_TREADLE, RESOLVER
+        from treadle.workspace.private_file import write_private
+
+        if not Path(RESOLVER).exists():
+            return ()
+        file = self._private / "resolv.conf"
+        write_private(file, RESOLVED_BY_TREADLE.encode(), mode=0o644)
+        return ((os.path.realpath(RESOLVER), str(file)),)
+
+    def _serves(self, mode: Mode) -> bool:
+        shared = self._place.shared(mode)
+        network = None if shared is None else self._networks.get(shared)
+        return network is not None and network.serves
+
+    async def serve_network(self, settings: NetworkSettings, judge: Judge) -> None:
+        """Have the look-ups of commands decided on, where they can be; before each command, as all may have ended."""
+        from treadle.app.security.confining import brokers_git
+        from treadle.app.session.host_decisions import HostDecisions
+        from treadle.workspace.namespaces.network_broker import NetworkBroker
+
+        mode = self._standing().mode
+        if mode is Mode.FULL or not await asyncio.to_thread(brokers_git):
+            return
+        shared = await asyncio.to_thread(lambda: self._place.shared(mode))
+        if shared is None:
+            return
+        if self._hosts is None:
+            self._hosts = HostDecisions(settings, self.servers(), judge, self._standing)
+        if shared not in self._networks:
+            self._networks[shared] = NetworkBroker(shared, self._hosts.decide, self._hosts.dial, self._hosts.tell)
+        await self._networks[shared].open()
 
     async def answer_git(self, run: "RunGit") -> None:
         """Have what commands call git for judged and run by `run`, where it can be: once, before the first command."""
@@ -151,6 +197,8 @@ class ConfinedCommands:
 
     async def close(self) -> None:
         """Throw away what waits for an answer that will not come, and end what the commands left behind."""
+        for network in self._networks.values():
+            await network.close()
         if self._broker is not None:
             await self._broker.close()
         if "_place" in self.__dict__:
@@ -158,6 +206,11 @@ class ConfinedCommands:
             for shared in (self._place.namespaces, self._place.plan_namespaces):
                 if shared is not None:
                     shared.close()
+
+
+def _opens_network(rights: Rights) -> bool:
+    """Whether a command has the network of the system, or is not confined at all."""
+    return rights.confinement is Confinement.OPEN or any(one.right is Right.NETWORK for one in rights.granted)
 
 
 def recover_changes() -> list[str]:

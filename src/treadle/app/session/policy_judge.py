@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.app.config.sections import NetworkSettings
 from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.session.confined_commands import ConfinedCommands
 from treadle.app.session.parts import Parts
@@ -16,13 +17,19 @@ if TYPE_CHECKING:
     from treadle.policy.secrets import Redactor
 
 
-async def answer_git(
-    commands: ConfinedCommands, workspace: Workspace, judge: Judge, now: Callable[[], Standing]
+async def answer_commands(
+    commands: ConfinedCommands,
+    workspace: Workspace,
+    *,
+    network: NetworkSettings,
+    judge: Judge,
+    now: Callable[[], Standing],
 ) -> None:
-    """Have calls of git in the middle of commands judged and run."""
+    """Have what commands want in the middle judged: calls of git, and connections."""
     from treadle.app.session.git_calls import GitCalls
 
     await commands.answer_git(GitCalls(workspace, judge, now, commands.note))
+    await commands.serve_network(network, judge)
 
 
 def policy_judge(

@@ -67,7 +67,8 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     arguments = read_arguments(_TABLES[name], words)
     addresses = [*arguments.operands, *arguments.values("--url")]
     is_local = bool(addresses) and all(map(_LOCAL.fullmatch, addresses))
-    findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network")]
+    served = _are_served(addresses)
+    findings = [Finding(Risk.REMOTE, "network", f"{name} sends a request to the network", brokered=served)]
     if (
         is_local
         and env.context.confined
@@ -89,7 +90,20 @@ def _fetch(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if any(word.startswith("-") for word in arguments.strange) or any("%output{" in word for word in words):
         text = f"{name} has an option that may send, write or change more, or reach another place"
         findings.append(dangerous("dangerous-option", text))
-    return findings if is_local else [*findings, _downloads(name, env)]
+    return findings if is_local else [*findings, _downloads(name, env, brokered=served)]
+
+
+_SERVED_PORTS = frozenset({None, 80, 443})
+
+
+def _are_served(addresses: Sequence[str]) -> bool:
+    """Whether all of some addresses are names at the usual ports, as far as they are known: those are asked about when
+    they are looked up.
+    """
+    checks = [check_url(one if "://" in one else f"http://{one}") for one in addresses if is_static(one)]
+    return bool(addresses) and all(
+        one.kind is HostKind.PUBLIC and one.port in _SERVED_PORTS and one.host[-1:].isalpha() for one in checks
+    )
 
 
 def _port(address: str) -> int:
@@ -98,9 +112,9 @@ def _port(address: str) -> int:
     return check.port or (443 if address.startswith("https:") else 80)
 
 
-def _downloads(name: str, env: ShellEnv) -> Finding:
+def _downloads(name: str, env: ShellEnv, *, brokered: bool = False) -> Finding:
     env.brings_text(name)
-    return Finding(Risk.REMOTE, "download", f"{name} fetches from the network")
+    return Finding(Risk.REMOTE, "download", f"{name} fetches from the network", brokered=brokered)
 
 
 _CLIENTS = word_set(

@@ -18,6 +18,7 @@ _LISTENS = "0A"
 """The state of a socket that listens, as the kernel writes it."""
 _ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 _CHUNK = 64 * 1024
+_FIRST_FREE_PORT = 1024
 
 
 class Listening(Struct, frozen=True, order=True):
@@ -56,12 +57,22 @@ class CommandServers:
         return tuple(sorted(found.values()))
 
     def _listening(self) -> list[tuple[int, str]]:
+        """Give the ports with the numbers of their sockets: below 1024 no command can listen, and Treadle does."""
+        found = self._sockets("tcp", "tcp6", state=_LISTENS)
+        return [entry for entry in found if entry[0] >= _FIRST_FREE_PORT]
+
+    def _sockets(self, *kinds: str, state: str = "") -> list[tuple[int, str]]:
         shared = self._namespaces()
         holder = None if shared is None else shared.living()
         if holder is None:
             return []
-        files = (Path(f"/proc/{holder.pid}/net/{name}") for name in ("tcp", "tcp6"))
-        return [entry for file in files for entry in _entries(file)]
+        files = (Path(f"/proc/{holder.pid}/net/{kind}") for kind in kinds)
+        return [entry for file in files for entry in _entries(file, state)]
+
+    def asker(self, port: int) -> int:
+        """Find the process that has a port of UDP, as looking up names takes one; 0 where that cannot be seen."""
+        wanted = {inode for found, inode in self._sockets("udp", "udp6") if found == port}
+        return next((pid for pid in _all_processes() if wanted and not wanted.isdisjoint(_sockets_of(pid))), 0)
 
     async def connect(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to a port of the session's loopback. Raises `OSError`."""
@@ -129,15 +140,15 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 def machine_ports() -> frozenset[int]:
     """Give the ports that programs of this machine listen on; none where the kernel does not say."""
     files = (Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6"))
-    return frozenset(port for file in files for port, _ in _entries(file))
+    return frozenset(port for file in files for port, _ in _entries(file, _LISTENS))
 
 
-def _entries(file: Path) -> Iterator[tuple[int, str]]:
-    """Read the ports that are listened on, with the numbers of their sockets."""
+def _entries(file: Path, state: str) -> Iterator[tuple[int, str]]:
+    """Read the ports of sockets in a state, or in any, with the numbers of the sockets."""
     with contextlib.suppress(OSError):
         for line in file.read_text().splitlines()[1:]:
             fields = line.split()
-            if fields[3] == _LISTENS:
+            if state in ("", fields[3]):
                 yield int(fields[1].rpartition(":")[2], 16), fields[9]
 
 

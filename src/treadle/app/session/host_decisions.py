@@ -1,0 +1,300 @@
+"""Which hosts the commands of a session reach: by settings and rules, by what was answered before, or by a question."""
+
+import asyncio
+import os
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from msgspec import Struct, structs
+
+from treadle.app.config.sections import NetworkSettings
+from treadle.engine.ports import Asked, AskPerson, Judge, PersonReply
+from treadle.policy.urls import matches_host
+from treadle.protocol.errors import ToolError
+from treadle.protocol.permissions import Standing, Verdict
+from treadle.protocol.tools import FetchUrl, Right, SandboxDenial
+from treadle.tools.declarations import EXECUTE_COMMAND
+from treadle.workspace.confinement import Remark, Setup
+from treadle.workspace.meter import descendants
+from treadle.workspace.namespaces.names import registered
+from treadle.workspace.namespaces.network_broker import CarriedConnection
+from treadle.workspace.namespaces.servers import CommandServers
+from treadle.workspace.network import HostPort, checked_addresses, resolve_host
+from treadle.workspace.text import visible
+
+RESOLVER = "/etc/resolv.conf"
+RESOLVED_BY_TREADLE = "nameserver 127.0.0.1\noptions timeout:30 attempts:2\n"
+"""The answer to a look-up may take as long as a person takes to answer: Treadle's own patience is shorter."""
+
+_SECONDS = 50.0
+_MOST_OPEN = 3
+_MOST_REFUSALS = 8
+_MOST_REMARKS = 10
+_LONG = 8.0  # seconds after which some programs have given up
+_DIAL_SECONDS = 10.0
+_LONGEST_LINE = 80
+_TOGETHER = (
+    frozenset({"pypi.org", "files.pythonhosted.org"}),
+    frozenset({"crates.io", "index.crates.io", "static.crates.io"}),
+    frozenset({"proxy.golang.org", "sum.golang.org"}),
+    frozenset({"rubygems.org", "index.rubygems.org"}),
+    frozenset({"deb.debian.org", "security.debian.org"}),
+    frozenset({"archive.ubuntu.com", "security.ubuntu.com"}),
+    frozenset({"github.com", "codeload.github.com", "objects.githubusercontent.com", "raw.githubusercontent.com"}),
+)
+"""Hosts of one service, which no one of them works without (November 2026)."""
+
+_ONE_RETRY = {
+    "PIP_RETRIES": "1",
+    "UV_HTTP_RETRIES": "1",
+    "CARGO_NET_RETRY": "1",
+    "npm_config_fetch_retries": "1",
+}
+"""A refusal is final: what tries again and again only takes time."""
+
+_HTTP = 80
+_WAYS = (
+    "The user can allow it: with the setting network.allow, or by a yes to a command whose `needs` name it, as in "
+    "network:HOST."
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+class HostOutcome(Struct, frozen=True):
+    """What was decided of a host; `why` is empty for a yes. `final`: it holds for the session.
+
+    `open`: it was refused since nobody answered, so that a person may still be asked afterwards.
+    """
+
+    why: str = ""
+    final: bool = True
+    open: bool = False
+    seconds: float = 0.0
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it may be reached."""
+        return not self.why
+
+
+class Caller:
+    """One command: its line, how its call asks, and what came of what it looked up."""
+
+    def __init__(self, line: str, ask: AskPerson) -> None:
+        self.line = line
+        self.ask = ask
+        self.guard = 0
+        """The process above all of its processes; 0 before it has started."""
+        self.ended = False
+        self._told: set[str] = set()
+        self._outcomes: dict[str, HostOutcome] = {}
+        self._troubles: dict[str, str] = {}
+
+    def note(self, host: str, outcome: HostOutcome) -> None:
+        """Note what was decided of a host."""
+        self._outcomes[host] = outcome
+
+    def fail(self, host: str, why: str) -> None:
+        """Note why there was no connection to a host."""
+        self._troubles.setdefault(host, why)
+
+    def missing(self, output: str, find_denial: Callable[[str], SandboxDenial | None]) -> SandboxDenial | None:
+        """Say which right the command lacked when it failed: of what a person refused, they are not asked again."""
+        found = find_denial(output)
+        if found is not None and found.right is not Right.NETWORK:
+            return found
+        refused = {host: one for host, one in self._outcomes.items() if not one.allowed}
+        unanswered = [host for host, one in refused.items() if one.open]
+        if unanswered:
+            return SandboxDenial(right=Right.NETWORK, target=", ".join(unanswered[:_MOST_OPEN]))
+        return None if refused or self._troubles else found
+
+    def remarks(self) -> list[Remark]:
+        """Say once what was refused, what failed outside, and what was allowed late."""
+        texts = {host: f"Network: {why}" for host, why in self._troubles.items()}
+        for host, one in self._outcomes.items():
+            if not one.allowed:
+                texts[host] = f"Network: {host} was refused: {one.why}"
+            elif one.seconds > _LONG:
+                texts[host] = f"Network: {host} was allowed after {one.seconds:.0f} s. What did not wait can run again."
+        new = [text for host, text in texts.items() if host not in self._told]
+        self._told.update(texts)
+        more = [f"Network: {len(new) - _MOST_REMARKS} more hosts are not listed."] if len(new) > _MOST_REMARKS else []
+        return list(map(Remark, (*new[:_MOST_REMARKS], *more)))
+
+
+class HostDecisions:
+    """Decides for one session. `servers` finds who asks."""
+
+    def __init__(
+        self,
+        settings: NetworkSettings,
+        servers: CommandServers,
+        judge: Judge,
+        standing: Callable[[], Standing],
+    ) -> None:
+        self._settings = settings
+        self._servers = servers
+        self._judge = judge
+        self._standing = standing
+        self._known: dict[str, HostOutcome] = {}
+        self._callers: list[Caller] = []
+        self._open = 0
+        self._refusals = 0
+
+    def serve(self, setup: Setup, line: str, ask: AskPerson) -> Setup:
+        """Have a command's look-ups decided on, and told of with its result."""
+        caller = Caller(line, ask)
+        self._callers = [one for one in self._callers if not one.ended] + [caller]
+        settle, find_denial = setup.settle, setup.find_denial
+
+        def started(pid: int) -> None:
+            setup.started(pid)
+            caller.guard = pid
+
+        def settled(output: str, *, ended: bool) -> tuple[Remark, ...]:
+            caller.ended = caller.ended or ended
+            return (*settle(output, ended=ended), *caller.remarks())
+
+        return structs.replace(
+            setup,
+            variables={**_without_proxies(os.environ), **_ONE_RETRY, **setup.variables},
+            settle=settled,
+            find_denial=partial(caller.missing, find_denial=find_denial),
+            started=started,
+        )
+
+    async def decide(self, host: str, port: int) -> bool:
+        """Decide whether a host may be reached that the program asks for which has this port of UDP."""
+        known = self._known.get(host)
+        caller = await asyncio.to_thread(self._caller_of, port)
+        if known is None:
+            known = await self._decide(host, caller)
+            if known.final:
+                for name in _with(host) if known.allowed else (host,):
+                    self._known.setdefault(name, known)
+        if caller is not None:
+            caller.note(host, known)
+        return known.allowed
+
+    async def _decide(self, host: str, caller: Caller | None) -> HostOutcome:
+        if matches_host(host, self._settings.deny):
+            return HostOutcome("your setting network.deny names it.")
+        if matches_host(host, self._settings.allow):
+            return HostOutcome()
+        access = FetchUrl(url=f"https://{host}/")
+        line = "" if caller is None else caller.line
+        decision = await asyncio.to_thread(self._judge, EXECUTE_COMMAND, {"command": line}, (access,), self._standing())
+        if decision.verdict is Verdict.ALLOW:
+            return HostOutcome()
+        if decision.verdict is Verdict.DENY:
+            return HostOutcome(f"{decision.reasons[0].text}.", final=False)
+        if caller is None:
+            return HostOutcome(f"no call runs that could ask. {_WAYS}", final=False, open=True)
+        if self._refusals >= _MOST_REFUSALS or self._open >= _MOST_OPEN:
+            return HostOutcome(f"it was one host too many. {_WAYS}", final=False)
+        return await self._ask(host, caller)
+
+    async def _ask(self, host: str, caller: Caller) -> HostOutcome:
+        clock = asyncio.get_running_loop().time
+        begun, reply = clock(), PersonReply()
+        self._open += 1
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SECONDS):
+                    reply = await caller.ask(Asked(text=_question(host, caller)))
+        finally:
+            self._open -= 1
+        if reply.accepted:
+            return HostOutcome(seconds=clock() - begun)
+        self._refusals += 1
+        if reply.declined:
+            return HostOutcome("the user said no. Do not try another way.")
+        waited = clock() - begun >= _SECONDS
+        who = f"nobody answered within {_SECONDS:.0f} s" if waited else "nobody is there to answer"
+        return HostOutcome(f"{who}. {_WAYS}", final=False, open=True)
+
+    def _caller_of(self, port: int) -> Caller | None:
+        """Find which command a look-up is from; the only one that runs, where that cannot be seen."""
+        living = [one for one in self._callers if not one.ended]
+        asker = self._servers.asker(port)
+        for one in living if asker else ():
+            if one.guard and asker in descendants(one.guard):
+                return one
+        return living[0] if len(living) == 1 else None
+
+    async def dial(self, host: str, port: int) -> CarriedConnection:
+        """Connect to a host outside, by the person's proxy if they have one. Raises `OSError` and `ToolError`."""
+        try:
+            return await _dial(host, port)
+        except (OSError, ToolError, TimeoutError) as error:
+            self.tell(
+                host, error.text if isinstance(error, ToolError) else f"{host}:{port} cannot be connected to: {error}"
+            )
+            raise
+
+    def tell(self, host: str, why: str) -> None:
+        """Say with the results of the commands that run why a connection was ended."""
+        for caller in self._callers:
+            if not caller.ended:
+                caller.fail(host, why)
+
+
+def _question(host: str, caller: Caller) -> str:
+    """Ask about a host: what somebody registered comes first, as the rest can be named to deceive."""
+    owner = registered(host)
+    named = host if owner == host else f"{owner} ({host})"
+    line = visible(" ".join(caller.line.split()))
+    line = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+    return f"Let commands of this session connect to {named}? This one looked it up: {line}"
+
+
+def _with(host: str) -> frozenset[str]:
+    """Give a host with those that it does not work without."""
+    return next((hosts for hosts in _TOGETHER if host in hosts), frozenset({host}))
+
+
+def _without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
+    """Unset what names a proxy of the person's, which cannot be reached from inside: Treadle uses it for them."""
+    names = (*_PROXIES, *map(str.lower, _PROXIES))
+    return {name: "" for name in names if environment.get(name)}
+
+
+async def _dial(host: str, port: int) -> CarriedConnection:
+    proxy = "" if proxy_bypass(host) else getproxies().get("http" if port == _HTTP else "https", "")
+    if proxy:
+        return await dial_by(proxy, host, port)
+    for address in await checked_addresses(HostPort(host, port), resolve_host, private=False):
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_DIAL_SECONDS):
+                return await asyncio.open_connection(address, port)
+    raise ToolError(f"{host}:{port} cannot be connected to. Check that the server runs, or use another one.")
+
+
+async def dial_by(proxy: str, host: str, port: int) -> CarriedConnection:
+    """Connect to a host through an HTTP proxy, which resolves its name. Raises `OSError` and `ToolError`."""
+    parts = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
+    secure = parts.scheme == "https"
+    async with asyncio.timeout(_DIAL_SECONDS):
+        reader, writer = await asyncio.open_connection(
+            parts.hostname, parts.port or (443 if secure else 80), ssl=True if secure else None
+        )
+    try:
+        who = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        proof = f"Proxy-Authorization: Basic {b64encode(who.encode()).decode()}\r\n" if parts.username else ""
+        writer.write(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{proof}\r\n".encode())
+        async with asyncio.timeout(_DIAL_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+    except BaseException:
+        writer.close()
+        raise
+    status = head.split(b" ", 2)[1:2]
+    if status != [b"200"]:
+        writer.close()
+        said = visible(head.partition(b"\r\n")[0].decode("latin-1"))[:_LONGEST_LINE]
+        raise ToolError(f"your proxy does not connect to {host}:{port}: {said}. Check the host, or tell the user.")
+    return reader, writer

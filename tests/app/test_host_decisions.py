@@ -1,0 +1,177 @@
+"""Which hosts commands reach: asked about when a program looks them up, whatever program that is."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.app.outside import Outside, outside
+from tests.app.rehearsal import Rehearsal, call, rehearse, run
+from tests.workspace.sandbox.running import bubblewrap
+from treadle.app.config.sections import NetworkSettings
+from treadle.protocol.permissions import Mode, OptionKind, QuestionKind
+from treadle.protocol.tools import Outcome, Right
+
+PYTHON = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://example.com/').read())\""
+CURL = "curl -sS http://example.com/"
+
+
+@pytest.fixture
+async def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Outside]:
+    bubblewrap()
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    async with outside(monkeypatch) as found:
+        yield found
+
+
+async def ran(tmp: Path, *lines: str, answer: OptionKind = OptionKind.ALLOW_ONCE, **more: Any) -> Rehearsal:
+    told = {"mode": Mode.AUTO, "present": True, **more}
+    folder = tmp / "work"
+    folder.mkdir()
+    return await rehearse(folder, [run(line) for line in lines], option=answer, **told)
+
+
+def asking(line: str, host: str = "example.com") -> str:
+    shown = line if len(line) <= 80 else f"{line[:80]}…"
+    return f"Let commands of this session connect to {host}? This one looked it up: {shown}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [CURL, PYTHON, "url=http://example.com/; curl -sS $url", "echo 'curl -sS http://example.com/' > s.sh; sh s.sh"],
+)
+async def test_a_yes_in_the_middle_lets_a_program_go_on_whichever_it_is(
+    tmp_path: Path, there: Outside, line: str
+) -> None:
+    found = await ran(tmp_path, line)
+    assert "from it" in found.texts[0], found.texts[0]
+    assert [(one.kind, one.text) for one in found.asked] == [(QuestionKind.ELICITATION, asking(line))]
+    assert there.connected == ["example.com:80"]
+
+
+async def test_a_no_is_final_for_the_session_and_nothing_is_asked_afterwards(tmp_path: Path, there: Outside) -> None:
+    found = await ran(tmp_path, CURL, f"{CURL}again", answer=OptionKind.REJECT_ONCE)
+    assert [one.kind for one in found.asked] == [QuestionKind.ELICITATION]
+    assert [one.outcome for one in found.results[:2]] == [Outcome.FAILED, Outcome.FAILED]
+    assert all("[Network: example.com was refused: the user said no." in text for text in found.texts[:2]), found.texts
+    assert (there.connected, [one.denial for one in found.results[:2]]) == ([], [None, None])
+
+
+async def test_where_nobody_can_answer_the_result_says_so_and_names_the_way(tmp_path: Path, there: Outside) -> None:
+    found = await ran(tmp_path, CURL, present=False)
+    assert "[Network: example.com was refused: nobody is there to answer." in found.texts[0]
+    assert "network.allow" in found.texts[0]
+    denial = found.results[0].denial
+    assert denial is not None
+    assert (denial.right, denial.target, there.connected) == (Right.NETWORK, "example.com", [])
+
+
+async def test_settings_answer_in_the_place_of_a_person(tmp_path: Path, there: Outside) -> None:
+    network = NetworkSettings(allow=(".example.com", "example.com"), deny=("bad.example.com",))
+    found = await ran(
+        tmp_path, CURL, "curl -sS http://sub.example.com/", "curl http://bad.example.com/", network=network
+    )
+    assert (found.asked, there.connected) == ([], ["example.com:80", "sub.example.com:80"])
+    assert "bad.example.com was refused: your setting network.deny names it." in found.texts[2]
+
+
+@pytest.mark.parametrize("verdict", ["deny", "allow"])
+async def test_rules_of_people_decide_before_anybody_is_asked(tmp_path: Path, there: Outside, verdict: str) -> None:
+    rule = f'version = 1\n[[rule]]\nverdict = "{verdict}"\nhost = "example.com"\nid = "mine"\n'
+    rule += 'match = ["https://example.com/"]\n'
+    (tmp_path / "home" / "policy.toml").write_text(rule)
+    found = await ran(tmp_path, PYTHON)
+    assert found.asked == []
+    assert there.connected == (["example.com:80"] if verdict == "allow" else [])
+    assert ("was refused" in found.texts[0]) is (verdict == "deny"), found.texts[0]
+
+
+async def test_plan_mode_refuses_by_name_and_asks_nobody(tmp_path: Path, there: Outside) -> None:
+    found = await ran(tmp_path, PYTHON, mode=Mode.PLAN)
+    assert (found.asked, there.connected) == ([], [])
+    assert "example.com was refused: plan mode" in found.texts[0]
+
+
+async def test_hosts_of_one_service_are_asked_about_together(tmp_path: Path, there: Outside) -> None:
+    found = await ran(tmp_path, "curl -sS http://pypi.org/ http://files.pythonhosted.org/")
+    assert len(found.asked) == 1
+    assert there.connected == ["pypi.org:80", "files.pythonhosted.org:80"]
+
+
+async def test_a_trial_reaches_what_was_allowed_and_asks_about_its_changes(tmp_path: Path, there: Outside) -> None:
+    found = await ran(tmp_path, f"{CURL} > page; test -s page", mode=Mode.ASK)
+    assert [one.kind for one in found.asked] == [QuestionKind.ELICITATION, QuestionKind.PERMISSION]
+    assert (found.asked[1].copy is not None, (tmp_path / "work" / "page").read_text()) == (True, "from it\n")
+
+
+_CONNECTS = "s = socket.create_connection(('example.com', {}))"
+_SENDS = f"{_CONNECTS}; s.sendall(b'GET / HTTP/1.1\\r\\nHost: {{}}\\r\\n\\r\\n')"
+OTHERWISE = {
+    "field": _SENDS.format(80, "other.org"),
+    "two fields": _SENDS.format(80, "example.com\\r\\nHost: other.org"),
+    "no TLS": _SENDS.format(443, "example.com"),
+    "TLS": f"{_CONNECTS.format(443)}; ssl.create_default_context().wrap_socket(s, server_hostname='other.org')",
+}
+
+
+@pytest.mark.parametrize("code", OTHERWISE.values(), ids=OTHERWISE)
+async def test_what_is_for_another_place_than_was_named_is_not_carried(
+    tmp_path: Path, there: Outside, code: str
+) -> None:
+    found = await ran(tmp_path, f'{sys.executable} -c "import socket, ssl; {code}; s.recv(1)"')
+    assert found.results[0].outcome is Outcome.FAILED, found.texts[0]
+    assert "was for another host, or did not say for which one" in found.texts[0]
+    assert ([one.kind for one in found.asked], there.connected) == ([QuestionKind.ELICITATION], [])
+
+
+@pytest.mark.parametrize("line", ["curl -sS -m 5 http://198.18.0.77/", "curl -sS -m 5 http://198.18.0.77:8080/"])
+async def test_addresses_that_stand_for_no_name_lead_nowhere(tmp_path: Path, there: Outside, line: str) -> None:
+    found = await ran(tmp_path, line, present=False)
+    assert (found.results[0].outcome, there.connected) == (Outcome.DENIED, [])
+
+
+@pytest.mark.parametrize("host", ["localhost", "metadata.google.internal", "printer.local", "intranet", "x.onion"])
+async def test_names_of_no_public_network_are_unknown_and_nobody_is_asked(
+    tmp_path: Path, there: Outside, host: str
+) -> None:
+    line = f"{sys.executable} -c \"import urllib.request as u; u.urlopen('http://{host}/', timeout=5)\""
+    found = await ran(tmp_path, line, answer=OptionKind.REJECT_ONCE)
+    assert ([one.kind for one in found.asked if one.kind is QuestionKind.ELICITATION], there.connected) == ([], [])
+    assert found.results[0].outcome is Outcome.FAILED
+
+
+async def test_what_fails_outside_is_told_with_its_reason(tmp_path: Path, there: Outside) -> None:
+    found = await ran(tmp_path, "curl -sS http://missing.example.com/")
+    assert (
+        "Network: your proxy does not connect to missing.example.com:80: HTTP/1.1 502 No such host." in found.texts[0]
+    )
+    assert found.results[0].denial is None
+
+
+async def test_a_flood_of_names_asks_a_few_times_and_then_answers_by_itself(tmp_path: Path, there: Outside) -> None:
+    line = "for n in $(seq 40); do getent hosts n$n.example.com & done; wait; true"
+    found = await ran(tmp_path, line, answer=OptionKind.REJECT_ONCE)
+    assert 1 <= len(found.asked) <= 12
+    assert "it was one host too many" in found.texts[0]
+    assert found.texts[0].count("[Network:") <= 11
+
+
+async def test_a_right_that_was_given_before_is_not_asked_about_again(tmp_path: Path, there: Outside) -> None:
+    wanted = call("execute_command", command="true", needs=["network:example.com"], reason="To see it.")
+    found = await rehearse(tmp_path, [wanted], mode=Mode.AUTO, present=True)
+    assert [one.kind for one in found.asked] == [QuestionKind.PERMISSION]
+
+
+async def test_the_program_that_looks_a_name_up_tells_which_command_asks(tmp_path: Path, there: Outside) -> None:
+    server = call("execute_command", command="sleep 30; curl http://other.org/", background=True)
+    found = await rehearse(tmp_path, [server, run(CURL)], mode=Mode.AUTO, present=True)
+    assert [one.text.partition("up: ")[2] for one in found.asked] == [CURL]
+
+
+async def test_a_command_that_no_call_waits_for_is_refused_and_named(tmp_path: Path, there: Outside) -> None:
+    server = call("execute_command", command="sleep 2; curl -sS http://other.org/; sleep 30", background=True)
+    found = await rehearse(tmp_path, [server, run("sleep 4; true")], mode=Mode.AUTO, present=True)
+    assert (found.asked, there.connected) == ([], [])
