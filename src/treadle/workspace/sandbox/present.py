@@ -8,6 +8,9 @@ from pathlib import Path
 
 from treadle.workspace.sandbox.profile import Profile, is_within
 
+_LARGEST_BESIDE = 128
+"""Bytes of a file that may lie beside sockets: a key, a lock, the number of a process."""
+
 TMP = "/tmp"  # noqa: S108 - to be hidden, not to be used
 """The folder in whose place a private one is shown."""
 
@@ -41,7 +44,8 @@ class Present:
 
 def look(profile: Profile) -> Present:
     """Look at every path that a profile names."""
-    masked = _outermost(_existing(profile.masked))
+    sockets = _sockets()
+    masked = _outermost(_existing((*profile.masked, *_folders_of(sockets, (TMP, *profile.folders)))))
     return Present(
         protected=_existing(profile.protected),
         masked_files=tuple(path for path in masked if not _is_folder(path)),
@@ -50,7 +54,7 @@ def look(profile: Profile) -> Present:
         shared=tuple(path for path in SHARED_FOLDERS if _is_folder(path)),
         readable=tuple(sorted({*filter(_is_bindable, profile.shown), *_existing(profile.readable)})),
         writable=_existing(profile.writable),
-        sockets=_sockets(),
+        sockets=sockets,
         kernel=tuple(filter(_is_bindable, _KERNEL)) if os.geteuid() == 0 else (),
     )
 
@@ -95,3 +99,29 @@ def _sockets() -> tuple[str, ...]:
     found = {fields[7] for line in lines if len(fields := line.split(maxsplit=7)) == 8}
     paths = {os.path.realpath(path) for path in found if path.startswith("/")}
     return tuple(sorted(path for path in paths if stat.S_ISSOCK(_mode(path))))
+
+
+def _folders_of(sockets: Sequence[str], left: Sequence[str]) -> list[str]:
+    """Give the folders, but for what is `left`, in which there is nothing but sockets, and their keys and locks.
+
+    Sockets come and go, and one that has gone when the mounts are made cannot be covered: of these the folder is.
+    """
+    folders = dict.fromkeys(os.path.dirname(path) for path in sockets)  # noqa: PTH120 - a command waits
+    return [one for one in folders if _holds_only_sockets(one) and not any(is_within(one, each) for each in left)]
+
+
+def _holds_only_sockets(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return all(map(_is_of_sockets, entries))
+    except OSError:
+        return False
+
+
+def _is_of_sockets(entry: "os.DirEntry[str]") -> bool:
+    """Whether something in a folder is a socket, a small file as beside one, or has gone since."""
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return True
+    return stat.S_ISSOCK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_BESIDE)
