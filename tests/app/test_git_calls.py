@@ -14,8 +14,9 @@ import pytest
 
 from tests.app.rehearsal import Rehearsal, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
+from treadle.app.session.callers import Callers
 from treadle.app.session.git_calls import GitCalls
-from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
+from treadle.protocol.permissions import Decision, Mode, OptionKind, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, Confinement, Outcome, Risk, ToolSpec
 from treadle.workspace.namespaces.git_broker import GitBroker, GitCall
 from treadle.workspace.workspace import open_workspace
@@ -128,6 +129,35 @@ async def test_what_would_be_asked_about_is_refused_and_the_way_is_said(folder: 
     assert (folder / "ignored.log").exists()
 
 
+PUSHES = "import subprocess, sys; sys.exit(subprocess.run(['git', 'push', 'there', 'main']).returncode)"
+
+
+@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
+async def test_what_acts_elsewhere_is_asked_about_in_the_middle(folder: Path, option: OptionKind) -> None:
+    subprocess.run(("git", "init", "-q", "--bare", "-b", "main", folder / "there.git"), check=True)
+    git(folder, "remote", "add", "there", "./there.git")
+    (folder / "out.py").write_text(PUSHES)
+    found = await rehearse(folder, [run("python3 out.py")], mode=Mode.AUTO, present=True, option=option)
+    (asked,) = found.asked
+    assert asked.kind is QuestionKind.ELICITATION
+    assert asked.text.startswith("Let `git push there main` run (")
+    assert asked.text.endswith("It is called by: python3 out.py")
+    pushed = subprocess.run(
+        ("git", "-C", folder / "there.git", "rev-parse", "--verify", "-q", "main"), check=False, capture_output=True
+    )
+    assert (pushed.returncode == 0) is (option is OptionKind.ALLOW_ONCE), found.texts[0]
+    if option is OptionKind.REJECT_ONCE:
+        assert "Git did not run `git push there main`: the user said no." in found.texts[0]
+
+
+async def test_what_is_dangerous_is_not_asked_about_in_the_middle(folder: Path) -> None:
+    (folder / "clean.py").write_text("import subprocess; subprocess.run(['git', 'branch', '-D', 'other'])")
+    git(folder, "branch", "other")
+    found = await rehearse(folder, [run("python3 clean.py")], mode=Mode.AUTO, present=True)
+    assert (found.asked, "other" in git(folder, "branch")) == ([], True)
+    assert "Call it in a command of its own" in found.texts[0]
+
+
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDITS, Mode.PLAN])
 async def test_in_other_modes_nothing_writes_the_repository_in_the_middle(folder: Path, mode: Mode) -> None:
     before = git(folder, "for-each-ref")
@@ -157,7 +187,7 @@ async def test_no_call_from_inside_gets_out_when_the_mode_becomes_full_meanwhile
     async def never() -> None:
         await asyncio.sleep(0)
 
-    calls = GitCalls(open_workspace(folder), judge, lambda: Standing(mode=Mode.FULL), lambda _: None)
+    calls = GitCalls(open_workspace(folder), judge, lambda: Standing(mode=Mode.FULL), Callers(), note=list)
     given = GitCall(words=("tag", "v1"), cwd=str(folder), variables={})
     status, said = await calls(given, (0, 1, 2), never())
     assert (status, "command of its own" in said, git(folder, "tag")) == (128, True, "")

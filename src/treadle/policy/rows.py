@@ -19,8 +19,9 @@ _STARTS = ("/", "~", "file:", "FILE:")
 def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
     """Answer one row, which is decoded JSON; nothing is run.
 
-    `{"id", "command"}` gives `{"id", "class", "verdict", "confinement", "reasons", "rules"}`, where the confinement is
-    null for what is not allowed; `{"id", "path", "op", "cwd"}` gives `{"id", "where", "verdict", "resolved",
+    `{"id", "command"}` gives `{"id", "class", "verdict", "confinement", "asks_when_used", "reasons", "rules"}`,
+    where the confinement is null for what is not allowed, and `asks_when_used` lists rights that are asked for in the
+    middle, such as `network:pypi.org`; `{"id", "path", "op", "cwd"}` gives `{"id", "where", "verdict", "resolved",
     "reasons"}`. `cwd` may be left out or relative: it starts at the first root.
     Raises `ValueError` for a row that is neither, or an unknown `op`.
     """
@@ -48,6 +49,11 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
         "class": judgement.command_class.value,
         "verdict": decision.verdict.value,
         "confinement": decision.confinement if decision.verdict is Verdict.ALLOW else None,
+        "asks_when_used": [
+            f"{right.right}:{target}" if target else str(right.right)
+            for right in decision.asks_when_used
+            for target in right.target.split(", ")
+        ],
         "reasons": list(dict.fromkeys(reason.text for reason in decision.reasons)),
         "rules": list(dict.fromkeys(reason.rule for reason in decision.reasons)),
     }

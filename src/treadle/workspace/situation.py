@@ -21,8 +21,8 @@ _MODES = {
         "the network need approval."
     ),
     Mode.AUTO: (
-        "Edits and commands are allowed. Commands reach their own servers only, and write here, in $TMPDIR and, in "
-        "plain git lines, to git."
+        "Edits and commands are allowed. Commands write here, in $TMPDIR and to git; hosts need approval when they "
+        "connect."
     ),
     Mode.FULL: ("All is allowed, but destroying data, reading secrets and changing control files need approval."),
 }

@@ -24,6 +24,7 @@ from treadle.protocol.tools import (
     ReadPath,
     Risk,
     RunCommand,
+    SandboxDenial,
     ToolSpec,
     ToolTraits,
     WritePath,
@@ -42,9 +43,9 @@ _SPECS = {
 
 
 _RUNS_IN = {
-    Confinement.LOOK: "in a throw-away copy of the workspace, without a network (look)",
-    Confinement.WORK: "in the workspace, without a network, and cannot change control files (work)",
-    Confinement.GIT: "in the workspace and its repository, without a network, and cannot change hooks (git)",
+    Confinement.LOOK: "in a throw-away copy of the workspace (look)",
+    Confinement.WORK: "in the workspace, and cannot change control files (work)",
+    Confinement.GIT: "in the workspace and its repository, and cannot change hooks (git)",
     Confinement.OPEN: "as you, with nothing around it (open)",
 }
 
@@ -67,6 +68,7 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     verdict: Verdict
     risk: Risk
     confinement: Confinement | None
+    asks_when_used: tuple[SandboxDenial, ...]
     parts: tuple[Part, ...]
     changes: tuple[_Change, ...]
 
@@ -121,6 +123,7 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
         verdict=decision.verdict,
         risk=decision.risk,
         confinement=decision.confinement,
+        asks_when_used=decision.asks_when_used,
         parts=decision.parts,
         changes=tuple(_changes(access, spec, decision, context)),
     )
@@ -183,6 +186,8 @@ def explanation_lines(explained: Explained) -> Iterator[str]:
     if explained.confinement is not None:
         then = "it runs" if explained.verdict is Verdict.ALLOW else "after a yes it runs"
         yield f"{then} {_RUNS_IN[explained.confinement]}"
+    for right in explained.asks_when_used:
+        yield visible(f"asks when it connects: {right.target or 'for each host that it looks up'}")
     for part in explained.parts:
         yield visible(f"  {part.text}: {part.verdict}")
         for reason in part.reasons:

@@ -20,6 +20,7 @@ _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
     from treadle.app.security.confinement import CommandFolders
+    from treadle.app.session.callers import Callers
     from treadle.app.session.host_decisions import HostDecisions
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Ruleset
@@ -51,6 +52,7 @@ class ConfinedCommands:
         self._rules = rules
         self._broker: GitBroker | None = None
         self._asked = False
+        self._callers: Callers | None = None
         self._hosts: HostDecisions | None = None
         self._networks: dict[SessionNamespaces, NetworkBroker] = {}
 
@@ -86,11 +88,13 @@ class ConfinedCommands:
         networked = self._serves(context.mode) and not _opens_network(rights)
         if networked:
             placed += self._resolver
-        if self._broker is not None and context.mode is Mode.AUTO and rights.confinement is Confinement.WORK:
+        if self._broker is not None and context.mode is not Mode.PLAN and rights.confinement is Confinement.WORK:
             placed += self._broker.mounts
         found = confine(line, rights, replace(self._place, placed=placed), context, background=background, cwd=cwd)
         if networked and self._hosts is not None and found.wrapping.joins:
             found = self._hosts.serve(found, line, ask_person.get())
+        else:
+            _, found = self.callers.enter(found, line, ask_person.get())
         if not self._ripgrep or not found.wrapping.joins:
             return found
         path = found.variables.get("PATH", os.environ.get("PATH", os.defpath))
@@ -105,6 +109,15 @@ class ConfinedCommands:
 
         found = "" if shutil.which("rg") else find_ripgrep(os.environ)
         return ((f"{_PROGRAMS}/rg", os.path.realpath(found)),) if found else ()
+
+    @property
+    def callers(self) -> "Callers":
+        """The commands that run."""
+        if self._callers is None:
+            from treadle.app.session.callers import Callers
+
+            self._callers = Callers()
+        return self._callers
 
     @cached_property
     def _resolver(self) -> tuple[tuple[str, str], ...]:
@@ -136,7 +149,7 @@ class ConfinedCommands:
         if shared is None:
             return
         if self._hosts is None:
-            self._hosts = HostDecisions(settings, self.servers(), judge, self._standing)
+            self._hosts = HostDecisions(settings, self.callers, self.servers(), judge=judge, standing=self._standing)
         if shared not in self._networks:
             self._networks[shared] = NetworkBroker(shared, self._hosts.decide, self._hosts.dial, self._hosts.tell)
         await self._networks[shared].open()

@@ -4,36 +4,47 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from msgspec import structs
 
+from treadle.app.session.callers import Caller, Callers
 from treadle.engine.core.calls import rights_of
-from treadle.engine.ports import Judge
+from treadle.engine.ports import Asked, Judge, PersonReply, ask_person
 from treadle.protocol.errors import ToolError
-from treadle.protocol.permissions import Standing, Verdict
-from treadle.protocol.tools import Confinement, RunCommand
+from treadle.protocol.permissions import Decision, Standing, Verdict
+from treadle.protocol.tools import Confinement, Risk, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.namespaces.git_broker import GitCall
 from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _FAILED = 128
+_PATIENCE = 60.0
 _LONGEST = 120
 _NOBODY_CALLS = "its caller has ended"
 
 
 class GitCalls:
-    """Runs what a session's policy lets run without asking; nobody is asked in the middle of a command.
+    """Runs what a session's policy lets run, or what the user says yes to while the command waits.
 
-    `note` takes what the model and the person are to read of it with the result of the command.
+    What is dangerous is not asked about in the middle: it is to be read in peace, in a command of its own. `note` takes
+    what the model and the person are to read of it with the result of the command.
     """
 
     def __init__(
-        self, workspace: Workspace, judge: Judge, standing: Callable[[], Standing], note: Callable[[str], None]
+        self,
+        workspace: Workspace,
+        judge: Judge,
+        standing: Callable[[], Standing],
+        callers: Callers,
+        *,
+        note: Callable[[str], None],
     ) -> None:
         self._workspace = workspace
         self._judge = judge
         self._standing = standing
+        self._callers = callers
         self._note = note
 
     async def __call__(self, call: GitCall, descriptors: Sequence[int], gone: Awaitable[None]) -> tuple[int, str]:
@@ -56,10 +67,13 @@ class GitCalls:
             self._judge, EXECUTE_COMMAND, {"command": call.line}, (access,), self._standing()
         )
         rights = rights_of(decision)
+        caller = await asyncio.to_thread(self._callers.of, call.process)
         # What calls from inside a confinement never gets out of one, also where the mode has changed meanwhile.
-        if decision.verdict is not Verdict.ALLOW or rights is None or rights.confinement is Confinement.OPEN:
+        if rights is None or rights.confinement is Confinement.OPEN or not await _may_run(decision, call, caller):
             why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
+        if caller is not None:  # what it connects to is asked about by the call that it is of
+            ask_person.set(caller.ask)
         setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=cwd)
         if setup.refused is not None:
             raise ToolError(f"{setup.refused.text}. Call it in a command of its own, so that the user can approve it.")
@@ -81,6 +95,23 @@ class GitCalls:
         if rights.confinement is Confinement.GIT:
             self._note(f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
         return (status if status >= 0 else _FAILED - status), ""
+
+
+async def _may_run(decision: Decision, call: GitCall, caller: Caller | None) -> bool:
+    """Whether a call may run: by the policy, or by a yes of the user. Raises `ToolError` for a no."""
+    if decision.verdict is Verdict.ALLOW:
+        return True
+    if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
+        return False
+    why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "")
+    because = f" ({why})" if why else ""
+    reply = PersonReply()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            reply = await caller.ask(Asked(text=f"Let `{_shown(call)}` run{because}? It is called by: {caller.shown}"))
+    if reply.declined:
+        raise ToolError("the user said no. Do not try another way.")
+    return reply.accepted
 
 
 def _shown(call: GitCall) -> str:

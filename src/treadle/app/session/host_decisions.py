@@ -12,6 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 from msgspec import Struct, structs
 
 from treadle.app.config.sections import NetworkSettings
+from treadle.app.session.callers import Caller, Callers
 from treadle.engine.ports import Asked, AskPerson, Judge, PersonReply
 from treadle.policy.urls import matches_host
 from treadle.protocol.errors import ToolError
@@ -19,7 +20,6 @@ from treadle.protocol.permissions import Standing, Verdict
 from treadle.protocol.tools import FetchUrl, Right, SandboxDenial
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.confinement import Remark, Setup
-from treadle.workspace.meter import descendants
 from treadle.workspace.namespaces.names import registered
 from treadle.workspace.namespaces.network_broker import CarriedConnection
 from treadle.workspace.namespaces.servers import CommandServers
@@ -81,15 +81,10 @@ class HostOutcome(Struct, frozen=True):
         return not self.why
 
 
-class Caller:
-    """One command: its line, how its call asks, and what came of what it looked up."""
+class HostNotes:
+    """What came of what one command looked up."""
 
-    def __init__(self, line: str, ask: AskPerson) -> None:
-        self.line = line
-        self.ask = ask
-        self.guard = 0
-        """The process above all of its processes; 0 before it has started."""
-        self.ended = False
+    def __init__(self) -> None:
         self._told: set[str] = set()
         self._outcomes: dict[str, HostOutcome] = {}
         self._troubles: dict[str, str] = {}
@@ -128,44 +123,37 @@ class Caller:
 
 
 class HostDecisions:
-    """Decides for one session. `servers` finds who asks."""
+    """Decides for one session, for the programs of its `callers`. `servers` finds who looks a name up."""
 
     def __init__(
         self,
         settings: NetworkSettings,
+        callers: Callers,
         servers: CommandServers,
+        *,
         judge: Judge,
         standing: Callable[[], Standing],
     ) -> None:
         self._settings = settings
+        self._callers = callers
         self._servers = servers
         self._judge = judge
         self._standing = standing
         self._known: dict[str, HostOutcome] = {}
-        self._callers: list[Caller] = []
+        self._notes: dict[Caller, HostNotes] = {}
         self._open = 0
         self._refusals = 0
 
     def serve(self, setup: Setup, line: str, ask: AskPerson) -> Setup:
         """Have a command's look-ups decided on, and told of with its result."""
-        caller = Caller(line, ask)
-        self._callers = [one for one in self._callers if not one.ended] + [caller]
-        settle, find_denial = setup.settle, setup.find_denial
-
-        def started(pid: int) -> None:
-            setup.started(pid)
-            caller.guard = pid
-
-        def settled(output: str, *, ended: bool) -> tuple[Remark, ...]:
-            caller.ended = caller.ended or ended
-            return (*settle(output, ended=ended), *caller.remarks())
-
+        self._notes = {caller: notes for caller, notes in self._notes.items() if not caller.ended}
+        notes = HostNotes()
+        caller, setup = self._callers.enter(setup, line, ask, notes.remarks)
+        self._notes[caller] = notes
         return structs.replace(
             setup,
             variables={**_without_proxies(os.environ), **_ONE_RETRY, **setup.variables},
-            settle=settled,
-            find_denial=partial(caller.missing, find_denial=find_denial),
-            started=started,
+            find_denial=partial(notes.missing, find_denial=setup.find_denial),
         )
 
     async def decide(self, host: str, port: int) -> bool:
@@ -177,8 +165,8 @@ class HostDecisions:
             if known.final:
                 for name in _with(host) if known.allowed else (host,):
                     self._known.setdefault(name, known)
-        if caller is not None:
-            caller.note(host, known)
+        if caller is not None and caller in self._notes:
+            self._notes[caller].note(host, known)
         return known.allowed
 
     async def _decide(self, host: str, caller: Caller | None) -> HostOutcome:
@@ -219,13 +207,7 @@ class HostDecisions:
         return HostOutcome(f"{who}. {_WAYS}", final=False, open=True)
 
     def _caller_of(self, port: int) -> Caller | None:
-        """Find which command a look-up is from; the only one that runs, where that cannot be seen."""
-        living = [one for one in self._callers if not one.ended]
-        asker = self._servers.asker(port)
-        for one in living if asker else ():
-            if one.guard and asker in descendants(one.guard):
-                return one
-        return living[0] if len(living) == 1 else None
+        return self._callers.of(self._servers.asker(port))
 
     async def dial(self, host: str, port: int) -> CarriedConnection:
         """Connect to a host outside, by the person's proxy if they have one. Raises `OSError` and `ToolError`."""
@@ -239,18 +221,16 @@ class HostDecisions:
 
     def tell(self, host: str, why: str) -> None:
         """Say with the results of the commands that run why a connection was ended."""
-        for caller in self._callers:
+        for caller, notes in self._notes.items():
             if not caller.ended:
-                caller.fail(host, why)
+                notes.fail(host, why)
 
 
 def _question(host: str, caller: Caller) -> str:
     """Ask about a host: what somebody registered comes first, as the rest can be named to deceive."""
     owner = registered(host)
     named = host if owner == host else f"{owner} ({host})"
-    line = visible(" ".join(caller.line.split()))
-    line = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
-    return f"Let commands of this session connect to {named}? This one looked it up: {line}"
+    return f"Let commands of this session connect to {named}? This one looked it up: {caller.shown}"
 
 
 def _with(host: str) -> frozenset[str]:

@@ -28,7 +28,7 @@ async def answer_commands(
     """Have what commands want in the middle judged: calls of git, and connections."""
     from treadle.app.session.git_calls import GitCalls
 
-    await commands.answer_git(GitCalls(workspace, judge, now, commands.note))
+    await commands.answer_git(GitCalls(workspace, judge, now, commands.callers, note=commands.note))
     await commands.serve_network(network, judge)
 
 

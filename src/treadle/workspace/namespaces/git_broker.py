@@ -27,6 +27,7 @@ _MOST_WORDS = 4096
 _MOST_WAITING, _MOST_RUNNING = 32, 8
 _SECONDS = 5.0  # for the message to arrive
 _LENGTH = 8
+_CREDENTIALS = struct.Struct("3i")
 _FAILED = 128
 _FROM = 50
 """The descriptors of callers are numbered from here on: lower ones have uses of their own in a guard."""
@@ -65,11 +66,15 @@ _SOCKET, _CLIENT, _REAL = "socket", "client.py", "real/git"
 
 
 class GitCall(Struct, frozen=True, kw_only=True):
-    """A call of git as it was made: its words without `git`, the folder, and variables that it may take along."""
+    """A call of git as it was made: its words without `git`, the folder, and variables that it may take along.
+
+    `process` made it, as far as the kernel says.
+    """
 
     words: tuple[str, ...]
     cwd: str
     variables: Mapping[str, str]
+    process: int = 0
 
     @property
     def line(self) -> str:
@@ -196,7 +201,10 @@ class GitBroker:
         if odd := next((name for name in variables if name not in _TAKEN_ALONG), None):
             raise _RefusedError(f"Treadle does not take the variable {odd} along. Run it without.")
         words = tuple(map(os.fsdecode, parts[: int(count)]))
-        return GitCall(words=words, cwd=os.fsdecode(cwd), variables=variables)
+        credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return GitCall(
+            words=words, cwd=os.fsdecode(cwd), variables=variables, process=_CREDENTIALS.unpack(credentials)[0]
+        )
 
 
 async def _receive(caller: socket.socket, descriptors: list[int]) -> int:
