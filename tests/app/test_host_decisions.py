@@ -36,7 +36,7 @@ async def ran(tmp: Path, *lines: str, answer: OptionKind = OptionKind.ALLOW_ONCE
 
 def asking(line: str, host: str = "example.com") -> str:
     shown = line if len(line) <= 80 else f"{line[:80]}…"
-    return f"Let commands of this session connect to {host}? This one looked it up: {shown}"
+    return f"Let commands connect to {host} until this session ends? Looked up by: {shown}"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_a_right_that_was_given_before_is_not_asked_about_again(tmp_path: 
 async def test_the_program_that_looks_a_name_up_tells_which_command_asks(tmp_path: Path, there: Outside) -> None:
     server = call("execute_command", command="sleep 30; curl http://other.org/", background=True)
     found = await rehearse(tmp_path, [server, run(CURL)], mode=Mode.AUTO, present=True)
-    assert [one.text.partition("up: ")[2] for one in found.asked] == [CURL]
+    assert [one.text.partition("by: ")[2] for one in found.asked] == [CURL]
 
 
 async def test_a_command_that_no_call_waits_for_is_refused_and_named(tmp_path: Path, there: Outside) -> None:

@@ -230,7 +230,7 @@ def _question(host: str, caller: Caller) -> str:
     """Ask about a host: what somebody registered comes first, as the rest can be named to deceive."""
     owner = registered(host)
     named = host if owner == host else f"{owner} ({host})"
-    return f"Let commands of this session connect to {named}? This one looked it up: {caller.shown}"
+    return f"Let commands connect to {named} until this session ends? Looked up by: {caller.shown}"
 
 
 def _with(host: str) -> frozenset[str]:
