@@ -18,6 +18,7 @@ from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
+from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt, Resumed, SessionStarted, SetModel, SetPresence
 from treadle.protocol.messages import Text
@@ -290,10 +291,16 @@ async def session(
             hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
         ),
         enclose=_mentions_nothing,
+        ports=_NoPorts,
         clean_up=clean_up,
     )
     async with live:
         yield Rig(live=live, provider=provider, log=log)
+
+
+class _NoPorts:
+    def command(self, argument: str) -> ServersAnswer:
+        return ServersAnswer(text=f"no ports {argument}")
 
 
 async def _mentions_nothing(text: str) -> Enclosed:

@@ -218,6 +218,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         hooks=hooks,
         beside=[] if hooks is None else [hooks.watch],
         servers=joined.servers,
+        ports=partial(commands.ports, asyncio.get_running_loop()),
         wakes=workspace.wakes,
     )
     said = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back, *joined.notices)

@@ -183,6 +183,14 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(name="jobs", effect=Reach.SEE, about="list commands that run in the background", takes_time=True),
     SlashCommand(
+        name="ports",
+        effect=Reach.SEE,
+        given=Reach.WORK,
+        arguments="[N]",
+        about="list the ports on which commands listen; `N` opens one on this machine, `close N` closes it",
+        takes_time=True,
+    ),
+    SlashCommand(
         name="permissions",
         effect=Reach.SEE,
         about="show what runs without asking: mode, allowances and rules",

@@ -80,12 +80,14 @@ class Post(Tagged, frozen=True, kw_only=True, tag="post"):
 class AskServers(Tagged, frozen=True, kw_only=True, tag="servers"):
     """To the session: do what `/mcp` says with this argument, where its MCP servers are; `ServersSaid` answers.
 
-    With a `prompt` (its server's name, and its own) say what the last word of the argument can be instead.
+    With a `prompt` (its server's name, and its own) say what the last word of the argument can be instead. With `ports`
+    it is what `/ports` says, about the servers that commands run.
     """
 
     number: int
     argument: str = ""
     prompt: tuple[str, str] | None = None
+    ports: bool = False
 
 
 class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
@@ -126,7 +128,10 @@ class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
 
 
 class ServersAnswer(Record, frozen=True, kw_only=True):
-    """What `/mcp` shows; `warning`: the text says what is wrong with the command. `values` are what a word can be."""
+    """What `/mcp` or `/ports` shows; `warning`: the text says what is wrong with the command.
+
+    `values` are what a word can be.
+    """
 
     text: str = ""
     warning: bool = False

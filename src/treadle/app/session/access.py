@@ -1,6 +1,6 @@
 """A session as a terminal sees it, whether it runs in this process or the terminal is attached to another one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +28,14 @@ class ServersAccess(Protocol):
         ...
 
 
+class PortsAccess(Protocol):
+    """The ports on which commands of a session listen, wherever it runs."""
+
+    def command(self, argument: str) -> ServersAnswer:
+        """Do what `/ports` says with this argument. To be called in a thread."""
+        ...
+
+
 class SessionAccess(Protocol):
     """What a terminal needs of a session; `source` is as whom it posts.
 
@@ -51,6 +59,11 @@ class SessionAccess(Protocol):
     @property
     def servers(self) -> ServersAccess | None:
         """Its MCP servers; None where it has none."""
+        ...
+
+    @property
+    def ports(self) -> Callable[[], PortsAccess]:
+        """Gives the ports of its commands."""
         ...
 
     @property

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from treadle.app.security.confinement import CommandFolders
     from treadle.app.session.callers import Callers
     from treadle.app.session.host_decisions import HostDecisions
+    from treadle.app.session.own_ports import OwnPorts
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Ruleset
     from treadle.workspace.confinement import Setup
@@ -53,6 +54,7 @@ class ConfinedCommands:
         self._broker: GitBroker | None = None
         self._asked = False
         self._callers: Callers | None = None
+        self._ports: OwnPorts | None = None
         self._hosts: HostDecisions | None = None
         self._networks: dict[SessionNamespaces, NetworkBroker] = {}
 
@@ -192,6 +194,14 @@ class ConfinedCommands:
 
         return CommandServers(self._namespaces)
 
+    def ports(self, loop: asyncio.AbstractEventLoop) -> "OwnPorts":
+        """Give the ports on which commands listen, for a person; `loop` is that of the session."""
+        if self._ports is None:
+            from treadle.app.session.own_ports import OwnPorts
+
+            self._ports = OwnPorts(self.servers, loop)
+        return self._ports
+
     def _namespaces(self) -> "SessionNamespaces | None":
         if "_place" not in self.__dict__:
             return None
@@ -212,6 +222,8 @@ class ConfinedCommands:
         """Throw away what waits for an answer that will not come, and end what the commands left behind."""
         for network in self._networks.values():
             await network.close()
+        if self._ports is not None:
+            await self._ports.close()
         if self._broker is not None:
             await self._broker.close()
         if "_place" in self.__dict__:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.models.offered import OfferedModel
     from treadle.app.servers.session_servers import SessionServers
+    from treadle.app.session.access import PortsAccess
     from treadle.app.session.mentioning import Enclosed
     from treadle.app.session.own_shell import OwnShell
     from treadle.app.session.sharing import Attendance
@@ -86,6 +87,7 @@ class LiveSession:
         clean_up: Callable[[], Awaitable[None]],
         beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
         servers: "SessionServers | None" = None,
+        ports: "Callable[[], PortsAccess]",
         wakes: Callable[[], bool] = lambda: False,
     ) -> None:
         self.id = session_id
@@ -106,6 +108,7 @@ class LiveSession:
         self._beside = beside
         self._company = AsyncExitStack()
         self.servers = servers
+        self.ports = ports
         self.wakes = wakes
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []

@@ -15,7 +15,7 @@ from treadle.app.session.checklist_file import checklist_file
 from treadle.app.session.connection import SessionConnection
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
-from treadle.app.session.remote_servers import RemoteServers
+from treadle.app.session.remote_servers import RemotePorts, RemoteServers
 from treadle.context.notified import notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
@@ -85,6 +85,7 @@ class RemoteSession:
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[ServersAnswer | None]] = {}
         self.servers = RemoteServers(self._ask_servers)
+        self._ports = RemotePorts(self._ask_ports)
         self._first: Feed | None = Feed(left=self._leave)
         self._feeds = [self._first]
         self._closed = False
@@ -191,6 +192,15 @@ class RemoteSession:
     async def _ask_servers(self, argument: str, prompt: tuple[str, str] | None) -> ServersAnswer:
         """Have `/mcp` done where the servers are, or a word completed there. Raises `SessionClosedError`."""
         said = await self._request("/mcp", lambda number: AskServers(number=number, argument=argument, prompt=prompt))
+        return said or ServersAnswer()
+
+    def ports(self) -> RemotePorts:
+        """Give the ports of the session's commands."""
+        return self._ports
+
+    async def _ask_ports(self, argument: str, prompt: tuple[str, str] | None) -> ServersAnswer:  # noqa: ARG002
+        """Have `/ports` done where the session is. Raises `SessionClosedError`."""
+        said = await self._request("/ports", lambda number: AskServers(number=number, argument=argument, ports=True))
         return said or ServersAnswer()
 
     async def _request(self, what: str, message: Callable[[int], Post | AskServers]) -> ServersAnswer | None:

@@ -1,4 +1,4 @@
-"""The MCP servers of a session in another process: what `/mcp` says of them is asked over its socket."""
+"""The servers of a session in another process: what `/mcp` and `/ports` say of them is asked over its socket."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,20 +15,18 @@ AskElsewhere = Callable[[str, tuple[str, str] | None], Awaitable[ServersAnswer]]
 """Asks with what follows `/mcp`, or a prompt (its server's name, and its own). May raise `TreadleError`."""
 
 
-class RemoteServers:
-    """Made in the loop that `ask` is to be awaited in."""
+class RemotePorts:
+    """The ports of the commands of a session in another process. Made in the loop that `ask` is to be awaited in."""
+
+    asked = "/ports"
 
     def __init__(self, ask: AskElsewhere) -> None:
         self._ask = ask
         self._loop = asyncio.get_running_loop()
 
     def command(self, argument: str) -> ServersAnswer:
-        """Do what `/mcp` says with this argument. To be called in a thread."""
+        """Do what the command says with this argument. To be called in a thread."""
         return self._wait(argument, None)
-
-    def complete(self, prompt: tuple[str, str], said: str) -> Sequence[str]:
-        """Say what the last word of what follows a prompt can be. To be called in a thread."""
-        return self._wait(said, prompt).values
 
     def _wait(self, said: str, prompt: tuple[str, str] | None) -> ServersAnswer:
         return asyncio.run_coroutine_threadsafe(self._asked(said, prompt), self._loop).result()
@@ -41,4 +39,14 @@ class RemoteServers:
             why = f"the session did not answer within {_LONGEST:g} s. Enter it again, or look into its own terminal"
         except TreadleError as error:
             why = " ".join(filter(None, (error.what, error.why, error.fix))).rstrip(".")
-        return ServersAnswer(text=f"/mcp got no answer: {why}.", warning=True)
+        return ServersAnswer(text=f"{self.asked} got no answer: {why}.", warning=True)
+
+
+class RemoteServers(RemotePorts):
+    """Its MCP servers."""
+
+    asked = "/mcp"
+
+    def complete(self, prompt: tuple[str, str], said: str) -> Sequence[str]:
+        """Say what the last word of what follows a prompt can be. To be called in a thread."""
+        return self._wait(said, prompt).values

@@ -37,7 +37,7 @@ from treadle.protocol.events import EditQueued, Interrupt, Op, Source
 from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
 
 if TYPE_CHECKING:
-    from treadle.app.session.access import ServersAccess
+    from treadle.app.session.access import PortsAccess, ServersAccess
     from treadle.app.session.live import LiveSession
 
 _HELLO = 10.0
@@ -81,7 +81,8 @@ class Attendance:
 class Shared(Struct, frozen=True, kw_only=True):
     """What further surfaces need of a session. `run` names this process's numbering of notifications.
 
-    `servers` are its MCP servers, asked in a thread. `attendance` is that of a session that has no terminal.
+    `servers` are its MCP servers, `ports` those of its commands; both are asked in a thread. `attendance` is that of a
+    session that has no terminal.
     """
 
     session_id: str
@@ -92,6 +93,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     attach: Callable[[int | None], Attachment]
     post: Callable[[Op, Source], Awaitable[None]]
     servers: "ServersAccess | None" = None
+    ports: "Callable[[], PortsAccess] | None" = None
     attendance: Attendance | None = None
 
 
@@ -107,6 +109,7 @@ async def share_session(live: "LiveSession", engine: Session) -> None:
         attach=engine.attach,
         post=live.post,
         servers=live.servers,
+        ports=live.ports,
         attendance=attendance,
     )
     try:
@@ -261,7 +264,12 @@ class _Client:
     async def _asked(self, message: AskServers) -> None:
         servers, answer, prompt = self._session.servers, NO_SERVERS, message.prompt
         try:
-            if servers is not None and prompt is not None:
+            if message.ports:
+                ports = self._session.ports
+                answer = (
+                    ServersAnswer() if ports is None else await asyncio.to_thread(ports().command, message.argument)
+                )
+            elif servers is not None and prompt is not None:
                 words = await asyncio.to_thread(servers.complete, prompt, message.argument)
                 answer = ServersAnswer(values=tuple(words))
             elif servers is not None:

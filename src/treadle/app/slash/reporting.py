@@ -87,6 +87,11 @@ def _mcp(session: SessionAccess, argument: str) -> CommandAnswer:
     return CommandAnswer(text=answer.text, warning=answer.warning)
 
 
+def _ports(session: SessionAccess, argument: str) -> CommandAnswer:
+    answer = session.ports().command(argument)
+    return CommandAnswer(text=answer.text, warning=answer.warning)
+
+
 def _permissions(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     policy = read_policy(session.workspace, trusted=session.trust.trusted)
     allowed = answer_command("approvals", "", session).text
@@ -146,6 +151,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "usage": _usage,
         "jobs": _jobs,
         "mcp": _mcp,
+        "ports": _ports,
         "permissions": _permissions,
         "config": _config,
         "doctor": _doctor,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.workspace.meter import inner_number, process_name
+from treadle.workspace.namespaces.openings import NotYetError, http_name
 from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.network import is_this_machine
 
@@ -19,6 +21,11 @@ _LISTENS = "0A"
 _ADDRESSES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 _CHUNK = 64 * 1024
 _FIRST_FREE_PORT = 1024
+_HTTP = re.compile(rb"[A-Z]{1,20} [^\r\n]{0,8192}(\Z| HTTP/1)")
+_NOT_FOR_US = (
+    b"HTTP/1.1 421 Misdirected Request\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n"
+    b"Open it as localhost or 127.0.0.1.\n"
+)
 
 
 class Listening(Struct, frozen=True, order=True):
@@ -94,6 +101,7 @@ class CommandServers:
     async def relayed(self, port: int, at: int = 0) -> AsyncIterator[int]:
         """Relay a port of this machine's loopback to one of the session's; `at` 0 takes a free one. Gives its number.
 
+        A request of HTTP is relayed only where it names this machine: pages of the web reach loopback by other names.
         Raises `OSError`.
         """
         tasks: set[asyncio.Task[None]] = set()
@@ -116,7 +124,30 @@ class CommandServers:
         with contextlib.closing(writer), contextlib.suppress(OSError):
             inner_reader, inner_writer = await self.connect(port)
             with contextlib.closing(inner_writer):
-                await carry(((reader, inner_writer), (inner_reader, writer)))
+                async with asyncio.TaskGroup() as group:
+                    answering = group.create_task(_pump(inner_reader, writer))  # some servers speak first
+                    start = await _first_request(reader)
+                    if start is None:
+                        answering.cancel()
+                        writer.write(_NOT_FOR_US)
+                        await writer.drain()
+                        return
+                    inner_writer.write(start)
+                    await _pump(reader, inner_writer)
+
+
+async def _first_request(reader: asyncio.StreamReader) -> bytes | None:
+    """Read how a connection begins; None where it is a request of HTTP that does not name this machine."""
+    start = b""
+    while part := await reader.read(_CHUNK):
+        start += part
+        if not _HTTP.match(start):
+            return start
+        try:
+            return start if is_this_machine(http_name(start)) else None
+        except NotYetError:
+            continue
+    return start
 
 
 async def carry(ways: tuple[tuple[asyncio.StreamReader, asyncio.StreamWriter], ...]) -> None:
