@@ -9,9 +9,10 @@ comes perhaps `stop SECONDS`, which ends all that it started (TERM, then KILL af
 of another Treadle, and end of file, that is the death of this one. The command runs in a session of its own, and the
 guard becomes the reaper of everything it leaves behind, also of what daemonises. What exceeds a bound is ended with
 all the rest, and the guard reports `bound NAME NUMBER`. On its standard output the guard reports `exit STATUS` when
-the command itself ends (negative: the signal's number), with the status of each part of its last pipe if bash tells
-them, then `left NUMBER...` with the processes that go on or `ended NAME (NUMBER), ...` with those that ended with its
-throw- away copy, and closes it when none is left. Standard error is the command's output.
+the command itself ends (negative: the signal's number), with the status of each part of its pipes, each pipe but the
+last ended by a semicolon, if bash tells them, then `left NUMBER...` with the processes that go on or
+`ended NAME (NUMBER), ...` with those that ended with its throw-away copy, and closes it when none is left. Standard
+error is the command's output.
 
 Only the standard library, and sparingly: a command may wait for this to start, and `contextlib` alone would add a
 quarter to that.

@@ -1,4 +1,4 @@
-"""How the parts of a command's last pipe ended: its own status is that of the last part alone."""
+"""How the parts of a command's pipes ended: its own status is that of the last part of the last one alone."""
 
 import shlex
 from collections.abc import Sequence
@@ -17,14 +17,30 @@ _KEYWORDS = frozenset(["if", "then", "else", "elif", "while", "until", "do", "!"
 _WIDTH = 60
 
 
-def describe_pipe(line: str, statuses: Sequence[int]) -> str:
-    """Say which parts before the last one failed; empty where none did."""
-    failed = [(at, status) for at, status in enumerate(statuses[:-1]) if status not in (0, _READER_LEFT)]
-    if not failed:
-        return ""
-    names = next((names for names in reversed(_pipes(line)) if len(names) == len(statuses)), [])
-    said = [f"{names[at] if names and names[at] else f'part {at + 1}'} exited {status}" for at, status in failed]
-    return f" (but in the pipe {' and '.join(said)})"
+def describe_pipes(line: str, told: Sequence[Sequence[int]]) -> str:
+    """Say which parts but the last one of a pipe failed; empty where none did.
+
+    `told` are the statuses of each pipe that ended, in that order, and those of the last command.
+    """
+    ended = [statuses for statuses in told if len(statuses) > 1]
+    failed = [
+        f"{name or f'part {at + 1}'} exited {status}"
+        for statuses, names in zip(ended, _names(line, ended), strict=True)
+        for at, (status, name) in enumerate(zip(statuses[:-1], names, strict=False))
+        if status not in (0, _READER_LEFT)
+    ]
+    where = "in the pipe" if len(ended) == 1 else "in pipes"
+    return f" (but {where} {' and '.join(dict.fromkeys(failed))})" if failed else ""
+
+
+def _names(line: str, ended: Sequence[Sequence[int]]) -> list[list[str]]:
+    """Name the parts of the pipes that ended, where it is clear which of the line they are."""
+    written = [names for names in _pipes(line) if len(names) > 1]
+    lengths = [len(statuses) for statuses in ended]
+    if [len(names) for names in written] == lengths:
+        return written
+    alike = [names for names in written if [len(names)] == lengths]
+    return alike if len(alike) == 1 else [[""] * length for length in lengths]
 
 
 def _pipes(line: str) -> list[list[str]]:

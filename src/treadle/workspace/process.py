@@ -17,7 +17,7 @@ from treadle.workspace.confinement import Remark, Settle
 from treadle.workspace.hiding import Hidden
 from treadle.workspace.meter import descendants, inner_number, process_name, remove_group
 from treadle.workspace.pacing import Paced
-from treadle.workspace.pipes import describe_pipe
+from treadle.workspace.pipes import describe_pipes
 from treadle.workspace.spool import Spool
 from treadle.workspace.text import Decoder, HeadTail, ShortLines, erased, flowing
 from treadle.workspace.wrapping import describe_bound
@@ -85,7 +85,7 @@ class CommandProcess:
         self._hidden = hidden
         self._lines = ShortLines(bounds.line)
         self._kept = HeadTail(bounds.kept)
-        self._pipe: list[int] = []
+        self._pipes: list[list[int]] = []
         self._left: list[int] = []
         self.ended_with_it = ""  # names of processes that it left, and that ended with its throw-away copy
         self._spool = Spool(spool, bounds.spooled)
@@ -131,7 +131,9 @@ class CommandProcess:
     def _on_report(self, data: bytes) -> None:
         for line in data.splitlines():
             if line.startswith(b"exit "):
-                self.status, *self._pipe = map(int, line.split()[1:])
+                _, status, *pipes = line.split(b" ", 2)
+                self.status = int(status)
+                self._pipes = [[*map(int, one.split())] for one in b"".join(pipes).split(b";") if one.strip()]
                 self._ended.set()
             elif line.startswith(b"left "):
                 self._left = [int(pid) for pid in line.split()[1:]]
@@ -335,7 +337,7 @@ class CommandProcess:
             return f"Killed by {_signal_name(-self.status)}."
         if self.status > 128 and _signal_name(self.status - 128):
             return f"Exit status {self.status} (128 + {_signal_name(self.status - 128)})."
-        return f"Exit status {self.status}{describe_pipe(self.line, self._pipe)}."
+        return f"Exit status {self.status}{describe_pipes(self.line, self._pipes)}."
 
 
 def _signal_name(number: int) -> str:
