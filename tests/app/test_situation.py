@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.app.rehearsal import Rehearsal, call, rehearse
+from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.config.settings import ModelSettings
+from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.app.session.repository_state import describe_repository
+from treadle.policy.modes import UNTRUSTED
 from treadle.protocol.events import SetLimits
 from treadle.protocol.limits import Limits
-from treadle.protocol.permissions import Mode, Situation
-from treadle.protocol.tools import Risk
+from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
+from treadle.protocol.tools import Access, Confinement, ReadPath, Risk, RunCommand, WritePath
 from treadle.workspace.situation import repository_line, situation_lines
 
 NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."
@@ -45,6 +49,53 @@ def blocks(seen: Rehearsal) -> list[str]:
         parts = [content] if isinstance(content, str) else [str(part.get("text", "")) for part in content]
         texts += [part for part in parts if "<environment>" in part]
     return [text.split("<environment>\n")[1].split("\n</environment>")[0] for text in texts]
+
+
+SAMPLES: dict[str, Access] = {
+    "read": ReadPath(path="a.py"),
+    "edit": WritePath(path="a.py"),
+    "look": RunCommand(command="git log --oneline", cwd=""),
+    "test": RunCommand(command="pytest -q", cwd=""),
+    "commit": RunCommand(command="git commit -m x", cwd=""),
+    "fetch": RunCommand(command="curl https://example.com/", cwd=""),
+}
+
+
+def _answers(folder: Path, mode: Mode, *, trusted: bool) -> dict[str, Decision]:
+    context = asked_context(folder, mode, trusted=trusted)
+
+    def placed(access: Access) -> Access:
+        if isinstance(access, RunCommand):
+            return replace(access, cwd=str(folder))
+        return replace(access, path=str(folder / "a.py")) if isinstance(access, ReadPath | WritePath) else access
+
+    return {name: judge_access(placed(access), context) for name, access in SAMPLES.items()}
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize("mode", Mode)
+def test_what_the_model_is_told_is_what_the_policy_answers(folder: Path, mode: Mode, trusted: bool) -> None:
+    """The words are chosen by the mode, as the policy is loaded later: they are held to its answers here."""
+    bubblewrap()
+    git(folder, "init")
+    situation = Situation(mode=mode, user_present=True, max_steps=None)
+    said = " ".join(situation_lines(situation, first=True, trusted=trusted)).lower().removeprefix(f"mode: {mode}. ")
+    found = _answers(folder, mode, trusted=trusted)
+    allowed = {name for name, decision in found.items() if decision.verdict is Verdict.ALLOW}
+    assert {"read", "look"} <= allowed
+    if mode is Mode.FULL:
+        assert ("all is allowed" in said, allowed) == (True, set(SAMPLES))
+        return
+    assert ("edits" in said and "allowed" in said.split("edits")[1].split(".")[0]) is ("edit" in allowed)
+    assert ("nothing may be changed" in said) is (found["edit"].verdict is Verdict.DENY)
+    in_copy = found["test"].verdict is Verdict.ALLOW and found["test"].confinement is Confinement.LOOK
+    assert ("throw-away copy" in said) is in_copy
+    assert ("edits and commands are allowed" in said) is (found["test"].confinement is Confinement.WORK and trusted)
+    assert ("only" in said and "read" in said) is (found["test"].verdict is not Verdict.ALLOW)
+    assert ("to git" in said) is (found["commit"].verdict is Verdict.ALLOW and mode is not Mode.PLAN)
+    asked_later = bool(found["fetch"].asks_when_used)
+    assert ("hosts need approval" in said or "network need approval" in said) is asked_later
+    assert (UNTRUSTED in [reason.text for reason in found["test"].reasons]) is (not trusted)
 
 
 LOOKS = [call("list_files", path="."), call("list_files", path="a"), call("list_files", path="b")]

@@ -176,6 +176,7 @@ def test_rows_that_cannot_be_read_are_answered_with_their_error(
         "class": "read_only",
         "verdict": "ALLOW",
         "confinement": "look" if probe().backend else "open",
+        "asks_when_used": [],
         "reasons": ["ls only reads", "mode ask allows it"],
         "rules": ["reader", "mode"],
     }

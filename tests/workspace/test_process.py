@@ -330,6 +330,13 @@ async def test_commands_keep_their_numbers(workspace: Workspace) -> None:
     await command.close()
 
 
+async def test_a_command_that_had_ended_is_not_called_stopped_for_what_it_left(workspace: Workspace) -> None:
+    command = workspace.launcher.start("setsid sleep 30 >/dev/null 2>&1 & exit 3")
+    assert await command.ended(10)
+    await command.close()
+    assert command.describe() == "Exit status 3."
+
+
 async def test_no_guard_is_made_ready_after_the_workspace_is_closed(workspace: Workspace) -> None:
     for _ in range(2):
         await _run(workspace, "true")

@@ -151,6 +151,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             workspace=workspace,
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
+            trusted=parts.trust.lets_code_run,
         ),
         trace=partial(_trace, redactor),
         judge=policy_judge(

@@ -277,7 +277,10 @@ def _answer(
         # Who may change the workspace may not for that read what is outside of it, as `cp` does both.
         if risks == [Risk.WRITE] and any(finding.risk is Risk.READ_OUTSIDE for finding in found):
             risks.append(Risk.READ_OUTSIDE)
-        answers = [verdict_for(risk, context, can_try=can_try, publishes=publishes) for risk in risks]
+        waits = confined and not can_try
+        answers = [
+            verdict_for(risk, context, can_try=can_try, publishes=publishes, trusted=not waits) for risk in risks
+        ]
         return min(answers, key=lambda answer: STRICTEST_FIRST.index(answer[0]))
 
     verdict, reasons = _verdict(every, rule, context, (by_mode(every), by_mode(around if lifts else every)))

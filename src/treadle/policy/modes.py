@@ -10,6 +10,8 @@ from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
 
+UNTRUSTED = "this folder is not trusted, so programs that do more than read do not run by themselves (--trust)"
+
 _HARMLESS = frozenset({Risk.NONE, Risk.READ})
 _IN_A_COPY = _HARMLESS | {Risk.READ_OUTSIDE, Risk.WRITE, Risk.EXECUTE}
 """What can do no harm in a throw-away copy: it reads what is not hidden, and has no network."""
@@ -24,14 +26,17 @@ _ALLOWED: Mapping[Mode, frozenset[Risk]] = {
 
 
 def verdict_for(
-    risk: Risk, context: PolicyContext, *, can_try: bool = False, publishes: bool = False
+    risk: Risk, context: PolicyContext, *, can_try: bool = False, publishes: bool = False, trusted: bool = True
 ) -> tuple[Verdict, str]:
     """Give the mode's answer to a risk, and that answer in words.
 
     `can_try`: it is a command that runs confined, in a throw-away copy where the mode lets it change nothing.
-    `publishes`: others see what it does, which a rule or the setting `approve` may allow, but no mode.
+    `publishes`: others see what it does, which a rule or the setting `approve` may allow, but no mode. Not `trusted`:
+    it could be tried if the user trusted the folder.
     """
     mode = context.mode
+    if not trusted and risk in _IN_A_COPY - _HARMLESS and mode is not Mode.FULL and risk not in context.approved:
+        return Verdict.DENY if mode is Mode.PLAN else Verdict.REQUIRE_USER_CONFIRMATION, UNTRUSTED
     if can_try and risk in _IN_A_COPY and (context.try_first or mode in (Mode.PLAN, Mode.AUTO)):
         return Verdict.ALLOW, f"mode {mode} runs it confined"
     if mode is Mode.PLAN and risk not in _HARMLESS:

@@ -38,13 +38,14 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     """The environment block of one workspace.
 
     `repository` says in a line how the workspace's repository stands; it may take some time. `approved` names classes
-    of risk that the user lets run beyond the mode.
+    of risk that the user lets run beyond the mode, and `trusted` says whether they trust the folder.
     """
 
     workspace: Workspace
     now: Callable[[], datetime] = _now
     repository: Callable[[], str] = _no_repository
     approved: tuple[str, ...] = ()
+    trusted: bool = True
 
     async def describe(self, *, first: bool, situation: Situation | None) -> str:
         """Tell the time and what runs; the first time also the system and the file list.
@@ -56,7 +57,9 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
         if first:
             files, repository = await asyncio.gather(self._files(), asyncio.to_thread(self.repository))
             parts = [*self._system(), *parts, *filter(None, [repository]), *files]
-        lines = [] if situation is None else situation_lines(situation, first=first, approved=self.approved)
+        lines: list[str] = []
+        if situation is not None:
+            lines = situation_lines(situation, first=first, approved=self.approved, trusted=self.trusted)
         return "\n".join([*lines, *parts, *[line async for line in self._running()]])
 
     def _system(self) -> list[str]:

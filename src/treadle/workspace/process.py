@@ -315,7 +315,7 @@ class CommandProcess:
     async def close(self) -> None:
         """End everything within a second and give back the pipes."""
         if self.alive:
-            await self.stop("Treadle stopped it", grace=_GRACE_ON_CANCEL)
+            await self.stop("Treadle stopped it" if self.running else "", grace=_GRACE_ON_CANCEL)
         await self.settle("")
         self._settle = None
         for pipe in (self._guard.output, self._guard.report):

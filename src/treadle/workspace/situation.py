@@ -28,12 +28,28 @@ _MODES = {
 }
 
 
-def situation_lines(situation: Situation, *, first: bool, approved: Collection[str] = ()) -> list[str]:
-    """Say what follows from a situation; `approved` names classes of risk that the user lets run beyond the mode."""
+_UNTRUSTED = {
+    Mode.PLAN: "This folder is not trusted (--trust): nothing may be changed, and only commands that read run.",
+    Mode.ASK: "This folder is not trusted (--trust): commands that only read run; all else needs approval.",
+    **dict.fromkeys(
+        (Mode.EDITS, Mode.AUTO),
+        "This folder is not trusted (--trust): edits and commands that only read are allowed; others need approval.",
+    ),
+}
+
+
+def situation_lines(
+    situation: Situation, *, first: bool, approved: Collection[str] = (), trusted: bool = True
+) -> list[str]:
+    """Say what follows from a situation; `approved` names classes of risk that the user lets run beyond the mode.
+
+    Where the folder is not `trusted`, its programs do not run by themselves.
+    """
     lines = [] if situation.user_present else [_NOBODY]
     if situation.user_present and not first:
         lines.append("The user is here and can answer.")
-    lines.append(f"Mode: {situation.mode}. {_MODES[situation.mode]}")
+    said = _MODES[situation.mode] if trusted else _UNTRUSTED.get(situation.mode, _MODES[situation.mode])
+    lines.append(f"Mode: {situation.mode}. {said}")
     if approved and situation.mode not in (Mode.PLAN, Mode.FULL):
         lines.append(f"Also allowed: {', '.join(sorted(approved))}.")
     if situation.max_steps is not None:
