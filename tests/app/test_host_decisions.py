@@ -1,5 +1,6 @@
 """Which hosts commands reach: asked about when a program looks them up, whatever program that is."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -175,3 +176,20 @@ async def test_a_command_that_no_call_waits_for_is_refused_and_named(tmp_path: P
     server = call("execute_command", command="sleep 2; curl -sS http://other.org/; sleep 30", background=True)
     found = await rehearse(tmp_path, [server, run("sleep 4; true")], mode=Mode.AUTO, present=True)
     assert (found.asked, there.connected) == ([], [])
+
+
+async def test_a_port_of_this_machine_is_reached_where_the_user_says_so(tmp_path: Path, there: Outside) -> None:
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\nconnection: close\r\n\r\nthis machine")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    line = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://localhost:{port}/').read())\""
+    async with server:
+        opened = await ran(tmp_path, line, network=NetworkSettings(loopback_ports=(port,)), present=False)
+        assert ("this machine" in opened.texts[0], opened.asked) == (True, [])
+        (tmp_path / "other").mkdir()
+        closed = await rehearse(tmp_path / "other", [run(line)], mode=Mode.AUTO)
+        assert "this machine" not in closed.texts[0]

@@ -1,5 +1,6 @@
 """What is said of the sandbox, and what does not start without one."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.reports.installation import installation_checks
+from treadle.app.security.lacking import Lacking, lacking
 from treadle.app.security.sandbox_state import SandboxSummary, describe_sandbox
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, Source
@@ -22,6 +24,24 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("treadle.app.security.sandbox_state.probe", lambda: NONE)
     monkeypatch.setattr("treadle.app.reports.installation.probe", lambda: NONE)
+
+
+def test_the_model_is_told_once_what_commands_cannot_do_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    @cache
+    def found() -> SandboxState:
+        return LANDLOCK
+
+    monkeypatch.setattr("treadle.workspace.sandbox.backend.probe", found)
+    said = Lacking()
+    assert said() == "", "nobody has looked yet"
+    found()
+    assert said() == lacking("landlock")
+    assert said() == ""
+    assert {str(one): bool(lacking(one)) for one in Backend} == {
+        "bubblewrap": False,
+        "landlock": True,
+        "seatbelt": True,
+    }
 
 
 def opening(tmp_path: Path, mode: Mode, use: SandboxUse = SandboxUse.AUTO) -> Opening:

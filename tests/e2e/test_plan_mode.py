@@ -14,6 +14,7 @@ from tests.e2e.process import Program
 from tests.e2e.running import model
 from tests.needed import require
 from treadle.app.compose import tool_specs
+from treadle.policy.modes import UNTRUSTED
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
 
@@ -237,7 +238,8 @@ async def test_nothing_that_a_model_tries_in_plan_mode_changes_a_byte(
         ended = await Program(tmp_path / "home", variables).run("-p", "Try everything.", *flags)
         asked, told = len(server.requests), str(server.requests[-1].body["messages"])
     assert asked == len(turns) + 1, ended.err
-    assert told.count("plan mode changes nothing") > len(lines()) * 3 // 4, "most are understood and refused"
+    refused = sum(map(told.count, ("plan mode changes nothing", UNTRUSTED)))
+    assert refused > len(lines()) * 3 // 4, "most are understood and refused"
     assert state(tmp_path / "ws") == before
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "site") == ["home", "ws"]
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
+from treadle.app.security.lacking import Lacking
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
@@ -152,6 +153,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
             trusted=parts.trust.lets_code_run,
+            lacking=Lacking(),
         ),
         trace=partial(_trace, redactor),
         judge=policy_judge(

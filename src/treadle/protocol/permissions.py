@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import field
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.tools import Access, Confinement, CopyChanges, Preview, Risk, SandboxDenial
+from treadle.protocol.tools import Access, Confinement, CopyChange, CopyChanges, Preview, Risk, SandboxDenial
 
 
 class Verdict(StrEnum):
@@ -162,6 +162,25 @@ class Question(Record, frozen=True, kw_only=True):
     more: str = ""
     form: dict[str, Any] = field(default_factory=dict)
     url: str = ""
+
+    @property
+    def rights(self) -> tuple[SandboxDenial, ...]:
+        """What a yes gives beyond the sandbox."""
+        if self.denial is not None:
+            return (self.denial,)
+        if self.copy is not None:
+            return () if self.copy.whole or self.copy.rights is None else self.copy.rights.granted
+        return () if self.decision is None else self.decision.grants
+
+    @property
+    def changes(self) -> tuple[CopyChange, ...]:
+        """What a command changed in its throw-away copy, each path of it, in the order in which it is shown."""
+        return () if self.copy is None else self.copy.changes
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the `changes` can be applied; where not, a yes runs the command for real."""
+        return self.copy is None or self.copy.whole
 
     @property
     def yes(self) -> OptionKind:

@@ -30,7 +30,7 @@ def _now() -> datetime:
     return datetime.now(UTC).astimezone()
 
 
-def _no_repository() -> str:
+def _nothing() -> str:
     return ""
 
 
@@ -38,14 +38,16 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     """The environment block of one workspace.
 
     `repository` says in a line how the workspace's repository stands; it may take some time. `approved` names classes
-    of risk that the user lets run beyond the mode, and `trusted` says whether they trust the folder.
+    of risk that the user lets run beyond the mode, and `trusted` says whether they trust the folder. `lacking` says,
+    once it is known, what commands cannot do here that they do elsewhere.
     """
 
     workspace: Workspace
     now: Callable[[], datetime] = _now
-    repository: Callable[[], str] = _no_repository
+    repository: Callable[[], str] = _nothing
     approved: tuple[str, ...] = ()
     trusted: bool = True
+    lacking: Callable[[], str] = _nothing
 
     async def describe(self, *, first: bool, situation: Situation | None) -> str:
         """Tell the time and what runs; the first time also the system and the file list.
@@ -60,6 +62,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
         lines: list[str] = []
         if situation is not None:
             lines = situation_lines(situation, first=first, approved=self.approved, trusted=self.trusted)
+        lines += filter(None, [self.lacking()])
         return "\n".join([*lines, *parts, *[line async for line in self._running()]])
 
     def _system(self) -> list[str]:

@@ -17,12 +17,12 @@ _KEYWORDS = frozenset(["if", "then", "else", "elif", "while", "until", "do", "!"
 _WIDTH = 60
 
 
-def describe_pipes(line: str, told: Sequence[Sequence[int]]) -> str:
+def describe_pipes(line: str, reported: Sequence[Sequence[int]]) -> str:
     """Say which parts but the last one of a pipe failed; empty where none did.
 
-    `told` are the statuses of each pipe that ended, in that order, and those of the last command.
+    `reported` are the statuses of each pipe that ended, in that order, and those of the last command.
     """
-    ended = [statuses for statuses in told if len(statuses) > 1]
+    ended = [statuses for statuses in reported if len(statuses) > 1]
     failed = [
         f"{name or f'part {at + 1}'} exited {status}"
         for statuses, names in zip(ended, _names(line, ended), strict=True)

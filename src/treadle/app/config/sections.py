@@ -34,11 +34,13 @@ class ContextSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
 class NetworkSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hosts that commands reach without asking, and hosts that they never reach.
 
-    `pypi.org` names one, `.example.com` all below it.
+    `pypi.org` names one, `.example.com` all below it. `loopback_ports` are ports of this machine's own servers that
+    commands reach on `localhost`, too.
     """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    loopback_ports: tuple[Annotated[int, msgspec.Meta(ge=1024, le=65535)], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for what is no name of a host."""

@@ -46,6 +46,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "checkpoints.ignored": "Files that git ignores are kept too.",
         "network.allow": "Hosts that commands reach without asking: pypi.org, or .example.com with all below it.",
         "network.deny": "Hosts that commands never reach.",
+        "network.loopback_ports": "Ports of this machine's own servers that commands reach on localhost.",
         "checkpoints.most_megabytes": "Megabytes that the checkpoints of a workspace may take.",
     }
 )

@@ -17,6 +17,7 @@ from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe_sandbox
 from treadle.workspace.copies import why_no_copy
+from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.programs import chromium_program
 from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.sandbox import Backend, Profile, differences, probe
@@ -38,6 +39,7 @@ def installation_checks() -> Iterator[Check]:
     yield _ripgrep()
     yield _git()
     yield _sandbox()
+    yield _shared()
     yield _copies()
     yield _chromium()
     yield _extras()
@@ -111,6 +113,24 @@ def _sandbox() -> Check:
     lacking = " ".join(differences(state.backend))
     better = f"{FIX} Until then: " if state.backend is Backend.LANDLOCK else ""
     return warn("sandbox", found.text, f"{better}{lacking}")
+
+
+def _shared() -> Check:
+    """Try whether the commands of a session can share a network and processes, and hosts be allowed one by one."""
+    if probe().backend is not Backend.BUBBLEWRAP:
+        return ok(
+            "commands of a session", "share nothing; the network is asked about as a whole, before or after a run"
+        )
+    namespaces = SessionNamespaces()
+    try:
+        namespaces.holder()
+        trouble = namespaces.trouble
+    finally:
+        namespaces.close()
+    if trouble:
+        fix = "Until that works, no command reaches a server that another one started."
+        return warn("commands of a session", f"share nothing: {trouble}", fix)
+    return ok("commands of a session", "share loopback, processes and /tmp; other hosts are asked about one by one")
 
 
 def _copies() -> Check:

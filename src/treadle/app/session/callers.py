@@ -21,6 +21,8 @@ class Caller:
         self.guard = 0
         """The process above all of its processes; 0 before it has started."""
         self.ended = False
+        self.notes = 0
+        """How much was said of what it called."""
 
     @property
     def shown(self) -> str:

@@ -15,7 +15,6 @@ from treadle.engine.ports import Judge, ask_person
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Right, Rights
 
-_MOST_NOTES = 20
 _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
@@ -153,7 +152,13 @@ class ConfinedCommands:
         if self._hosts is None:
             self._hosts = HostDecisions(settings, self.callers, self.servers(), judge=judge, standing=self._standing)
         if shared not in self._networks:
-            self._networks[shared] = NetworkBroker(shared, self._hosts.decide, self._hosts.dial, self._hosts.tell)
+            self._networks[shared] = NetworkBroker(
+                shared,
+                self._hosts.decide,
+                self._hosts.dial,
+                tell=self._hosts.tell,
+                machine_ports=() if mode is Mode.PLAN else settings.loopback_ports,
+            )
         await self._networks[shared].open()
 
     async def answer_git(self, run: "RunGit") -> None:
@@ -167,10 +172,8 @@ class ConfinedCommands:
                     self._broker = broker
 
     def note(self, text: str) -> None:
-        """Have something said with the next result of a command; a program can bring about any number of notes."""
-        notes = self._place.known.notes
-        if len(notes) <= _MOST_NOTES:
-            notes.append(text if len(notes) < _MOST_NOTES else "There is more to say of this command than is listed.")
+        """Have something said with the next result of a command."""
+        self._place.known.notes.append(text)
 
     def _found_broker(self, run: "RunGit") -> "GitBroker | None":
         from treadle.app.security.confining import brokers_git

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from treadle.app.session.callers import Caller, Callers
 from treadle.engine.core.calls import rights_of
-from treadle.engine.ports import Asked, Judge, PersonReply, ask_person
+from treadle.engine.ports import Asked, Judge, PersonReply, ask_nobody, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
 from treadle.protocol.tools import Confinement, Risk, RunCommand
@@ -22,6 +22,7 @@ from treadle.workspace.workspace import Workspace
 _FAILED = 128
 _PATIENCE = 60.0
 _LONGEST = 120
+_MOST_NOTES = 20  # of one command
 _NOBODY_CALLS = "its caller has ended"
 
 
@@ -46,19 +47,30 @@ class GitCalls:
         self._standing = standing
         self._callers = callers
         self._note = note
+        self._unknown = Caller("", ask_nobody)
 
     async def __call__(self, call: GitCall, descriptors: Sequence[int], gone: Awaitable[None]) -> tuple[int, str]:
         """Judge a call and run it; gives its exit status, and why it did not run."""
         left = asyncio.ensure_future(gone)
+        caller = await asyncio.to_thread(self._callers.of, call.process)
         try:
-            return await self._run(call, descriptors, left)
+            return await self._run(call, caller, descriptors, left)
         except ToolError as error:
-            self._note(f"Git did not run `{_shown(call)}`: {error.text}")
+            self._say(caller, f"Git did not run `{_shown(call)}`: {error.text}")
             return _FAILED, error.text
         finally:
             left.cancel()
 
-    async def _run(self, call: GitCall, descriptors: Sequence[int], gone: "asyncio.Future[None]") -> tuple[int, str]:
+    def _say(self, caller: Caller | None, text: str) -> None:
+        """Have something said with the result of a command; a program can bring about any number of notes."""
+        said = caller or self._unknown
+        said.notes += 1
+        if said.notes <= _MOST_NOTES + 1:
+            self._note(text if said.notes <= _MOST_NOTES else "There is more to say of this command than is listed.")
+
+    async def _run(
+        self, call: GitCall, caller: Caller | None, descriptors: Sequence[int], gone: "asyncio.Future[None]"
+    ) -> tuple[int, str]:
         cwd = await asyncio.to_thread(os.path.realpath, call.cwd)
         if not any(cwd == root or cwd.startswith(f"{root}/") for root in self._workspace.folders):
             raise ToolError(f"{call.cwd} is outside the workspace. Call git in a folder of it.")
@@ -67,7 +79,6 @@ class GitCalls:
             self._judge, EXECUTE_COMMAND, {"command": call.line}, (access,), self._standing()
         )
         rights = rights_of(decision)
-        caller = await asyncio.to_thread(self._callers.of, call.process)
         # What calls from inside a confinement never gets out of one, also where the mode has changed meanwhile.
         if rights is None or rights.confinement is Confinement.OPEN or not await _may_run(decision, call, caller):
             why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
@@ -88,12 +99,12 @@ class GitCalls:
                 await command.stop(_NOBODY_CALLS)
             await ending
             for remark in await command.settle(""):
-                self._note(remark.text)
+                self._say(caller, remark.text)
         finally:
             await command.close()
         status = _FAILED if command.status is None else command.status
         if rights.confinement is Confinement.GIT:
-            self._note(f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
+            self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
         return (status if status >= 0 else _FAILED - status), ""
 
 

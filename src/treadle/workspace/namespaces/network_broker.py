@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.namespaces.names import LookUp, LookUpEnd, NameTable, is_public_name, read_query, write_answer
@@ -45,8 +45,18 @@ TellWhy = Callable[[str, str], None]
 class NetworkBroker:
     """Serves the network of some namespaces."""
 
-    def __init__(self, namespaces: SessionNamespaces, decide: Decide, dial: Dial, tell: TellWhy) -> None:
+    def __init__(
+        self,
+        namespaces: SessionNamespaces,
+        decide: Decide,
+        dial: Dial,
+        *,
+        tell: TellWhy,
+        machine_ports: Sequence[int] = (),
+    ) -> None:
+        """`machine_ports` are of this machine's loopback, and are reached by the same numbers inside."""
         self._namespaces = namespaces
+        self._machine_ports = machine_ports
         self._decide = decide
         self._dial = dial
         self._tell = tell
@@ -84,6 +94,9 @@ class NetworkBroker:
         for port in SERVED:
             listening = await self._bound(socket.SOCK_STREAM, "0.0.0.0", port)  # noqa: S104 - of the session's loopback
             self._servers.append(await asyncio.start_server(self._accept, sock=listening, limit=MOST_HEAD))
+        for port in self._machine_ports:
+            listening = await self._bound(socket.SOCK_STREAM, "127.0.0.1", port)
+            self._servers.append(await asyncio.start_server(self._accept_for_machine, sock=listening))
 
     async def _bound(self, kind: int, address: str, port: int) -> socket.socket:
         made = await asyncio.to_thread(self._namespaces.socket, socket.AF_INET, kind)
@@ -149,6 +162,22 @@ class NetworkBroker:
             self._begin(self._serve(reader, writer))
         else:
             _reset(writer)
+
+    def _accept_for_machine(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._tasks) < _MOST_WAITING + _MOST_CONNECTIONS:
+            self._begin(self._serve_machine(reader, writer))
+        else:
+            _reset(writer)
+
+    async def _serve_machine(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", writer.get_extra_info("sockname")[1])
+            with contextlib.closing(back):
+                await carry(((reader, back), (there, writer)))
+        except OSError:
+            _reset(writer)
+        finally:
+            writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -55,7 +55,8 @@ class CommandServers:
 
     def listening(self, processes: Iterable[int] | None = None) -> tuple[Listening, ...]:
         """Name each port with its process: those of some `processes`, or all, for which it looks at each process."""
-        wanted = {inode: port for port, inode in self._listening()}
+        ours = frozenset(_sockets_of(os.getpid()))  # which lead to servers of this machine
+        wanted = {inode: port for port, inode in self._listening() if inode not in ours}
         found = {} if processes is not None else {port: Listening(port) for port in wanted.values()}
         for pid in (_all_processes() if processes is None else processes) if wanted else ():
             for inode in _sockets_of(pid):
