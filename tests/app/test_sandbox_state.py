@@ -40,7 +40,7 @@ def test_the_model_is_told_once_what_commands_cannot_do_here(monkeypatch: pytest
     assert {str(one): bool(lacking(one)) for one in Backend} == {
         "bubblewrap": False,
         "landlock": True,
-        "seatbelt": True,
+        "sandbox-exec": True,
     }
 
 

@@ -140,8 +140,10 @@ async def test_a_holder_that_was_killed_is_replaced(box: Box) -> None:
     server = box.start(f"{line} & true", box.profile())
     await _ended(server)
     before = _holder(box)
+    held = owner_of(before)
     os.kill(before, signal.SIGKILL)
     assert await until(line, 0) == 0
+    await asyncio.to_thread(_wait_for, lambda: not lives(held))
     assert await box.run("echo goes on") == (0, "goes on\n")
     assert _holder(box) != before
     await server.close()

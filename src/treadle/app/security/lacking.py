@@ -6,7 +6,7 @@ _PROBED = "treadle.workspace.sandbox.backend"
 _BY_BACKEND = {
     "bubblewrap": "",
     "landlock": "No command runs in a throw-away copy here, or makes a socket: what needs that needs approval.",
-    "seatbelt": "No command runs in a throw-away copy here, or reaches a server: what needs that needs approval.",
+    "sandbox-exec": "No command runs in a throw-away copy here, or reaches a server: what needs that needs approval.",
     "": "Nothing confines commands here: those that do more than read need approval.",
 }
 

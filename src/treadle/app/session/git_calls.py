@@ -99,7 +99,7 @@ class GitCalls:
                 await command.stop(_NOBODY_CALLS)
             await ending
             for remark in await command.settle(""):
-                self._say(caller, remark.text)
+                self._note(remark.text)  # which others noted meanwhile, and it took along
         finally:
             await command.close()
         status = _FAILED if command.status is None else command.status

@@ -25,6 +25,7 @@ _MOST = 4096
 _NAMED_AT_MOST = 10
 _WHILE = 2.0  # seconds that ending a command's processes may take
 _TICK = 0.01
+_QUIET = 3
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -48,6 +49,7 @@ class Joined:
         self.holder, self.started, self.system_network = map(int, order.split())
         self.told = os.memfd_create("told")
         self.mounts = ""
+        self.had_orphans = False
 
     def enter(self) -> None:
         """Join with this process; its children are in the namespace of processes. Raises `OSError`."""
@@ -113,7 +115,9 @@ class Joined:
             self.mounts = self._made()
         if not self.mounts:
             return []
-        return [pid for pid in descendants(self.holder) if _mounts_of(pid) == self.mounts]
+        found = [pid for pid in descendants(self.holder) if _mounts_of(pid) == self.mounts]
+        self.had_orphans = self.had_orphans or bool(found)
+        return found
 
     def _made(self) -> str:
         """Read which namespace of mounts bubblewrap made; empty before."""
@@ -133,7 +137,10 @@ class Joined:
         if tell and left:
             names = ", ".join(f"{process_name(pid)} ({inner_number(pid)})" for pid in left[:_NAMED_AT_MOST])
             os.write(self.told, _ENDED + names.encode())
-        while self.kill_orphans():
+        # Looks in a row: one alone can miss what forks and ends at that moment.
+        quiet = 0 if self.had_orphans else _QUIET
+        while quiet < _QUIET:
+            quiet = 0 if self.kill_orphans() else quiet + 1
             if time.monotonic() > until:
                 _send(os.kill, self.holder)
                 return
