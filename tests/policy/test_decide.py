@@ -172,6 +172,8 @@ _PUBLISHING = (
     "git lfs push origin main", "npm publish", "npm run deploy", "npm run deploy:prod", "npm run docs:deploy",
     "yarn deploy", "make deploy", "make -C infra deploy-staging", "just publish", "./gradlew publish", "cargo publish",
     "uv publish", "python3 -m twine upload dist/*", "uvx twine upload dist/x.whl", "gem push x.gem", "docker push x",
+    "gh pr create --fill --draft", "gh issue comment 5 -b view", "gh pr -R view create", "gh pr review 1 --approve",
+    "glab mr create", "gh api repos/a/b/issues -f title=x", "gh api -X DELETE x", "docker buildx build --push -t x .",
     "docker image push x", "gh release create v1", "kubectl apply -f x.yml", "kubectl delete pod x", "terraform apply",
     "terraform destroy", "fly deploy", "vercel", "vercel --yes", "npx vercel", "npx gh-pages -d dist", "dvc push",
     "hg push", "svn commit -m x", "flyctl --app x deploy", "foo deploy", "foo upload a.txt", "./deploy.sh prod",
@@ -179,6 +181,7 @@ _PUBLISHING = (
     "npx ts-node publish.ts", "uv run python deploy.py", "poetry run bash scripts/release.sh",
 )  # fmt: skip
 _NOT_PUBLISHING = (
+    "gh pr view 5", "gh api repos/a/b/issues", "gh run watch 3", "glab mr list", "gh pr create --help",
     "git stash push", "git fetch", "npm run build", "npm test", "make", "make build", "cargo build --release",
     "pytest -k push", "pytest tests/test_deploy.py", "ruff check deploy", "vercel dev", "vercel ls", "git log push",
     "bash -n deploy.sh", "python3 -m py_compile deploy.py", "cat deploy.sh", "echo git push", "ls deploy",
@@ -191,6 +194,29 @@ _NOT_PUBLISHING = (
 def test_what_is_published_or_deployed_is_asked_in_every_mode(mode: Mode) -> None:
     verdicts = {line: _run(line, mode, confines=mode is not Mode.FULL) for line in _PUBLISHING}
     assert [line for line, verdict in verdicts.items() if verdict is not ASK] == []
+
+
+_IN_TMP = MemoryView(
+    files=dict.fromkeys((HOME, ROOT, "/tmp", "/tmp/mine", "/tmp/theirs")),
+    links={"/tmp/out": "/etc/profile"},
+    owners={"/tmp/theirs": 7},
+)
+"""What the user and another one have in /tmp, and a link of the user's that leads out of it."""
+
+
+def test_in_full_mode_the_user_s_files_in_tmp_are_free_and_no_other_s() -> None:
+    free = ("echo x > /tmp/new", "rm -rf /tmp/mine", "mkdir -p /tmp/a/b && touch /tmp/a/b/c", "go build -o /tmp/app .")
+    asks = (
+        "echo x > /tmp/theirs/y",
+        "rm -rf /tmp/theirs",
+        "echo x > /tmp/out",
+        "rm -rf /tmp",
+        "rm -rf /tmp/*",
+        "echo x > /tmp/.env",
+    )
+    assert {line: _run(line, Mode.FULL, files=_IN_TMP) for line in free} == dict.fromkeys(free, ALLOW)
+    assert {line: _run(line, Mode.FULL, files=_IN_TMP) for line in asks} == dict.fromkeys(asks, ASK)
+    assert _run(free[0], Mode.AUTO, files=_IN_TMP) is ASK, "where nothing confines, and it is not mode full"
 
 
 def test_what_only_sounds_like_publishing_runs_in_full_mode() -> None:

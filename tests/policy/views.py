@@ -25,11 +25,15 @@ CASES = Path(os.environ.get("TREADLE_CASES", Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True)
 class MemoryView:
-    """Files by absolute path: text, or None for a directory; `links` point elsewhere; `counts` are hard links."""
+    """Files by absolute path: text, or None for a directory; `links` point elsewhere; `counts` are hard links.
+
+    `owners` are other users, by number.
+    """
 
     files: Mapping[str, str | None] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    owners: Mapping[str, int] = field(default_factory=dict)
 
     def resolve(self, path: str) -> str:
         if not self.links:  # tables of thousands of lines ask this
@@ -46,7 +50,7 @@ class MemoryView:
         if path not in self.files:
             return None
         kind = FileKind.DIRECTORY if self.files[path] is None else FileKind.FILE
-        return FileFacts(kind=kind, links=self.counts.get(path, 1))
+        return FileFacts(kind=kind, links=self.counts.get(path, 1), uid=self.owners.get(path, 0))
 
     def names(self, path: str) -> tuple[str, ...]:
         prefix = path.rstrip("/") + "/"

@@ -12,6 +12,8 @@ from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
+_SCRATCH = "/tmp/"  # noqa: S108 - only its name
+
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; where there are so many there may be more."""
 
@@ -129,6 +131,16 @@ class PolicyContext:
     def is_private(self, path: str) -> bool:
         """Whether confined commands have a path for themselves, as /tmp, and it is not of the workspace."""
         return self.confined and is_below(path, self.private) and not is_below(path, self.roots)
+
+    def is_scratch(self, path: str) -> bool:
+        """Whether a resolved path is for files that are thrown away, where commands run as the user: in /tmp, and not
+        of another user.
+        """
+        top = "/".join(path.split("/")[:3])
+        if self.mode is not Mode.FULL or not path.startswith(_SCRATCH) or is_below(path, self.roots):
+            return False
+        there, home = self.files.facts(top), self.files.facts(self.home)
+        return there is None or (home is not None and there.uid == home.uid and there.kind is not FileKind.LINK)
 
     @property
     def keeps_changes(self) -> bool:

@@ -222,7 +222,10 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
         last = posixpath.basename(operand.rstrip("/"))
         is_made_again = (is_known and last in _REGENERABLE) or (UNKNOWN not in operand and last.endswith(".egg-info"))
         place = posixpath.normpath(posixpath.join(env.cwd, operand))
-        if UNKNOWN not in place and ".." not in operand.split("/") and env.context.is_private(place):
+        is_plain_place = UNKNOWN not in place and ".." not in operand.split("/")
+        if is_plain_place and env.context.is_private(place):
+            continue
+        if is_plain_place and is_known and env.context.is_scratch(env.context.files.resolve(place)):
             continue
         keeps = is_known and env.context.keeps(place)
         if is_recursive and not is_made_again:

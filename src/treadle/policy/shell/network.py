@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from treadle.policy.findings import Finding, PathOp, dangerous
 from treadle.policy.marks import is_static, rows_by_name, word_set
@@ -171,6 +171,16 @@ _TARGETS = word_set("make gmake just task rake nx turbo invoke inv nox tox gradl
 _AT_ONCE = frozenset({"vercel", "now", "surge", "gh-pages", "np", "semantic-release", "release-it", "goreleaser"})
 """Programs that publish unless they are told something else."""
 
+_FORGES = frozenset({"gh", "glab", "hub"})
+"""Programs for a service where others work: whatever does not only look there acts there."""
+
+_LOOKS = word_set("""
+    view list ls status diff checks search browse watch download clone checkout help version completion get show
+    --help -h --version
+""")
+_SENDS_FIELDS = re.compile(r"-X.*|--method.*|-[fF].*|--(raw-)?field.*|--input.*|--form.*")
+_IMAGES = frozenset({"docker", "podman", "nerdctl", "buildah"})
+
 _SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _VERB = r"((publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy))"
 _SCRIPT = r"([^ ]*/)?(publish|deploy|release)([_-].*)?(\.\w+)?( .*)?"
@@ -181,6 +191,14 @@ _PUBLISHING = re.compile(rf".+ {_VERB}|{_SCRIPT}|svn (commit|ci|import)", re.DOT
 def publishes(name: str, words: Sequence[str]) -> bool:
     """Whether a command publishes or deploys."""
     plain = [word for word in words if not word.startswith("-")]
+    if name in _FORGES and plain[:1] == ["api"]:
+        return any(map(_SENDS_FIELDS.fullmatch, words))
+    if name in _FORGES:
+        # Behind an option any word may be its value.
+        said = list(takewhile(lambda word: not word.startswith("-"), words))[:2] or words[:1]
+        return bool(words) and _LOOKS.isdisjoint(said) and "--help" not in words
+    if name in _IMAGES and "--push" in words:
+        return True
     if name in _TARGETS:
         return any(re.fullmatch(_VERB, word) for word in plain)
     if name in SHELLS:

@@ -195,6 +195,8 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     if check.where is Where.INSIDE:
         changes = Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return changes if op is PathOp.WRITE else Finding(Risk.READ, "read-inside", f"reads {text}")
+    if op is PathOp.WRITE and env.context.is_scratch(place):
+        return Finding(Risk.WRITE, "scratch", f"changes {text}, a file in /tmp")
     if op is PathOp.WRITE:
         return dangerous("write-outside", f"{reason.text}, and the command changes it", path=place)
     return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=place)
