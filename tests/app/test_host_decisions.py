@@ -9,11 +9,20 @@ from typing import Any
 import pytest
 
 from tests.app.outside import Outside, outside
-from tests.app.rehearsal import Rehearsal, call, rehearse, run
+from tests.app.rehearsal import ME, Rehearsal, call, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
+from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import NetworkSettings
+from treadle.app.config.settings import Settings
+from treadle.app.security.trusting import session_trust
+from treadle.protocol.events import Answer, Interrupt, Prompt
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, TurnEnded
 from treadle.protocol.permissions import Mode, OptionKind, QuestionKind
-from treadle.protocol.tools import Outcome, Right
+from treadle.protocol.tools import CallResult, Outcome, Right
+from treadle.providers.scripted.script import Script, Turn
+from treadle.providers.scripted.server import ScriptedServer
 
 PYTHON = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://example.com/').read())\""
 CURL = "curl -sS http://example.com/"
@@ -193,3 +202,41 @@ async def test_a_port_of_this_machine_is_reached_where_the_user_says_so(tmp_path
         (tmp_path / "other").mkdir()
         closed = await rehearse(tmp_path / "other", [run(line)], mode=Mode.AUTO)
         assert "this machine" not in closed.texts[0]
+
+
+async def test_an_interrupt_closes_the_question_and_the_next_command_asks_again(tmp_path: Path, there: Outside) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    done = call("attempt_completion", result="Done.")
+    turns = tuple(Turn(items=(one,)) for one in (run(CURL), run(CURL), done))
+    async with ScriptedServer(Script(turns=turns)) as server, asyncio.timeout(60):
+        settings = Settings(
+            model="anthropic-compatible/scripted",
+            tool_protocol=ToolProtocol.NATIVE,
+            base_url=server.base_url,
+            mode=Mode.AUTO,
+        )
+        trust = session_trust(folder, once=True)
+        opening = Opening(workspace=folder, settings=settings, user_present=True, trust=trust)
+        async with await open_session(opening) as live:
+            feed = live.follow()
+            await live.post(Prompt(id="p1", content=(Text(text="Try."),)), ME)
+            closed, results = list[str](), list[CallResult]()
+            async for notification in feed:
+                match notification:
+                    case QuestionAsked(question=question) if not closed:
+                        await live.post(Interrupt(), ME)
+                    case QuestionAsked(question=question):
+                        await live.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE), ME)
+                    case QuestionClosed(question_id=question_id):
+                        closed.append(question_id)
+                    case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
+                        results.append(result)
+                    case TurnEnded() if len(results) == 1:
+                        await live.post(Prompt(id="p2", content=(Text(text="Go on."),)), ME)
+                    case TurnEnded():
+                        break
+                    case _:
+                        pass
+    assert [one.outcome for one in results[:2]] == [Outcome.INTERRUPTED, Outcome.OK]
+    assert (len(set(closed)), there.connected) == (2, ["example.com:80"])
