@@ -8,8 +8,8 @@ import pytest
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.settings import SandboxUse, Settings
 from treadle.app.reports.installation import installation_checks
-from treadle.app.security.lacking import Lacking, lacking
 from treadle.app.security.sandbox_state import SandboxSummary, describe_sandbox
+from treadle.app.session.lacking import Lacking, lacking
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, Source
 from treadle.protocol.permissions import Mode

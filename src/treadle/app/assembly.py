@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
-from treadle.app.security.lacking import Lacking
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.checkpointing import SessionCheckpoints, conversation_at
 from treadle.app.session.confined_commands import ConfinedCommands, recover_changes
 from treadle.app.session.instructions import RuleBook
+from treadle.app.session.lacking import Lacking
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder

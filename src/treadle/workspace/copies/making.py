@@ -56,9 +56,8 @@ def make_copy(
     try:
         write_job(folder, profile.folders, [_masks(root, inside, shown or {}) for root in profile.folders], size)
         contents = tuple((root, f"{folder}/mount/{number}/all") for number, root in enumerate(profile.folders))
-        around = prepare(
-            replace(profile, contents=contents, change_root=True, protected=(), masked=masked), state, holder
-        )
+        shown_as = replace(profile, contents=contents, change_root=True, protected=(), masked=masked)
+        around = prepare(shown_as, state, holder)
     except BaseException:
         remove_folder(folder)
         raise

@@ -48,10 +48,7 @@ def _mount(target: str, kind: str, options: str, flags: int) -> None:
 
 
 def _enter_namespaces(*, joined: bool) -> None:
-    """Get a name space of mounts in which this user may mount; the user stays who it is.
-
-    What has `joined` the namespaces of a session may mount already.
-    """
+    """Get a name space of mounts in which this user may mount; what has `joined` a session's namespaces may already."""
     user, group = os.geteuid(), os.getegid()
     _checked(_libc.unshare(_NEW_MOUNTS | (0 if joined else _NEW_USER)), "unshare")
     if not joined:
