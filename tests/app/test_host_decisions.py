@@ -182,8 +182,8 @@ async def test_the_program_that_looks_a_name_up_tells_which_command_asks(tmp_pat
 
 
 async def test_a_command_that_no_call_waits_for_is_refused_and_named(tmp_path: Path, there: Outside) -> None:
-    server = call("execute_command", command="sleep 2; curl -sS http://other.org/; sleep 30", background=True)
-    found = await rehearse(tmp_path, [server, run("sleep 4; true")], mode=Mode.AUTO, present=True)
+    server = call("execute_command", command="sleep 1; curl -sS http://other.org/; sleep 30", background=True)
+    found = await rehearse(tmp_path, [server, run("sleep 2; true")], mode=Mode.AUTO, present=True)
     assert (found.asked, there.connected) == ([], [])
 
 

@@ -230,7 +230,7 @@ def test_what_is_inserted_since_survives_every_choice_of_changes_or_conflicts(
         assert merged.replace(b"the user's\n", b"") == revised
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(edits, max_size=4), st.lists(st.lists(edits, min_size=1, max_size=4), min_size=1, max_size=3))
 def test_taking_back_every_change_is_what_a_restore_does(before: list[Edit], steps: list[list[Edit]]) -> None:
     async def play() -> None:

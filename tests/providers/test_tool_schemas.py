@@ -79,7 +79,7 @@ def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 schemas = st.recursive(st.one_of(st.fixed_dictionaries({"type": kinds}), st.just({})), _schema, max_leaves=12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(schema=schemas.filter(lambda found: isinstance(found, dict)))
 def test_every_schema_is_written_so_that_each_api_takes_it(schema: dict[str, Any]) -> None:
     """To draw a schema takes fifty times as long as to write it: one is drawn for all APIs."""
@@ -119,7 +119,7 @@ simple = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(schema=st.one_of(schemas, simple))
 def test_a_plain_schema_is_one_that_no_api_needs_otherwise(schema: dict[str, Any]) -> None:
     if is_plain_schema(schema) and schema["type"] == "object":

@@ -151,7 +151,7 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
             card = page.locator(".question").first
             question, kind = [str(await card.get_attribute(f"data-{name}")) for name in ("question", "kind")]
             if kind == "followup":
-                one, requests = eyes[-1]  # both look at the end
+                one, requests = eyes[-1]  # both look at the end, and the first of them at all screens
                 found += await _look(one, served, session, requests, whole=False)
             given = ["answer", RUNS] if kind == "followup" else ["allow_once", ""]
             await page.evaluate(GIVE, [session, question, *given])
@@ -159,7 +159,7 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
         await page.goto(f"{served.address}/s/{session}")
         await page.wait_for_selector(".item.end", timeout=PATIENCE * 1000)
         for one, requests in eyes:
-            found += await _look(one, served, session, requests)
+            found += await _look(one, served, session, requests, whole=one is page)
         assert sorted(set(found)) == []
 
 

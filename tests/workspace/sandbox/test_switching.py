@@ -143,7 +143,7 @@ def test_no_word_of_a_line_is_an_option_of_the_git_that_looks(repository: Path, 
         asked.append(words)
         return reader(*words)
 
-    lines = [*_injected(target), *_injected(repository / "code")[::5]]
+    lines = [*_injected(target)[::3], *_injected(repository / "code")[::7]]
     for line in lines:
         control_files_changed_by(["git", *line.split(" ")], ask, is_held=is_held)
     assert target.read_text() == "of the user"
