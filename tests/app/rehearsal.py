@@ -23,11 +23,12 @@ ME = Source(kind="test")
 
 @dataclass
 class Rehearsal:
-    """The questions, the results in the order of the calls, and the bodies of the requests."""
+    """The questions, the results in the order of the calls, the bodies of the requests, and what nobody allowed."""
 
     asked: list[Question] = field(default_factory=list)
     results: list[CallResult] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
+    denied: int = 0
 
     @property
     def texts(self) -> list[str]:
@@ -84,7 +85,8 @@ async def rehearse(
                         await live.post(Answer(question_id=question.id, option=option), ME)
                     case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
                         seen.results.append(result)
-                    case TurnEnded():
+                    case TurnEnded(outcome=outcome):
+                        seen.denied = outcome.denied
                         break
                     case _:
                         pass

@@ -77,6 +77,7 @@ async def test_where_nobody_can_answer_the_result_says_so_and_names_the_way(tmp_
     denial = found.results[0].denial
     assert denial is not None
     assert (denial.right, denial.target, there.connected) == (Right.NETWORK, "example.com", [])
+    assert found.denied == 1, "for which a run without a person ends with exit code 55"
 
 
 async def test_settings_answer_in_the_place_of_a_person(tmp_path: Path, there: Outside) -> None:

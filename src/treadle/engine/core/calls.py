@@ -26,6 +26,7 @@ from treadle.protocol.tools import (
     Flow,
     Outcome,
     Preview,
+    Right,
     Rights,
     Risk,
     result_text,
@@ -241,9 +242,12 @@ def deny_for_no_user(state: State, call: CallState, decision: Decision) -> Trans
     """Deny what needs a yes that nobody can give, and count it. The result of the task needs none."""
     if presents(call):
         return finish_presented(state, call, texts.COMMAND_NEEDS_A_YES)
-    if state.turn is not None:
-        state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
-    return finish(state, call, result_text(Outcome.DENIED, texts.denied(decision, no_user=True)))
+    return finish(_count_denied(state), call, result_text(Outcome.DENIED, texts.denied(decision, no_user=True)))
+
+
+def _count_denied(state: State) -> State:
+    """Count what needed a yes that nobody could give."""
+    return state if state.turn is None else replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
 
 
 def _ask(state: State, call: CallState, question: Question) -> Transition:
@@ -290,10 +294,7 @@ def started(state: State, data: CallStarted) -> Transition:
 
 
 def finished(state: State, data: CallFinished) -> Transition:
-    """The outcome is in the log; of what ran in a throw-away copy, or what the sandbox stopped, the user may want more.
-
-    What is neither asked about nor kept is thrown away, and the model is told.
-    """
+    """The outcome is in the log; the user may want more of what ran in a copy, or of what the sandbox stopped."""
     call = find(state, data.call_id)
     assert call is not None  # noqa: S101 - `advance` has checked it
     state = bill(state, data.result.usage, data.result.cost)
@@ -307,6 +308,8 @@ def finished(state: State, data: CallFinished) -> Transition:
             return keep_copy(state, call, data.result, copy)
         return ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
     denial = data.result.denial
+    if denial is not None and denial.right is Right.NETWORK and denial.target and not state.user_present:
+        state = _count_denied(state)
     if denial is None or call.rights is not None or not can_ask:
         return finish(state, call, data.result)
     return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
@@ -337,9 +340,7 @@ def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
         return finish(state, call, mark_discarded(result, texts.IN_PLAN_MODE))
-    if state.turn is not None:
-        state = replace(state, turn=replace(state.turn, denied=state.turn.denied + 1))
-    return finish(state, call, mark_discarded(result, texts.NOBODY_TO_KEEP))
+    return finish(_count_denied(state), call, mark_discarded(result, texts.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
