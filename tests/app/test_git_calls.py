@@ -16,8 +16,10 @@ from tests.app.rehearsal import Rehearsal, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.session.callers import Callers
 from treadle.app.session.git_calls import GitCalls
+from treadle.engine.ports import Asked, PersonReply
 from treadle.protocol.permissions import Decision, Mode, OptionKind, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, Confinement, Outcome, Risk, ToolSpec
+from treadle.workspace.confinement import Setup
 from treadle.workspace.namespaces.git_broker import GitBroker, GitCall
 from treadle.workspace.workspace import open_workspace
 
@@ -146,6 +148,31 @@ async def test_what_acts_elsewhere_is_asked_about_in_the_middle(folder: Path, op
         OptionKind.REJECT_ONCE: "Git did not run `git push there main`: the user said no.",
     }
     assert said[option] in found.texts[0]
+
+
+async def test_a_yes_comes_too_late_for_a_caller_that_has_ended(folder: Path) -> None:
+    asked: list[str] = []
+
+    async def slowly(wanted: Asked, /) -> PersonReply:
+        asked.append(wanted.text)
+        await asyncio.sleep(30)
+        return PersonReply(accepted=True)
+
+    def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
+        verdict = Verdict.REQUIRE_USER_CONFIRMATION
+        return Decision(verdict=verdict, risk=Risk.EXECUTE, confinement=Confinement.GIT)
+
+    async def ends() -> None:
+        await asyncio.sleep(0.2)
+
+    callers, notes = Callers(), list[str]()
+    caller, setup = callers.enter(Setup(), "out.py", slowly)
+    setup.started(os.getpid())
+    calls = GitCalls(open_workspace(folder), judge, lambda: Standing(mode=Mode.AUTO), callers, note=notes.append)
+    given = GitCall(words=("tag", "v1"), cwd=str(folder), variables={}, process=0)
+    status, said = await calls(given, (0, 1, 2), ends())
+    assert (status, "its caller has ended" in said, git(folder, "tag"), len(asked)) == (128, True, "", 1)
+    assert caller in callers.living
 
 
 async def test_what_is_dangerous_is_not_asked_about_in_the_middle(folder: Path) -> None:

@@ -23,6 +23,8 @@ from treadle.protocol.permissions import Mode, OptionKind, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, Right
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
+from treadle.workspace.namespaces.network_broker import CarriedConnection, NetworkBroker
+from treadle.workspace.namespaces.session import SessionNamespaces
 
 PYTHON = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://example.com/').read())\""
 CURL = "curl -sS http://example.com/"
@@ -72,7 +74,7 @@ async def test_a_no_is_final_for_the_session_and_nothing_is_asked_afterwards(tmp
 
 async def test_where_nobody_can_answer_the_result_says_so_and_names_the_way(tmp_path: Path, there: Outside) -> None:
     found = await ran(tmp_path, CURL, present=False)
-    assert "[Network: example.com was refused: nobody is there to answer." in found.texts[0]
+    assert "[Network: example.com was refused: nobody could be asked" in found.texts[0]
     assert "network.allow" in found.texts[0]
     denial = found.results[0].denial
     assert denial is not None
@@ -104,6 +106,33 @@ async def test_plan_mode_refuses_by_name_and_asks_nobody(tmp_path: Path, there: 
     found = await ran(tmp_path, PYTHON, mode=Mode.PLAN)
     assert (found.asked, there.connected) == ([], [])
     assert "example.com was refused: plan mode" in found.texts[0]
+
+
+async def test_no_earlier_yes_and_no_setting_opens_plan_mode(tmp_path: Path, there: Outside) -> None:
+    network = NetworkSettings(allow=("allowed.org",))
+    lines = (CURL, PYTHON, PYTHON.replace("example.com", "allowed.org"))
+    found = await ran(tmp_path, *lines, later={1: Mode.PLAN}, network=network)
+    assert [one.kind for one in found.asked] == [QuestionKind.ELICITATION]
+    assert there.connected == ["example.com:80"]
+    assert all("was refused: plan mode" in text for text in found.texts[1:3]), found.texts
+
+
+async def test_commands_that_begin_at_once_are_all_served(tmp_path: Path, there: Outside) -> None:
+    namespaces = SessionNamespaces()
+
+    async def yes(host: str, port: int) -> bool:
+        return (host, port) != ("", 0)
+
+    async def nowhere(host: str, port: int) -> CarriedConnection:
+        raise OSError(f"{host}:{port}")
+
+    broker = NetworkBroker(namespaces, yes, nowhere, tell=lambda *_: None)
+    try:
+        assert await asyncio.gather(*(broker.open() for _ in range(8))) == [True] * 8
+        assert broker.serves
+    finally:
+        await broker.close()
+        namespaces.close()
 
 
 async def test_hosts_of_one_service_are_asked_about_together(tmp_path: Path, there: Outside) -> None:
@@ -166,7 +195,7 @@ async def test_a_flood_of_names_asks_a_few_times_and_then_answers_by_itself(tmp_
     line = "for n in $(seq 40); do getent hosts n$n.example.com & done; wait; true"
     found = await ran(tmp_path, line, answer=OptionKind.REJECT_ONCE)
     assert 1 <= len(found.asked) <= 12
-    assert "it was one host too many" in found.texts[0]
+    assert "too much was asked in the middle" in found.texts[0]
     assert found.texts[0].count("[Network:") <= 11
 
 
@@ -184,7 +213,7 @@ async def test_the_program_that_looks_a_name_up_tells_which_command_asks(tmp_pat
 
 async def test_a_command_that_no_call_waits_for_is_refused_and_named(tmp_path: Path, there: Outside) -> None:
     server = call("execute_command", command="sleep 1; curl -sS http://other.org/; sleep 30", background=True)
-    found = await rehearse(tmp_path, [server, run("sleep 2; true")], mode=Mode.AUTO, present=True)
+    found = await rehearse(tmp_path, [server, run("sleep 3; true")], mode=Mode.AUTO, present=True)
     assert (found.asked, there.connected) == ([], [])
 
 

@@ -14,7 +14,7 @@ UNTRUSTED = "this folder is not trusted, so programs that do more than read do n
 
 _HARMLESS = frozenset({Risk.NONE, Risk.READ})
 _IN_A_COPY = _HARMLESS | {Risk.READ_OUTSIDE, Risk.WRITE, Risk.EXECUTE}
-"""What can do no harm in a throw-away copy: it reads what is not hidden, and has no network."""
+"""What can do no harm in a throw-away copy: it reads what is not hidden, and asks for each host."""
 
 _ALLOWED: Mapping[Mode, frozenset[Risk]] = {
     Mode.PLAN: _HARMLESS,

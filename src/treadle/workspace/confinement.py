@@ -85,7 +85,7 @@ def describe_denial(denial: SandboxDenial) -> str:
         case Right.WRITE:
             return f"The sandbox does not allow changing {denial.target}."
         case Right.NETWORK:
-            return "The sandbox has no network, and cannot reach servers on this machine either."
+            return f"The sandbox does not allow this connection{f': {denial.target}' if denial.target else ''}."
         case Right.UNSANDBOXED:
             return "The sandbox never allows this: tracing, mounting, nested sandboxes, programs outside of it."
         case _:

@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.namespaces.servers import CommandServers, carry
-from treadle.workspace.network import HostPort, Resolver, checked_addresses, resolve_host
+from treadle.workspace.network import HostPort, Resolver, connect_checked, resolve_host
 
 REFUSED_HEADER = "treadle-refused"
 """The header by which an answer of the gateway itself is known."""
 
-_CONNECT_SECONDS = 10.0
 _HEAD_BYTES = 64 * 1024
 _MOST_REFUSALS = 20
 _DROPPED = (b"proxy-", b"connection:", b"keep-alive:")
@@ -109,11 +108,7 @@ class Gateway:
         if self.opens_own and self._servers is not None and self._servers.answer(place.host, place.port):
             with contextlib.suppress(OSError):
                 return await self._servers.connect(place.port)
-        for address in await checked_addresses(place, self._resolver, private=place in self._allowed):
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(_CONNECT_SECONDS):
-                    return await asyncio.open_connection(address, place.port)
-        raise ToolError(f"{place} cannot be connected to. Check that the server runs and the port is right.")
+        return await connect_checked(place, self._resolver, private=place in self._allowed)
 
 
 def _place(target: bytes, *, tunnel: bool) -> HostPort:

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from msgspec import Struct
@@ -13,6 +14,8 @@ from treadle.protocol.metadata_hosts import METADATA_ADDRESSES
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Gives the addresses of a host (a name or an address) and port, best first; raises `OSError`."""
+
+CONNECT_SECONDS = 10.0
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _MOST_ADDRESSES = 3
@@ -90,3 +93,14 @@ async def checked_addresses(place: HostPort, resolver: Resolver, *, private: boo
                 "show that. If the user wants that place, give a URL with localhost or the address itself."
             )
     return tuple(dict.fromkeys(map(str, found)))[:_MOST_ADDRESSES]
+
+
+async def connect_checked(
+    place: HostPort, resolver: Resolver, *, private: bool
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the first address of a place that answers, checked as above. Raises `ToolError`."""
+    for address in await checked_addresses(place, resolver, private=private):
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await asyncio.open_connection(address, place.port)
+    raise ToolError(f"{place} cannot be connected to. Check that the server runs and the port is right.")

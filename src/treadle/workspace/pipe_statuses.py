@@ -10,7 +10,7 @@ _REPORT_EARLIER_PIPES = b"""trap '{ _treadle="${PIPESTATUS[*]}"
 case $_treadle in *" "*) printf "%%s;" "$_treadle" >&%d;; esac; } 2>/dev/null' DEBUG
 """
 _MOST = 1024
-_LOOPS = ("for", "while", "until", "select")
+_LOOPS = frozenset(("for", "while", "until", "select"))
 """Words of lines in which only the last pipe is looked at: to look before each command of a loop takes too long."""
 
 
@@ -26,7 +26,9 @@ def ask_for_pipes(line: str, shell: str) -> int:
     except OSError:
         return 0
     os.environ["BASH_ENV"] = f"/dev/fd/{_PIPES}"
-    several = line.replace("||", "").count("|") > 1 and not any(word in line for word in _LOOPS)
+    several = line.replace("||", "").count("|") > 1 and not _LOOPS & set(
+        line.replace(";", " ").replace("(", " ").replace("{", " ").split()
+    )
     earlier = _REPORT_EARLIER_PIPES % _PIPES if several else b""
     return os.write(_PIPES, _REPORT_PIPES % _PIPES + earlier)
 

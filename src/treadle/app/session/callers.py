@@ -1,15 +1,32 @@
 """The commands of a session that run, each with its call: who asks the user for what a program wants in the middle."""
 
+import asyncio
 from collections.abc import Callable
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from treadle.engine.ports import AskPerson
+from treadle.engine.ports import Asked, AskPerson, PersonReply
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.meter import descendants
 from treadle.workspace.text import visible
 
+PATIENCE = 50.0
+"""Seconds for which a command waits for an answer in the middle: some programs give up after a minute."""
+
+_MOST_OPEN = 3
+_MOST_REFUSALS = 8
 _LONGEST_LINE = 80
+
+
+class CallerReply(Struct, frozen=True, kw_only=True):
+    """What came of a question in the middle; `why` is empty for a yes. `final`: a person said no.
+
+    `open`: nobody answered, so that a person may be asked once more with the result.
+    """
+
+    why: str = ""
+    final: bool = False
+    open: bool = False
 
 
 class Caller:
@@ -32,30 +49,33 @@ class Caller:
 
 
 class Callers:
-    """Those of one session."""
+    """Those of one session. They are noted in threads; what asks, and who is asked, runs in the session's loop."""
 
     def __init__(self) -> None:
-        self._all: list[Caller] = []
+        self._all: dict[Caller, None] = {}
+        self._open = 0
+        self._refusals = 0
 
     @property
     def living(self) -> list[Caller]:
         """Those of which something runs."""
-        self._all = [one for one in self._all if not one.ended]
-        return self._all
+        return [one for one in tuple(self._all) if one.guard and not one.ended]
 
     def enter(
         self, setup: Setup, line: str, ask: AskPerson, remarks: Callable[[], list[Remark]] = list
     ) -> tuple[Caller, Setup]:
         """Note a command that is about to run; `remarks` gives what its result says besides."""
         caller = Caller(line, ask)
-        self.living.append(caller)
+        self._all[caller] = None
 
         def started(guard: int) -> None:
             setup.started(guard)
             caller.guard = guard
 
         def settled(output: str, *, ended: bool) -> tuple[Remark, ...]:
-            caller.ended = caller.ended or ended
+            if ended:
+                caller.ended = True
+                self._all.pop(caller, None)
             return (*setup.settle(output, ended=ended), *remarks())
 
         return caller, structs.replace(setup, settle=settled, started=started)
@@ -64,6 +84,27 @@ class Callers:
         """Find which command a process is of; the only one that runs, where that cannot be seen. Looks at /proc."""
         living = self.living
         for one in living if process else ():
-            if one.guard and process in descendants(one.guard):
+            if process in descendants(one.guard):
                 return one
         return living[0] if len(living) == 1 else None
+
+    async def ask(self, caller: Caller, text: str) -> CallerReply:
+        """Ask the user for what a command wants in the middle: few at a time, and not for ever."""
+        if self._refusals >= _MOST_REFUSALS or self._open >= _MOST_OPEN:
+            return CallerReply(why="too much was asked in the middle of commands")
+        reply = PersonReply()
+        self._open += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                reply = await caller.ask(Asked(text=text))
+        except TimeoutError:
+            self._refusals += 1
+            return CallerReply(why=f"nobody answered within {PATIENCE:.0f} s", open=True)
+        finally:
+            self._open -= 1
+        if reply.accepted:
+            return CallerReply()
+        if reply.declined:
+            self._refusals += 1
+            return CallerReply(why="the user said no", final=True)
+        return CallerReply(why="nobody could be asked: nobody is there, or its call is over", open=True)

@@ -4,13 +4,12 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 
 from msgspec import structs
 
 from treadle.app.session.callers import Caller, Callers
 from treadle.engine.core.calls import rights_of
-from treadle.engine.ports import Asked, Judge, PersonReply, ask_nobody, ask_person
+from treadle.engine.ports import Judge, ask_nobody, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
 from treadle.protocol.tools import Confinement, Risk, RunCommand
@@ -20,7 +19,6 @@ from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _FAILED = 128
-_PATIENCE = 60.0
 _LONGEST = 120
 _MOST_NOTES = 20  # of one command
 _NOBODY_CALLS = "its caller has ended"
@@ -61,6 +59,29 @@ class GitCalls:
         finally:
             left.cancel()
 
+    async def _may_run(
+        self, decision: Decision, call: GitCall, caller: Caller | None, gone: "asyncio.Future[None]"
+    ) -> bool:
+        """Whether a call may run: by the policy, or by a yes of the user. Raises `ToolError` for a no."""
+        if decision.verdict is Verdict.ALLOW:
+            return True
+        if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
+            return False
+        why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "")
+        because = f" ({why})" if why else ""
+        text = f"Let `{_shown(call)}` run{because}? It is called by: {caller.shown}"
+        asking = asyncio.ensure_future(self._callers.ask(caller, text))
+        try:
+            await asyncio.wait((asking, gone), return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise ToolError(f"{_NOBODY_CALLS}. Call it again if it is still needed.")
+            reply = await asking
+        finally:
+            asking.cancel()  # which withdraws the question
+        if reply.final:
+            raise ToolError(f"{reply.why}. Tell the user if the task needs it.")
+        return not reply.why
+
     def _say(self, caller: Caller | None, text: str) -> None:
         """Have something said with the result of a command; a program can bring about any number of notes."""
         said = caller or self._unknown
@@ -80,7 +101,11 @@ class GitCalls:
         )
         rights = rights_of(decision)
         # What calls from inside a confinement never gets out of one, also where the mode has changed meanwhile.
-        if rights is None or rights.confinement is Confinement.OPEN or not await _may_run(decision, call, caller):
+        if rights is None or rights.confinement is Confinement.OPEN:
+            may_run = False
+        else:
+            may_run = await self._may_run(decision, call, caller, gone)
+        if rights is None or not may_run:
             why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
         if caller is not None:  # what it connects to is asked about by the call that it is of
@@ -106,23 +131,6 @@ class GitCalls:
         if rights.confinement is Confinement.GIT:
             self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
         return (status if status >= 0 else _FAILED - status), ""
-
-
-async def _may_run(decision: Decision, call: GitCall, caller: Caller | None) -> bool:
-    """Whether a call may run: by the policy, or by a yes of the user. Raises `ToolError` for a no."""
-    if decision.verdict is Verdict.ALLOW:
-        return True
-    if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
-        return False
-    why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "")
-    because = f" ({why})" if why else ""
-    reply = PersonReply()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
-            reply = await caller.ask(Asked(text=f"Let `{_shown(call)}` run{because}? It is called by: {caller.shown}"))
-    if reply.declined:
-        raise ToolError("the user said no. Do not try another way.")
-    return reply.accepted
 
 
 def _shown(call: GitCall) -> str:

@@ -4,16 +4,14 @@ import asyncio
 import os
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct, structs
 
 from treadle.app.config.sections import NetworkSettings
 from treadle.app.session.callers import Caller, Callers
-from treadle.engine.ports import Asked, AskPerson, Judge, PersonReply
+from treadle.engine.ports import AskPerson, Judge
 from treadle.policy.urls import matches_host
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Standing, Verdict
@@ -23,16 +21,14 @@ from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.namespaces.names import registered
 from treadle.workspace.namespaces.network_broker import CarriedConnection
 from treadle.workspace.namespaces.servers import CommandServers
-from treadle.workspace.network import HostPort, checked_addresses, resolve_host
+from treadle.workspace.network import HostPort, connect_checked, resolve_host
 from treadle.workspace.text import visible
 
 RESOLVER = "/etc/resolv.conf"
 RESOLVED_BY_TREADLE = "nameserver 127.0.0.1\noptions timeout:30 attempts:2\n"
 """The answer to a look-up may take as long as a person takes to answer: Treadle's own patience is shorter."""
 
-_SECONDS = 50.0
-_MOST_OPEN = 3
-_MOST_REFUSALS = 8
+_MOST_NAMED = 3
 _MOST_REMARKS = 10
 _LONG = 8.0  # seconds after which some programs have given up
 _DIAL_SECONDS = 10.0
@@ -65,13 +61,12 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 class HostOutcome(Struct, frozen=True):
-    """What was decided of a host; `why` is empty for a yes. `final`: it holds for the session.
+    """What was decided of a host, after so many `seconds`; `why` is empty for a yes.
 
     `open`: it was refused since nobody answered, so that a person may still be asked afterwards.
     """
 
     why: str = ""
-    final: bool = True
     open: bool = False
     seconds: float = 0.0
 
@@ -94,8 +89,9 @@ class HostNotes:
         self._outcomes[host] = outcome
 
     def fail(self, host: str, why: str) -> None:
-        """Note why there was no connection to a host."""
-        self._troubles.setdefault(host, why)
+        """Note why there was no connection to a host that the command looked up."""
+        if host in self._outcomes:
+            self._troubles.setdefault(host, why)
 
     def missing(self, output: str, find_denial: Callable[[str], SandboxDenial | None]) -> SandboxDenial | None:
         """Say which right the command lacked when it failed: of what a person refused, they are not asked again."""
@@ -105,7 +101,7 @@ class HostNotes:
         refused = {host: one for host, one in self._outcomes.items() if not one.allowed}
         unanswered = [host for host, one in refused.items() if one.open]
         if unanswered:
-            return SandboxDenial(right=Right.NETWORK, target=", ".join(unanswered[:_MOST_OPEN]))
+            return SandboxDenial(right=Right.NETWORK, target=", ".join(unanswered[:_MOST_NAMED]))
         return None if refused or self._troubles else found
 
     def remarks(self) -> list[Remark]:
@@ -141,8 +137,6 @@ class HostDecisions:
         self._standing = standing
         self._known: dict[str, HostOutcome] = {}
         self._notes: dict[Caller, HostNotes] = {}
-        self._open = 0
-        self._refusals = 0
 
     def serve(self, setup: Setup, line: str, ask: AskPerson) -> Setup:
         """Have a command's look-ups decided on, and told of with its result."""
@@ -158,53 +152,41 @@ class HostDecisions:
 
     async def decide(self, host: str, port: int) -> bool:
         """Decide whether a host may be reached that the program asks for which has this port of UDP."""
-        known = self._known.get(host)
         caller = await asyncio.to_thread(self._caller_of, port)
-        if known is None:
-            known = await self._decide(host, caller)
-            if known.final:
-                for name in _with(host) if known.allowed else (host,):
-                    self._known.setdefault(name, known)
-        if caller is not None and caller in self._notes:
-            self._notes[caller].note(host, known)
-        return known.allowed
+        found = await self._decide(host, caller)
+        # Where it cannot be seen whose look-up it is, each of those that run is told.
+        for one in self._callers.living if caller is None else (caller,):
+            if one in self._notes:
+                self._notes[one].note(host, found)
+        return found.allowed
 
     async def _decide(self, host: str, caller: Caller | None) -> HostOutcome:
+        """Decide: what forbids it counts whatever was answered before, as in plan mode."""
         if matches_host(host, self._settings.deny):
             return HostOutcome("your setting network.deny names it.")
-        if matches_host(host, self._settings.allow):
-            return HostOutcome()
         access = FetchUrl(url=f"https://{host}/")
         line = "" if caller is None else caller.line
         decision = await asyncio.to_thread(self._judge, EXECUTE_COMMAND, {"command": line}, (access,), self._standing())
-        if decision.verdict is Verdict.ALLOW:
-            return HostOutcome()
         if decision.verdict is Verdict.DENY:
-            return HostOutcome(f"{decision.reasons[0].text}.", final=False)
+            return HostOutcome(f"{decision.reasons[0].text}.")
+        if decision.verdict is Verdict.ALLOW or matches_host(host, self._settings.allow):
+            return HostOutcome()
+        if (known := self._known.get(host)) is not None:
+            return known
         if caller is None:
-            return HostOutcome(f"no call runs that could ask. {_WAYS}", final=False, open=True)
-        if self._refusals >= _MOST_REFUSALS or self._open >= _MOST_OPEN:
-            return HostOutcome(f"it was one host too many. {_WAYS}", final=False)
-        return await self._ask(host, caller)
-
-    async def _ask(self, host: str, caller: Caller) -> HostOutcome:
+            return HostOutcome(f"no call runs that could ask. {_WAYS}", open=True)
         clock = asyncio.get_running_loop().time
-        begun, reply = clock(), PersonReply()
-        self._open += 1
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_SECONDS):
-                    reply = await caller.ask(Asked(text=_question(host, caller)))
-        finally:
-            self._open -= 1
-        if reply.accepted:
+        begun = clock()
+        reply = await self._callers.ask(caller, _question(host, caller))
+        if not reply.why:
+            self._known |= dict.fromkeys(_with(host), HostOutcome())
             return HostOutcome(seconds=clock() - begun)
-        self._refusals += 1
-        if reply.declined:
-            return HostOutcome("the user said no. Do not try another way.")
-        waited = clock() - begun >= _SECONDS
-        who = f"nobody answered within {_SECONDS:.0f} s" if waited else "nobody is there to answer"
-        return HostOutcome(f"{who}. {_WAYS}", final=False, open=True)
+        found = HostOutcome(
+            f"{reply.why}.{' Do not try another way.' if reply.final else f' {_WAYS}'}", open=reply.open
+        )
+        if reply.final:
+            self._known[host] = found
+        return found
 
     def _caller_of(self, port: int) -> Caller | None:
         return self._callers.of(self._servers.asker(port))
@@ -220,10 +202,9 @@ class HostDecisions:
             raise
 
     def tell(self, host: str, why: str) -> None:
-        """Say with the results of the commands that run why a connection was ended."""
-        for caller, notes in self._notes.items():
-            if not caller.ended:
-                notes.fail(host, why)
+        """Say with the results of the commands that looked a host up why a connection to it was ended."""
+        for notes in tuple(self._notes.values()):
+            notes.fail(host, why)
 
 
 def _question(host: str, caller: Caller) -> str:
@@ -245,14 +226,12 @@ def _without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _dial(host: str, port: int) -> CarriedConnection:
+    from urllib.request import getproxies, proxy_bypass  # which loads much
+
     proxy = "" if proxy_bypass(host) else getproxies().get("http" if port == _HTTP else "https", "")
     if proxy:
         return await dial_by(proxy, host, port)
-    for address in await checked_addresses(HostPort(host, port), resolve_host, private=False):
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_DIAL_SECONDS):
-                return await asyncio.open_connection(address, port)
-    raise ToolError(f"{host}:{port} cannot be connected to. Check that the server runs, or use another one.")
+    return await connect_checked(HostPort(host, port), resolve_host, private=False)
 
 
 async def dial_by(proxy: str, host: str, port: int) -> CarriedConnection:
@@ -269,6 +248,9 @@ async def dial_by(proxy: str, host: str, port: int) -> CarriedConnection:
         writer.write(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{proof}\r\n".encode())
         async with asyncio.timeout(_DIAL_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        writer.close()
+        raise ToolError(f"your proxy does not answer for {host}:{port}. Check it, or tell the user.") from error
     except BaseException:
         writer.close()
         raise

@@ -10,6 +10,7 @@ from treadle.workspace.text import visible
 
 _USAGE = "Write /ports, /ports NUMBER to open one on this machine, or /ports close NUMBER."
 _SECONDS = 10.0
+_DIGITS = 5
 
 
 class OwnPorts:
@@ -34,12 +35,12 @@ class OwnPorts:
                 rows = [f"{visible(str(one))}{self._where(port)}" for port, one in listening.items()]
                 text = "\n".join([*rows, _USAGE]) if rows else "No command of this session listens on a port."
                 return ServersAnswer(text=text)
-            case [number] if number.isdecimal() and int(number) in listening:
+            case [number] if number.isdecimal() and len(number) <= _DIGITS and int(number) in listening:
                 return await self._show(int(number))
-            case ["close", number] if number.isdecimal() and int(number) in self._open:
+            case ["close", number] if number.isdecimal() and len(number) <= _DIGITS and int(number) in self._open:
                 await self._close(int(number))
                 return ServersAnswer(text=f"Port {number} is closed on this machine.")
-            case [*_, number] if number.isdecimal():
+            case [*_, number] if number.isdecimal() and len(number) <= _DIGITS:
                 return ServersAnswer(text=f"No command of this session listens on port {number}.", warning=True)
             case _:
                 return ServersAnswer(text=_USAGE, warning=True)

@@ -24,7 +24,9 @@ _LONGEST_LABEL = 63
 _LONGEST_NAME = 120
 """Characters of a name that is looked up: a person is to read it in a question."""
 
-_SECONDS = 60
+SECONDS = 60
+"""For so long an answer holds: then a program asks again, and it is decided again."""
+
 _POINTER = 0xC000 | _HEADER.size
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])")
 _OWN = frozenset({"local", "localhost", "internal", "arpa", "onion", "lan", "home", "corp", "test", "invalid"})
@@ -82,7 +84,7 @@ def write_answer(query: LookUp, code: LookUpEnd, address: IPv4Address | None = N
     head = _HEADER.pack(query.number, flags, 1, address is not None, 0, 0)
     if address is None:
         return head + query.wire
-    return head + query.wire + _RECORD.pack(_POINTER, _A, _INTERNET, _SECONDS, len(address.packed)) + address.packed
+    return head + query.wire + _RECORD.pack(_POINTER, _A, _INTERNET, SECONDS, len(address.packed)) + address.packed
 
 
 def is_public_name(name: str) -> bool:

@@ -15,7 +15,15 @@ import struct
 from collections.abc import Awaitable, Callable, Sequence
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.namespaces.names import LookUp, LookUpEnd, NameTable, is_public_name, read_query, write_answer
+from treadle.workspace.namespaces.names import (
+    SECONDS,
+    LookUp,
+    LookUpEnd,
+    NameTable,
+    is_public_name,
+    read_query,
+    write_answer,
+)
 from treadle.workspace.namespaces.openings import MOST_HEAD, NotYetError, http_name, tls_name
 from treadle.workspace.namespaces.servers import carry
 from treadle.workspace.namespaces.session import SessionNamespaces
@@ -61,26 +69,28 @@ class NetworkBroker:
         self._dial = dial
         self._tell = tell
         self._table = NameTable()
-        self._open: set[str] = set()
+        self._open: dict[str, float] = {}  # when it was decided so
         self._deciding: dict[str, asyncio.Task[bool]] = {}
         self._servers: list[asyncio.Server] = []
         self._lookups: asyncio.DatagramTransport | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._holder: object = None
+        self._opening = asyncio.Lock()
 
     async def open(self) -> bool:
         """Serve the namespaces as they are now, which takes a few milliseconds once; tells whether that is possible."""
-        holder = await asyncio.to_thread(self._namespaces.holder)
-        if holder is None or holder == self._holder:
-            return holder is not None
-        await self.close()
-        try:
-            await self._listen()
-        except OSError:
+        async with self._opening:  # several commands may begin at once
+            holder = await asyncio.to_thread(self._namespaces.holder)
+            if holder is None or holder == self._holder:
+                return holder is not None
             await self.close()
-            return False
-        self._holder = holder
-        return True
+            try:
+                await self._listen()
+            except OSError:
+                await self.close()
+                return False
+            self._holder = holder
+            return True
 
     @property
     def serves(self) -> bool:
@@ -95,8 +105,9 @@ class NetworkBroker:
             listening = await self._bound(socket.SOCK_STREAM, "0.0.0.0", port)  # noqa: S104 - of the session's loopback
             self._servers.append(await asyncio.start_server(self._accept, sock=listening, limit=MOST_HEAD))
         for port in self._machine_ports:
-            listening = await self._bound(socket.SOCK_STREAM, "127.0.0.1", port)
-            self._servers.append(await asyncio.start_server(self._accept_for_machine, sock=listening))
+            with contextlib.suppress(OSError):  # a command listens there already
+                listening = await self._bound(socket.SOCK_STREAM, "127.0.0.1", port)
+                self._servers.append(await asyncio.start_server(self._accept_for_machine, sock=listening))
 
     async def _bound(self, kind: int, address: str, port: int) -> socket.socket:
         made = await asyncio.to_thread(self._namespaces.socket, socket.AF_INET, kind)
@@ -139,7 +150,8 @@ class NetworkBroker:
 
     async def _allows(self, name: str, port: int) -> bool:
         """Decide on a name, once for all that ask for it meanwhile."""
-        if name in self._open:
+        now = asyncio.get_running_loop().time()
+        if now - self._open.get(name, -SECONDS) < SECONDS:
             return True
         deciding = self._deciding.get(name)
         if deciding is None:
@@ -148,7 +160,7 @@ class NetworkBroker:
             deciding = self._deciding[name] = asyncio.ensure_future(self._decide(name, port))
             deciding.add_done_callback(lambda _: self._deciding.pop(name, None))
         if await asyncio.shield(deciding):
-            self._open.add(name)
+            self._open[name] = now
             return True
         return False
 
