@@ -10,6 +10,7 @@ import pytest
 
 from tests.app.outside import Outside, outside
 from tests.app.rehearsal import ME, Rehearsal, call, rehearse, run
+from tests.workspace.namespaces.test_names import hello
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import NetworkSettings
@@ -153,7 +154,7 @@ OTHERWISE = {
     "field": _SENDS.format(80, "other.org"),
     "two fields": _SENDS.format(80, "example.com\\r\\nHost: other.org"),
     "no TLS": _SENDS.format(443, "example.com"),
-    "TLS": f"{_CONNECTS.format(443)}; ssl.create_default_context().wrap_socket(s, server_hostname='other.org')",
+    "TLS": f"{_CONNECTS.format(443)}; s.sendall(bytes.fromhex('{hello('other.org').hex()}'))",
 }
 
 
@@ -161,7 +162,7 @@ OTHERWISE = {
 async def test_what_is_for_another_place_than_was_named_is_not_carried(
     tmp_path: Path, there: Outside, code: str
 ) -> None:
-    found = await ran(tmp_path, f'{sys.executable} -c "import socket, ssl; {code}; s.recv(1)"')
+    found = await ran(tmp_path, f'{sys.executable} -c "import socket; {code}; s.recv(1)"')
     assert found.results[0].outcome is Outcome.FAILED, found.texts[0]
     assert "was for another host, or did not say for which one" in found.texts[0]
     assert ([one.kind for one in found.asked], there.connected) == ([QuestionKind.ELICITATION], [])
