@@ -240,3 +240,20 @@ def test_the_keys_and_the_plain_lines_are_the_user_s_own_settings(treadle: Comma
     (tmp_path / "ws" / ".treadle" / "config.toml").write_text(f"{said}\n")
     refused = treadle("config", "--trust", "--directory", str(tmp_path / "ws"))
     assert (refused.code, f"a workspace may not set {name}" in refused.err) == (78, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("network.allow", '["http://pypi.org"]', "network contains 'http://pypi.org', which is neither a host"),
+        ("network.deny", '["PyPI.org"]', "network contains 'PyPI.org', which is neither a host"),
+        ("network.loopback_ports", "[80]", "It must be a list of whole numbers, each"),
+    ],
+)
+def test_a_rule_of_a_setting_in_a_table_is_said_in_its_own_words(
+    treadle: Command, home: Path, key: str, value: str, said: str
+) -> None:
+    before = (home / "config.toml").read_text()
+    wrong = treadle("config", "set", key, value)
+    assert (wrong.code, said in wrong.err) == (78, True), wrong.err
+    assert (home / "config.toml").read_text() == before

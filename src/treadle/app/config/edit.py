@@ -9,7 +9,7 @@ import msgspec
 
 from treadle.app.config.hosts import confirm_host, is_known_host, key_name
 from treadle.app.config.lines import dotted, leaves, line_of, nested
-from treadle.app.config.mistakes import command, file_mistake, wrong_value
+from treadle.app.config.mistakes import breaks_rule, command, file_mistake, wrong_value
 from treadle.app.config.settings import ProviderSettings, Settings, parse_file
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
@@ -185,7 +185,7 @@ def _value(path: tuple[str, ...], text: str) -> Any:
         try:
             msgspec.convert(nested(path, value), Settings)
         except msgspec.ValidationError as error:
-            said = str(error) if " - at `$" not in str(error) else said or str(error)
+            said = str(error) if breaks_rule(str(error)) else said or str(error)
         else:
             return value
     raise wrong_value("the command line", path, text, said, way="Nothing was saved.")

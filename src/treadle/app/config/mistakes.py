@@ -27,11 +27,16 @@ class Mistake(Record, frozen=True, kw_only=True):
     fix: str
 
 
+def breaks_rule(said: str) -> bool:
+    """Whether what the decoder says is a rule of a setting's own, in our words, and not that its type is another."""
+    return not said.startswith(("Expected ", "Invalid ", "Object "))
+
+
 def explain_mistake(path: Sequence[str], value: Any, settings: type, said: str) -> Mistake:
     """Say what is wrong with a value at a path of keys; `said` is what the decoder says of it."""
     key = dotted(path)
-    if " - at `$" not in said and "unknown field" not in said and "Expected" not in said and "Invalid" not in said:
-        return Mistake(key=key, why=f"{said}.", fix="")
+    if breaks_rule(said):
+        return Mistake(key=key, why=f"{said.partition(' - at `$')[0]}.", fix="")
     node = _at(path, settings)
     if isinstance(node, Mistake):
         return node
@@ -142,6 +147,8 @@ def _wanted(node: inspect.Type) -> str:
             return f"a {'whole ' if isinstance(node, inspect.IntType) else ''}number{_range(node)}"
         case inspect.EnumType():
             return f"one of: {', '.join(_members(node))}"
+        case inspect.VarTupleType(item_type=inspect.IntType() as item):
+            return f"a list of whole numbers, each{_range(item)}"
         case inspect.VarTupleType():
             members = _members(node)
             return f"a list of: {', '.join(members)}" if members else 'a list of strings, such as ["…", "…"]'
