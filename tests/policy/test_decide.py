@@ -426,3 +426,15 @@ def test_a_setting_that_git_shows_is_not_said_to_change_the_repository() -> None
     for line in ("git config --get http.extraheader", "git config get credential.helper", "git config --list"):
         asked = _decide(RunCommand(command=line, cwd=ROOT), Mode.ASK)
         assert [reason.text for reason in asked.reasons if "changes the repository" in reason.text] == []
+
+
+def test_a_host_that_the_user_lets_commands_reach_is_not_among_those_asked_about() -> None:
+    def later(line: str) -> list[str]:
+        opened = (".example.com", "pypi.org")
+        access = RunCommand(command=line, cwd=ROOT)
+        decision = _decide(access, Mode.AUTO, confines=True, brokers=True, open_hosts=opened)
+        return [right.target for right in decision.asks_when_used]
+
+    assert later("curl https://pypi.org/ https://a.example.com/") == []
+    assert later("curl https://pypi.org/ https://a.org/") == ["a.org"]
+    assert later("u=$(cat x); curl $u") == [""], "which host it is is known when it is looked up"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from treadle.policy.context import FileKind, PolicyContext, is_below
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous
 from treadle.policy.paths import Where, check_path
+from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
@@ -116,7 +117,9 @@ def rights_when_used(
     wanted = context.confined and context.brokers and context.mode is not Mode.PLAN
     if not wanted or not any(found.brokered for found in listed) or rights_beyond(listed, hosts, context):
         return ()
-    return (SandboxDenial(right=Right.NETWORK, target=", ".join(dict.fromkeys(hosts))),)
+    named = list(dict.fromkeys(hosts))
+    asked = [host for host in named if not matches_host(host, context.open_hosts)]
+    return () if named and not asked else (SandboxDenial(right=Right.NETWORK, target=", ".join(asked)),)
 
 
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:

@@ -95,7 +95,7 @@ def asked_context(
         home=str(home or Path.home()),
         confining=here if confined else NOTHING,
     )
-    return replace(context, tainted=tainted)
+    return replace(context, tainted=tainted, open_hosts=settings.network.allow)
 
 
 def judge_access(access: Access, context: PolicyContext) -> Decision:
