@@ -1,6 +1,6 @@
 """Which words of changed lines are marked."""
 
-from treadle.app.presentation.changed_words import changed_words
+from treadle.present.changed_words import changed_words
 
 
 def _marked(lines: list[str], found: dict[int, tuple[tuple[int, int], ...]]) -> dict[int, list[str]]:

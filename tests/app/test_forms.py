@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.presentation.forms import filled_in, form_lines
+from treadle.present.forms import filled_in, form_lines
 
 FORM: dict[str, Any] = {
     "type": "object",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from treadle.app.presentation.spending import Spending, spending_of
-from treadle.app.presentation.words import spent
+from treadle.present.spending import Spending, spending_of
+from treadle.present.words import spent
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import money
 from treadle.protocol.notifications import MessageDone, Notice, ReplyDropped, TurnEnded, TurnOutcome, TurnStop

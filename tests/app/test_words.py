@@ -1,13 +1,13 @@
 import pytest
 from msgspec.structs import replace
 
-from treadle.app.presentation.words import (
-    advice,
+from treadle.engine.core.texts import denied, rejected
+from treadle.present.failures import advice, describe_failure
+from treadle.present.words import (
     call_name,
     changed_lines,
     clip_text,
     describe_call,
-    describe_failure,
     ended,
     note_of,
     said_no,
@@ -16,7 +16,6 @@ from treadle.app.presentation.words import (
     tokens,
     what_came_of,
 )
-from treadle.engine.core.texts import denied, rejected
 from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Decision, Reason, Verdict

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
-from treadle.app.presentation.prose import Growing
-from treadle.app.presentation.spending import Spending
-from treadle.app.presentation.words import CallName
+from treadle.present.prose import Growing
+from treadle.present.spending import Spending
+from treadle.present.words import CallName
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, CallStatus, Phase, QueuedPrompt, TurnOutcome, TurnStop

@@ -17,7 +17,7 @@ from tests.tui.asked import (
     SECRET,
     WRITE_OUTSIDE,
 )
-from treadle.app.presentation.answer_rows import Act, EditFirst
+from treadle.present.answer_rows import Act, EditFirst
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CopyChanges

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.app.presentation.words import ago
+from treadle.present.words import ago
 from treadle.tui.cards import item_lines
 from treadle.tui.items import Greeting
 from treadle.tui.lines import cells, line_text

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.tui.drawing import ran, read
-from treadle.app.presentation.prose import Growing
+from treadle.present.prose import Growing
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind
 from treadle.tui.calls import OpenCall

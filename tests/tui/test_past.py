@@ -1,4 +1,4 @@
-from treadle.app.presentation.spending import Spending
+from treadle.present.spending import Spending
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ToolProtocol

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.app.presentation.prose import LONGEST_BLOCK, Growing, grow
+from treadle.present.prose import LONGEST_BLOCK, Growing, grow
 
 LINES = st.sampled_from(
     ["word", "two words", "", " ", "    indented", "- item", "```", "```python", "~~~", "````", "# head", "| a |"]

@@ -10,7 +10,7 @@ from tests.fakes.clock import run_at_once
 from tests.person import ALT_P, BACKSPACE, CTRL_O, DOWN, ENTER, ESCAPE, QUIET, SHIFT_TAB, TAB, UP, Person, Stroke
 from tests.tui.asked import EDIT, EVERY_KIND
 from tests.tui.own_clock import OpenApp, Sent, open_app
-from treadle.app.presentation.answer_rows import Act
+from treadle.present.answer_rows import Act
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question
 from treadle.tui.asking import choices

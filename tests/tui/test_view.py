@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.tui.asked import DIFF, EDIT, FOLLOWUP, RUN
-from treadle.app.presentation.spending import Spending
-from treadle.app.presentation.words import CallName
 from treadle.engine.core.texts import rejected
+from treadle.present.spending import Spending
+from treadle.present.words import CallName
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from treadle.app.presentation.prose import LONGEST_BLOCK
+from treadle.present.prose import LONGEST_BLOCK
 from treadle.protocol.messages import ContentBlock, Message, Role, Text, Thinking, ToolUse
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import (

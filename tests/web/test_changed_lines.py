@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.app.reviewing import ID, Worked, worked
 from tests.web.test_past_pages import visiting
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 from treadle.web.book import SessionBook
 from treadle.web.changed_lines import LineColours, line_html
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.tui.asked import AGAIN, BUDGET, COMPOUND, DANGER, EDIT, EVERY_KIND, FOLLOWUP, GUIDANCE, KEEP, RUN
-from treadle.app.presentation.forms import typed_values
+from treadle.present.forms import typed_values
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.web.question_cards import OpRefusal, question_html
 

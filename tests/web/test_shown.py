@@ -14,8 +14,8 @@ from tests.web.in_process import Here, Visit, page_here
 from tests.web.test_rights import REFUSED, TALK, phone, routes_of
 from treadle.app.answer_effects import answer_effect
 from treadle.app.effects import FROM_AFAR, Reach
-from treadle.app.presentation.answer_rows import BLOCKS_ARGUMENT
 from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.present.answer_rows import BLOCKS_ARGUMENT
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Part, Question, Reason, Verdict
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, Risk

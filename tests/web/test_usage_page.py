@@ -5,8 +5,8 @@ from datetime import date
 from msgspec.structs import replace
 
 from tests.web.recorded import MODEL, Visit
-from treadle.app.presentation.spending import Spending
 from treadle.app.reports.usage_report import UsageKey, usage_report
+from treadle.present.spending import Spending
 from treadle.web.charts import WIDTH, column_bars, stacked_bars
 from treadle.web.screens.usage import _left_words
 

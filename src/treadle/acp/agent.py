@@ -45,9 +45,9 @@ from treadle.app.history.session_keeping import delete_session, find_session
 from treadle.app.models.choosing import Models
 from treadle.app.models.login import remove_key, winning_origin
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.presentation.escape import printable
 from treadle.app.report import write_log
 from treadle.app.session.parts import clock
+from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, SetMode
 from treadle.protocol.permissions import Mode

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from treadle.acp.call_shapes import in_fence, preview_content, text_content
 from treadle.acp.shapes import ChosenOption, FormAnswer, PermissionChoice, ToolCallShape, ToolContent
-from treadle.app.presentation.answer_rows import Act, answer_rows
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.forms import filled_in, form_lines
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import (
+from treadle.present.answer_rows import Act, answer_rows
+from treadle.present.escape import printable
+from treadle.present.forms import filled_in, form_lines
+from treadle.present.grants import grants_of
+from treadle.present.questions import (
     QuestionStyle,
     QuestionWords,
     asked_in_words,
@@ -20,7 +20,7 @@ from treadle.app.presentation.questions import (
     once,
     question_style,
 )
-from treadle.app.presentation.words import clip_text
+from treadle.present.words import clip_text
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, ReadPath, Risk, RunCommand, ToolKind, WritePath

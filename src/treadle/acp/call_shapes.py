@@ -6,8 +6,8 @@ from typing import Any
 
 from treadle.acp.diff_blocks import changed_places
 from treadle.acp.shapes import CallLocation, ToolCallShape, ToolContent
-from treadle.app.presentation.escape import output_of_command, printable
-from treadle.app.presentation.words import clip_text, describe_call, plain
+from treadle.present.escape import output_of_command, printable
+from treadle.present.words import clip_text, describe_call, plain
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolKind

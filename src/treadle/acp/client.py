@@ -18,9 +18,9 @@ from treadle.acp.shapes import (
     TerminalCreated,
     ToolCallShape,
 )
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text
 from treadle.app.session.editor_files import BufferRefusedError
+from treadle.present.escape import printable
+from treadle.present.words import clip_text
 
 _FILE_SECONDS = 10.0
 """Seconds that an editor has to read or save a file: it may ask its user."""

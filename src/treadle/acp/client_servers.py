@@ -2,7 +2,7 @@
 
 from treadle.acp.rpc import INVALID_PARAMS, RpcError
 from treadle.acp.shapes import ClientServer, NameValue
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 from treadle.protocol.servers import McpServer, ServerTransport
 
 

@@ -14,12 +14,12 @@ from treadle.acp.rpc import INTERNAL_ERROR, RpcError
 from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
 from treadle.acp.updates import Updates, plan_of, text_chunk
-from treadle.app.presentation.spending import spending_of
-from treadle.app.presentation.words import advice, describe_failure
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import named_texts
 from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
 from treadle.app.slash_commands import SlashCommand, Surfaces
+from treadle.present.failures import advice, describe_failure
+from treadle.present.spending import spending_of
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import text_of

@@ -19,9 +19,9 @@ from treadle.acp.trust_asking import ask_trust
 from treadle.app.attaching import attach_session, is_session_open
 from treadle.app.compose import Opening, list_sessions, open_session
 from treadle.app.config.settings import load_settings
-from treadle.app.presentation.escape import printable
 from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
 from treadle.app.session.editor_files import editor_files
+from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionError
 
 _T = TypeVar("_T")

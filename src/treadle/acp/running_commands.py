@@ -5,7 +5,7 @@ import asyncio
 from treadle.acp.client import EditorClient
 from treadle.acp.terminals import ShownCommand
 from treadle.acp.updates import Updates
-from treadle.app.presentation.words import note_of
+from treadle.present.words import note_of
 from treadle.protocol.notifications import CallChanged, CallOutput, CallStatus, Notification
 from treadle.protocol.tools import CallResult, Flow, ToolKind
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from treadle.acp import relay
 from treadle.acp.client import EditorClient
 from treadle.acp.rpc import ClientGoneError, RpcError
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 
 _KEPT_BYTES = 1024 * 1024
 _PATIENCE = 5.0

@@ -6,9 +6,9 @@ from typing import Any
 
 from treadle.acp.call_shapes import output_content, shape_of
 from treadle.acp.shapes import ToolCallBegan, ToolCallMoved, ToolContent
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import ended, room_made
-from treadle.app.session.checklist_file import todo_of
+from treadle.present.checklist import todo_of
+from treadle.present.escape import printable
+from treadle.present.words import ended, room_made
 from treadle.protocol.messages import (
     Document,
     Image,

@@ -3,8 +3,8 @@
 from typing import Any
 
 from treadle.app.effects import Reach
-from treadle.app.presentation.answer_rows import BLOCKS_ARGUMENT
 from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.present.answer_rows import BLOCKS_ARGUMENT
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.protected_names import control_name

@@ -12,8 +12,8 @@ from ipaddress import ip_address
 from uvicorn import Server
 
 from treadle.app.exits import Exit
-from treadle.app.presentation.words import clip_text
 from treadle.app.report import write_log
+from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError
 
 _LONGEST_LINE = 1_000

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.app.places import data_directory, program_log
-from treadle.app.presentation.words import counted
+from treadle.present.failures import facts_of
+from treadle.present.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 
@@ -63,13 +64,6 @@ def describe_model_error(error: ModelError, model: str) -> str:
     """Format the failure of a model call."""
     what = f"The call of {model} failed ({error.kind})."
     return four_lines(what, facts_of(error), error.fix or _FIXES[error.kind])
-
-
-def facts_of(error: ModelError) -> str:
-    """Say why a model call failed, with what the provider gave to find it by."""
-    facts = [] if error.status is None else [f"HTTP {error.status}"]
-    facts += [f"request {error.request_id}"] if error.request_id else []
-    return f"{error.message.strip()} ({', '.join(facts)})" if facts else error.message.strip()
 
 
 def is_own_folder(error: OSError) -> bool:

@@ -28,8 +28,8 @@ def _days(text: str) -> float:
 def execute(arguments: argparse.Namespace) -> int:
     """Archive them."""
     from treadle.app.history.session_keeping import archive_sessions, find_session, old_sessions
-    from treadle.app.presentation.words import counted
     from treadle.cli.agreeing import agreed
+    from treadle.present.words import counted
     from treadle.protocol.errors import ConfigError
 
     if bool(arguments.id) is (arguments.older_than is not None):

@@ -17,9 +17,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _examine(*, offline: bool, as_json: bool) -> int:
-    from treadle.app.presentation.words import counted
     from treadle.app.reports.checks import CheckStatus
     from treadle.app.reports.doctor import examine
+    from treadle.present.words import counted
     from treadle.protocol.codec import encode
 
     counts = dict.fromkeys(CheckStatus, 0)

@@ -50,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _as_test(arguments: argparse.Namespace) -> int:
     from treadle.app.history.as_test import export_as_test
-    from treadle.app.presentation.words import counted
+    from treadle.present.words import counted
     from treadle.protocol.errors import ConfigError
 
     if arguments.all or arguments.format:

@@ -11,8 +11,8 @@ from treadle.app.exits import Exit
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import local_servers, models_of_provider
 from treadle.app.models.names import check_setting
-from treadle.app.presentation.words import tokens
 from treadle.cli.add_key import add_key
+from treadle.present.words import tokens
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
 from treadle.providers.local import LocalServer

@@ -70,7 +70,7 @@ def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: 
 def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
     """Say what the list is, and how to see the rest of it."""
     from treadle.app.models.listing import data_words
-    from treadle.app.presentation.words import counted
+    from treadle.present.words import counted
 
     if shown < listed:
         yield f"{shown} of {counted(listed, 'model')} are shown. Add words of the name, or --all."
@@ -112,7 +112,7 @@ def _update(url: str, *, as_json: bool) -> int:
     """Fetch the public list, and say what it changed: whole with JSON, else what a person looks for first."""
     from treadle.app.models.listing import data_words
     from treadle.app.models.updating import update_models
-    from treadle.app.presentation.words import counted
+    from treadle.present.words import counted
 
     changes = asyncio.run(update_models(url))
     if as_json:

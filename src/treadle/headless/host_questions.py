@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.app.foreign_tools import amended_arguments, claude_call
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.questions import asked_in_words
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
+from treadle.present.escape import exact
+from treadle.present.questions import asked_in_words
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import ReadPath, ToolCall, WritePath

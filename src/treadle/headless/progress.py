@@ -91,21 +91,21 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
             yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
         case ContextCompacted() as made:
-            from treadle.app.presentation.words import room_made
+            from treadle.present.words import room_made
 
             yield f"~ {room_made(made)}"
         case ModelChanged(model=model, why=why) if why:
             yield f"~ model: {model} ({why})"
         case ChecklistChanged(text=text):
-            from treadle.app.session.checklist_file import summary_of
+            from treadle.present.checklist import summary_of
 
             yield f"~ checklist: {summary_of(text) or 'empty'}"
         case PromptDelivered(content=content, by=by) if by:
-            from treadle.app.presentation.words import clip_text, written_by
+            from treadle.present.words import clip_text, written_by
 
             yield f"~ {written_by(by)} {clip_text(' '.join(text_of(content).split()), 200)}"
         case PromptDelivered(enclosed=enclosed) if enclosed:
-            from treadle.app.presentation.words import enclosed_line
+            from treadle.present.words import enclosed_line
 
             yield f"~ {enclosed_line(enclosed)}"
         case Notice(text=text):
@@ -154,7 +154,7 @@ def first_line(result: CallResult) -> str:
 
 def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
     """Sum up a turn: the files, the tokens, the money, what stopped it."""
-    from treadle.app.presentation.words import spent
+    from treadle.present.words import spent
 
     for change in outcome.changes:
         yield f"  {change.path} (+{change.added} -{change.removed})"

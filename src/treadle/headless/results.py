@@ -5,9 +5,9 @@ import uuid
 from typing import Any
 
 from treadle.app.exits import Exit, exit_code
-from treadle.app.report import facts_of
 from treadle.headless.channel import Frame
 from treadle.headless.frames import usage_of
+from treadle.present.failures import facts_of
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
 from treadle.protocol.usage import Usage

@@ -21,13 +21,13 @@ from treadle.app.compose import (
     session_workspace,
 )
 from treadle.app.config.settings import load_settings
-from treadle.app.presentation.escape import printable
 from treadle.app.reports.checkpoint_list import changed_since, listed_checkpoints
 from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
 from treadle.app.session.known_values import session_redactor
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
 from treadle.mcp_server.task import ServedTask
+from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import Source
 from treadle.protocol.messages import Text

@@ -2,9 +2,9 @@
 
 from pydantic import BaseModel, Field
 
-from treadle.app.report import facts_of
 from treadle.mcp_server.task import ServedTask, TaskState
 from treadle.mcp_server.wording import decisions, question_words
+from treadle.present.failures import facts_of
 from treadle.protocol.errors import TreadleError
 
 _NEXT = {

@@ -12,8 +12,6 @@ from mcp_types import InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from treadle import __version__
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.mcp_server.book import TaskBook, TaskRequest
 from treadle.mcp_server.elicit import ask_clients_user, can_ask
@@ -26,6 +24,8 @@ from treadle.mcp_server.wording import (
     too_long,
     trust_words,
 )
+from treadle.present.escape import printable
+from treadle.present.words import clip_text
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, Interrupt
 from treadle.protocol.messages import Text

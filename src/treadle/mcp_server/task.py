@@ -7,7 +7,7 @@ from contextlib import suppress
 from enum import StrEnum
 
 from treadle.app.asking import PromptRun, SessionClient
-from treadle.app.presentation.words import clip_text, describe_call
+from treadle.present.words import clip_text, describe_call
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Answer, Delivery
 from treadle.protocol.messages import UserContent, text_of

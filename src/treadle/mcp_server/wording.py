@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.forms import filled_in, form_fields
-from treadle.app.presentation.questions import asked_in_words
-from treadle.app.presentation.words import shorten_middle
 from treadle.app.security.trusting import SessionTrust, shown_path, trust_lines
 from treadle.mcp_server.task import ServedTask
+from treadle.present.escape import exact
+from treadle.present.forms import filled_in, form_fields
+from treadle.present.questions import asked_in_words
+from treadle.present.words import shorten_middle
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer

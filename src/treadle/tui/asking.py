@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.answer_rows import (
+from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.present.answer_rows import (
     BLOCKS_ARGUMENT,
     Act,
     AnswerRow,
@@ -16,9 +17,8 @@ from treadle.app.presentation.answer_rows import (
     text_arguments,
     text_to_change,
 )
-from treadle.app.presentation.forms import filled_in
-from treadle.app.presentation.questions import QuestionStyle, question_style
-from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.present.forms import filled_in
+from treadle.present.questions import QuestionStyle, question_style
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text, describe_call, describe_failure, span, tokens, written_text
-from treadle.app.session.checklist_file import todo_of
+from treadle.present.checklist import todo_of
+from treadle.present.escape import printable
+from treadle.present.failures import describe_failure
+from treadle.present.words import clip_text, describe_call, span, tokens, written_text
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
 from treadle.protocol.permissions import Mode

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.copies import fate_of
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import describe_call, note_of, plain, said_no
+from treadle.present.copies import fate_of
+from treadle.present.escape import printable
+from treadle.present.words import describe_call, note_of, plain, said_no
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import Decision, OptionKind

@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import assert_never
 
-from treadle.app.presentation.escape import output_of_command, printable
-from treadle.app.presentation.words import (
+from treadle.app.session.own_shell import Ended
+from treadle.present.checklist import Todo, todo_of
+from treadle.present.escape import output_of_command, printable
+from treadle.present.failures import provider_of
+from treadle.present.words import (
     CallName,
     changed_lines,
     counted,
     describe_call,
     enclosed_line,
     ended,
-    provider_of,
     shorten_middle,
     span,
     tokens,
 )
-from treadle.app.session.checklist_file import Todo, todo_of
-from treadle.app.session.own_shell import Ended
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import Outcome

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.tui.asking import Asking, GivenAnswer
 from treadle.tui.dialog import Dialog, Key, Press, due, moment, press

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.answer_rows import EditFirst
+from treadle.present.answer_rows import EditFirst
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.asking import (
     WITH_NO,

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from msgspec import Struct
 
-from treadle.app.presentation.escape import exact, printable
+from treadle.present.escape import exact, printable
 from treadle.tui.lines import Line, apart, clip, line, line_text, wrap
 from treadle.tui.theme import Signs
 

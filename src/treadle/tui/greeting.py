@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 from treadle import __version__
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import ago, clip_text, counted
 from treadle.app.session.access import SessionAccess
+from treadle.present.escape import printable
+from treadle.present.words import ago, clip_text, counted
 from treadle.tui.items import Greeting
 from treadle.tui.view import View
 

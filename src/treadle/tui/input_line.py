@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from treadle.app.presentation.escape import printable
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.attachments import attach, dragged_images, image_block
+from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.tui.clipboard import clipboard_image
 from treadle.tui.draft_line import VIM_NORMAL

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.app.presentation.words import CallName
 from treadle.app.session.own_shell import Ended
+from treadle.present.words import CallName
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.tools import FileChange, Outcome, ToolKind
 

@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 
 _RENDERED = 1_000
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
-from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.words import clip_text, describe_allowance, plain
 from treadle.app.slash_commands import SLASH_TABLE
+from treadle.present.escape import exact, printable
+from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode
 from treadle.tui.lines import Line, clip

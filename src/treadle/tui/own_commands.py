@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import span
 from treadle.app.session.own_shell import Ended, OwnShell
+from treadle.present.escape import printable
+from treadle.present.words import span
 from treadle.protocol.errors import ToolError
 from treadle.tui.cards import own_command_row, tail_lines
 from treadle.tui.items import NoticeItem, OwnDone, Tone

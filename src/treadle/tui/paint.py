@@ -8,8 +8,8 @@ from rich.console import Console, RenderableType
 from rich.segment import Segment
 from rich.theme import Theme as RichTheme
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text, verb_of
+from treadle.present.escape import printable
+from treadle.present.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.cards import item_lines, open_call_lines
 from treadle.tui.diffs import live_edit_lines

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from treadle.app.checkpoints.points import PastTurn
 from treadle.app.models.offered import OfferedModel
-from treadle.app.presentation.escape import exact_line
-from treadle.app.presentation.words import age, counted, tokens
 from treadle.app.reports.session_list import ListedSession, SessionState
+from treadle.present.escape import exact_line
+from treadle.present.words import age, counted, tokens
 from treadle.tui.greeting import short_path
 from treadle.tui.picker import Picker, PickerRow, Shape
 

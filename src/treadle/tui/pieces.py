@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.words import counted
+from treadle.present.escape import exact
+from treadle.present.words import counted
 from treadle.protocol.messages import OWN_COMMAND, Text, UserContent
 
 SHELL = "\U00100000"

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.answer_rows import Act, AnswerRow
-from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import AskedPart, QuestionWords, asked_in_words, in_short
-from treadle.app.presentation.words import counted
+from treadle.present.answer_rows import Act, AnswerRow
+from treadle.present.escape import exact, printable
+from treadle.present.grants import grants_of
+from treadle.present.questions import AskedPart, QuestionWords, asked_in_words, in_short
+from treadle.present.words import counted
 from treadle.protocol.permissions import QuestionKind
 from treadle.tui.asking import WITH_NO, Asking, Stage, choices, main_text
 from treadle.tui.dialog import Dialog

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
-from treadle.app.presentation.answer_rows import EditFirst
+from treadle.present.answer_rows import EditFirst
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind

@@ -3,7 +3,7 @@
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.app.presentation.prose import Growing
+from treadle.present.prose import Growing
 from treadle.protocol.notifications import CallDelta
 
 _KEPT_THOUGHT = 600

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.words import written_text
 from treadle.app.session.own_shell import Ended
+from treadle.present.words import written_text
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, Phase, PromptDelivered, QueuedPrompt

@@ -5,22 +5,12 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.prose import Growing, grow
-from treadle.app.presentation.spending import Spending
-from treadle.app.presentation.words import (
-    ANSWERS,
-    advice,
-    describe_failure,
-    elsewhere,
-    plain,
-    room_made,
-    seen_from,
-    written_by,
-    written_text,
-)
-from treadle.app.report import facts_of
-from treadle.app.session.checklist_file import todo_of
+from treadle.present.checklist import todo_of
+from treadle.present.failures import advice, describe_failure, facts_of
+from treadle.present.grants import grants_of
+from treadle.present.prose import Growing, grow
+from treadle.present.spending import Spending
+from treadle.present.words import ANSWERS, elsewhere, plain, room_made, seen_from, written_by, written_text
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from treadle.app.presentation.escape import output_of_command, printable
-from treadle.app.presentation.words import describe_call, plain
+from treadle.present.escape import output_of_command, printable
+from treadle.present.words import describe_call, plain
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone, Notification, PromptDelivered
 from treadle.protocol.tools import CallResult, Outcome, ToolKind

@@ -11,8 +11,8 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from treadle.app.checkpoints.conflicts import FileConflict
 from treadle.app.checkpoints.review import ReviewedHunk
-from treadle.app.presentation.changed_words import Spans, changed_words
-from treadle.app.presentation.escape import printable
+from treadle.present.changed_words import Spans, changed_words
+from treadle.present.escape import printable
 from treadle.web.markup import lexer_of
 
 _MOST_OF_FILE, _MOST_OF_PAGE = 100_000, 400_000

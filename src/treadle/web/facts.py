@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.spending import Spending
+from treadle.present.spending import Spending
 from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
 
 

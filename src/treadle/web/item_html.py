@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from treadle.app.presentation.copies import fate_of
-from treadle.app.presentation.escape import output_of_command
-from treadle.app.presentation.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
+from treadle.present.copies import fate_of
+from treadle.present.escape import output_of_command
+from treadle.present.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.clock import milliseconds

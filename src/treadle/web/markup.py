@@ -14,8 +14,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import shorten_middle
+from treadle.present.escape import printable
+from treadle.present.words import shorten_middle
 
 MOST_LINES, MOST_CHARACTERS = 2_000, 200_000
 """Of one text on the page; the middle of a longer one is left out, and that is said."""

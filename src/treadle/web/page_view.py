@@ -11,19 +11,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from treadle.app.presentation.prose import LONGEST_BLOCK, Growing, grow
-from treadle.app.presentation.words import (
-    ANSWERS,
-    advice,
-    describe_failure,
-    elsewhere,
-    plain,
-    room_made,
-    seen_from,
-    written_by,
-    written_text,
-)
-from treadle.app.report import facts_of
+from treadle.present.failures import advice, describe_failure, facts_of
+from treadle.present.prose import LONGEST_BLOCK, Growing, grow
+from treadle.present.words import ANSWERS, elsewhere, plain, room_made, seen_from, written_by, written_text
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text, Thinking, ToolUse
 from treadle.protocol.notifications import (

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle.app.effects import Reach
-from treadle.app.presentation.answer_rows import (
+from treadle.app.session.blocks import block_spans
+from treadle.present.answer_rows import (
     BLOCKS_ARGUMENT,
     Act,
     AnswerRow,
@@ -17,12 +18,11 @@ from treadle.app.presentation.answer_rows import (
     can_be_changed,
     text_to_change,
 )
-from treadle.app.presentation.copies import PRINTED
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.forms import form_fields, offered_values
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import QuestionStyle, QuestionWords, asked_in_words
-from treadle.app.session.blocks import block_spans
+from treadle.present.copies import PRINTED
+from treadle.present.escape import exact
+from treadle.present.forms import form_fields, offered_values
+from treadle.present.grants import grants_of
+from treadle.present.questions import QuestionStyle, QuestionWords, asked_in_words
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.web.templating import render

@@ -10,9 +10,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.status import HTTP_404_NOT_FOUND
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text
 from treadle.app.report import write_log
+from treadle.present.escape import printable
+from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.keys import Visitor

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from treadle.app.presentation.spending import Spending
-from treadle.app.presentation.words import tokens
 from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
-from treadle.app.session.checklist_file import todo_of
+from treadle.present.checklist import todo_of
+from treadle.present.spending import Spending
+from treadle.present.words import tokens
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.web.clock import milliseconds

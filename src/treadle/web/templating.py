@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from treadle.app.effects import Reach
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import ago, counted, span, spent, tokens
+from treadle.present.escape import printable
+from treadle.present.words import ago, counted, span, spent, tokens
 from treadle.protocol.models import money
 from treadle.web.keys import Visitor
 from treadle.web.markup import code, diff_rows, markdown, page_text

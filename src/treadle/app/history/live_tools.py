@@ -14,7 +14,7 @@ from treadle.app.compose import Opening, open_session, session_log
 from treadle.app.history.branching import copied_files
 from treadle.app.history.session_export import with_each_text
 from treadle.app.models.choosing import OwnModel
-from treadle.app.presentation.words import clip_text, counted
+from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
 from treadle.protocol.events import CallFinished, CallProposed, Event, ReplyFinished, Source
 from treadle.protocol.messages import Text, text_of

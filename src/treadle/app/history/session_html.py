@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from treadle.app.presentation.words import (
+from treadle.app.reports.session_text import since_turn
+from treadle.context.notified import notifications
+from treadle.present.words import (
     counted,
     enclosed_line,
     room_made,
@@ -13,8 +15,6 @@ from treadle.app.presentation.words import (
     what_came_of,
     written_by,
 )
-from treadle.app.reports.session_text import since_turn
-from treadle.context.notified import notifications
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
 from treadle.protocol.notifications import (

@@ -9,8 +9,8 @@ from msgspec import Struct
 from treadle.app.compose import open_store
 from treadle.app.history.session_export import export_session, known_to
 from treadle.app.history.session_html import session_body
-from treadle.app.presentation.words import clip_text, written_text
 from treadle.context.notified import notifications
+from treadle.present.words import clip_text, written_text
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.notifications import PromptDelivered, TurnStarted

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from treadle.app.presentation.words import clip_text
 from treadle.engine.core.history import next_to_end, take_whole
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Assembling, Calling, Money, Space, State
+from treadle.present.words import clip_text
 from treadle.protocol.codec import encodable
 from treadle.protocol.events import (
     IMPORTED,

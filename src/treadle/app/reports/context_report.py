@@ -5,7 +5,6 @@ from contextlib import suppress
 
 from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
-from treadle.app.presentation.words import clip_text, counted
 from treadle.context.blocks import ContextBlock, blocks_of, text_of_block
 from treadle.context.provenance import Entry
 from treadle.context.reader import TranscriptReader
@@ -13,6 +12,7 @@ from treadle.engine.core.history import last_state
 from treadle.engine.core.state import State
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.window import next_message
+from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (

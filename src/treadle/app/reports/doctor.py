@@ -15,11 +15,11 @@ from treadle.app.models.keys import check_stored, keyring_name
 from treadle.app.models.known import OLD_DAYS, data_notice, day, known_models
 from treadle.app.models.listing import data_words, local_lines, local_servers, provider_lines
 from treadle.app.places import servers_file
-from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, failed_check, ok, warn
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
 from treadle.app.security.trusting import session_trust, trust_command
+from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.text import visible
 

@@ -6,7 +6,8 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.words import (
+from treadle.app.reports.checkpoint_list import WHY_TAKEN
+from treadle.present.words import (
     ANSWERS,
     call_name,
     clip_text,
@@ -17,7 +18,6 @@ from treadle.app.presentation.words import (
     tokens,
     written_text,
 )
-from treadle.app.reports.checkpoint_list import WHY_TAKEN
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.events import (
     Answer,

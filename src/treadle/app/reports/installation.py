@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 
 from treadle import __version__
 from treadle.app.places import config_file, data_directory, database, outputs
-from treadle.app.presentation.words import counted
 from treadle.app.reports.checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe_sandbox
+from treadle.present.words import counted
 from treadle.workspace.copies import why_no_copy
 from treadle.workspace.namespaces.session import SessionNamespaces
 from treadle.workspace.programs import chromium_program

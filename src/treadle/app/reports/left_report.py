@@ -5,9 +5,9 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from treadle.app.presentation.words import clip_text, counted
 from treadle.context.blocks import ContextBlock, blocks_of
 from treadle.context.reader import TranscriptReader
+from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Compacted, Event, OfferChanged

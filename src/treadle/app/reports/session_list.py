@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.app.compose import open_store
-from treadle.app.presentation.spending import Spending
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
 from treadle.app.session.wire import background_sessions
 from treadle.engine.core.history import last_state
 from treadle.engine.core.state import TurnState
+from treadle.present.spending import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
 from treadle.protocol.errors import StoreError, TreadleError

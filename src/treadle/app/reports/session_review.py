@@ -13,7 +13,7 @@ from treadle.app.checkpoints.files import FileCheckpoints
 from treadle.app.checkpoints.opening import opened_checkpoints, review_file
 from treadle.app.checkpoints.points import Points
 from treadle.app.checkpoints.review import ReviewedHunk, SessionReview
-from treadle.app.presentation.words import counted
+from treadle.present.words import counted
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.patterns import regex

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.app.presentation.words import counted, enclosed_line, room_made, written_by
 from treadle.context.notified import notifications
+from treadle.present.words import counted, enclosed_line, room_made, written_by
 from treadle.protocol.events import Event
 from treadle.protocol.messages import Text, ToolUse, UserContent
 from treadle.protocol.models import money

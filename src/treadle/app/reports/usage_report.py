@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.known import known_models
-from treadle.app.presentation.words import counted, tokens
 from treadle.app.reports.session_list import SessionUsage, sessions_usage
 from treadle.app.reports.usage_sums import SLOT, Amounts, UsageSlot, sum_amounts
 from treadle.app.wrapping import columns, harmless, shortened, wrapped
+from treadle.present.words import counted, tokens
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import Prices, money

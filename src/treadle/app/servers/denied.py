@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from treadle.app.presentation.words import counted
 from treadle.engine.core.state import State
 from treadle.engine.ports import Judge
+from treadle.present.words import counted
 from treadle.protocol.permissions import Standing, Verdict
 from treadle.protocol.tools import ToolSpec
 from treadle.workspace.text import visible

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.places import data_directory
-from treadle.context.focus import checklist_summary, parse_checklist, render_checklist, rewrite
+from treadle.context.focus import parse_checklist, render_checklist, rewrite
 from treadle.protocol.events import EditChecklist, Event
 from treadle.protocol.sealed import ChecklistUpdated
 
@@ -50,24 +50,6 @@ class ChecklistFile(Struct, frozen=True, kw_only=True):
         """Write the file if the list was changed."""
         if any(isinstance(event.data, ChecklistUpdated | EditChecklist) for event in events):
             await asyncio.to_thread(_write, self.file, self.checklist())
-
-
-class Todo(Struct, frozen=True):
-    """One thing to do; `depth` 1 is below the one of depth 0 before it."""
-
-    text: str
-    done: bool
-    depth: int
-
-
-def todo_of(markdown: str) -> tuple[Todo, ...]:
-    """Read a checklist."""
-    return tuple(Todo(item.text, item.done, item.depth) for item in parse_checklist(markdown))
-
-
-def summary_of(markdown: str) -> str:
-    """Say how far a checklist is, and what comes next."""
-    return checklist_summary(parse_checklist(markdown))
 
 
 def _users_version(file: Path) -> str | None:

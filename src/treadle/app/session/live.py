@@ -277,7 +277,7 @@ class LiveSession:
         if not text or not isinstance(op, Prompt | EditQueued | Answer):
             return op
         found = await self._enclose(text)
-        from treadle.app.presentation.words import enclosed_line
+        from treadle.present.words import enclosed_line
 
         named = (enclosed_line(origins(found.enclosures)),) if found.enclosures and isinstance(op, Answer) else ()
         for notice in (*named, *found.notices):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.words import plain
 from treadle.app.session.command_files import find_text
 from treadle.app.session.command_outputs import terminal_text
 from treadle.app.session.enclosing import NotEnclosedError, head_and_tail
@@ -18,6 +17,7 @@ from treadle.app.session.git_mentions import Repository
 from treadle.app.session.mentioning import Enclosed, MentionSources, call_allowed, resolve_mentions, why_not
 from treadle.app.slash_commands import slash_word
 from treadle.engine.core.state import standing
+from treadle.present.words import plain
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ToolProtocol

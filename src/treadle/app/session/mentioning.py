@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.presentation.words import plain
 from treadle.app.session.enclosing import NotEnclosedError, enclose, head_and_tail, read_mentioned
 from treadle.app.session.mention_text import Named, find_named
 from treadle.engine.core.calls import rights_of
 from treadle.engine.core.effects import RunTool
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.tool_call import LiveOutput, judge_call, redacted, run_call
+from treadle.present.words import plain
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent

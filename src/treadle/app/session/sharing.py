@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import clip_text
 from treadle.app.session.remote_servers import NO_SERVERS
 from treadle.app.session.wire import MOST_MESSAGE_BYTES, WIRE_VERSION, Address, receive, same_key, send_message
 from treadle.engine.runtime.session import Attachment, Session
+from treadle.present.escape import printable
+from treadle.present.words import clip_text
 from treadle.protocol.attach import (
     AskServers,
     Attach,

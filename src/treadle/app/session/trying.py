@@ -9,10 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.places import data_directory, outputs
-from treadle.app.presentation.copies import changes_of
-from treadle.app.presentation.words import counted
 from treadle.app.security.confinement import CommandFolders, look_through, profile_of, why_held
 from treadle.app.session.judging import policy_context
+from treadle.present.copies import changes_of
+from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import Confinement, CopyChanges

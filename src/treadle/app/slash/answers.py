@@ -8,12 +8,12 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.presentation.escape import exact, printable
-from treadle.app.presentation.words import clip_text, counted, describe_allowance, tokens, written_text
 from treadle.app.security.trusting import SessionTrust, trust_report
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.command_files import NamedText, find_texts
 from treadle.app.slash_commands import SLASH_TABLE, find_slash, nearest_slash
+from treadle.present.escape import exact, printable
+from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.events import CompactNow, Op, Pin, RevokeAllowance, SetMode
 from treadle.protocol.notifications import QueuedPrompt

@@ -2,10 +2,10 @@
 
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
-from treadle.app.presentation.escape import exact
-from treadle.app.presentation.words import clip_text
 from treadle.app.session.access import SessionAccess
 from treadle.app.slash.answers import CommandAnswer, wrong
+from treadle.present.escape import exact
+from treadle.present.words import clip_text
 from treadle.protocol.checkpoints import Restore
 
 _SHOWN = 100

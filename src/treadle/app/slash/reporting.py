@@ -13,7 +13,6 @@ from treadle.app.config.settings import read_layers
 from treadle.app.history.session_export import export_session, write_export
 from treadle.app.history.session_keeping import find_session, rename_session
 from treadle.app.places import config_file
-from treadle.app.presentation.words import counted
 from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
 from treadle.app.reports.doctor import examine
 from treadle.app.reports.jobs import list_jobs
@@ -28,6 +27,7 @@ from treadle.app.session.git_mentions import Repository
 from treadle.app.session.remote_servers import NO_SERVERS
 from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
 from treadle.app.slash.going_back import fork, rewind, undo
+from treadle.present.words import counted
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
 

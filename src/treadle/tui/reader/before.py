@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from treadle.app.exits import Exit
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 from treadle.tui.chooser import Choosing, Chosen
 from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.ending import Left, ends_on_signals

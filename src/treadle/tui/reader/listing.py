@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 from treadle.tui.chooser import Choosing, ListRow, fitting_rows
 from treadle.tui.picker import PickerRow
 from treadle.tui.reader.numbered import NotUnderstood

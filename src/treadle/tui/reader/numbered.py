@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from treadle.app.presentation.answer_rows import Act
-from treadle.app.presentation.escape import printable
+from treadle.present.answer_rows import Act
+from treadle.present.escape import printable
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.tui.asking import (
     FIELDS,

@@ -4,9 +4,9 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 
-from treadle.app.presentation.escape import printable
-from treadle.app.presentation.words import describe_call, enclosed_line
 from treadle.app.session.access import SessionAccess
+from treadle.present.escape import printable
+from treadle.present.words import describe_call, enclosed_line
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (

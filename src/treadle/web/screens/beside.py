@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 from treadle.app.compose import session_workspace
 from treadle.app.effects import Reach
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.presentation.words import tokens
 from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
+from treadle.present.words import tokens
 from treadle.protocol.errors import SessionError
 from treadle.web.completing import completions
 from treadle.web.requests import answer, body_of, book_of, done, opened_session

@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from treadle.app.effects import Reach
-from treadle.app.presentation.words import counted
 from treadle.app.reports.audit import Verified, verify_sessions
 from treadle.app.reports.checks import Check, CheckStatus, failed_check
 from treadle.app.reports.doctor import examine
 from treadle.app.reports.run_health import circuit_lines, disk_report, found_keys
 from treadle.app.session.live import LiveSession
+from treadle.present.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.charts import length_of, stacked_bars

@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse, Response
 from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, SessionReview
 from treadle.app.compose import session_log
 from treadle.app.effects import Reach
-from treadle.app.presentation.questions import QuestionStyle, asked_in_words
 from treadle.app.reports.checkpoint_list import listed_checkpoints
 from treadle.app.reports.session_review import (
     ReviewComment,
@@ -25,6 +24,7 @@ from treadle.app.reports.session_review import (
     review_marks,
     review_steps,
 )
+from treadle.present.questions import QuestionStyle, asked_in_words
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Restore
 from treadle.web.changed_lines import LineColours, conflict_html, hunk_html

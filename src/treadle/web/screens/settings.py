@@ -35,8 +35,8 @@ from treadle.app.models.login import (
 )
 from treadle.app.models.names import check_setting, said_elsewhere
 from treadle.app.places import config_file
-from treadle.app.presentation.escape import printable
 from treadle.app.reports.setting_table import SettingRow, setting_rows
+from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_known, trust_of

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from treadle.app.effects import Reach
 from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
-from treadle.app.presentation.words import counted
+from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.web.requests import answer
 from treadle.web.rights import PageRoute

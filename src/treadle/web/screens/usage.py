@@ -12,8 +12,6 @@ from starlette.responses import Response
 
 from treadle.app.compose import list_sessions
 from treadle.app.effects import Reach
-from treadle.app.presentation.spending import Spending
-from treadle.app.presentation.words import tokens
 from treadle.app.reports.budget_report import BudgetLine, budget_report
 from treadle.app.reports.usage_report import (
     UsageKey,
@@ -23,6 +21,8 @@ from treadle.app.reports.usage_report import (
     usage_reports,
     usage_weight,
 )
+from treadle.present.spending import Spending
+from treadle.present.words import tokens
 from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.charts import WIDTH, column_bars, length_of

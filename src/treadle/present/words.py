@@ -2,22 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.presentation.escape import printable
 from treadle.engine.core.texts import rejected
-from treadle.protocol.errors import ConfigError
+from treadle.present.escape import printable
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
-from treadle.protocol.models import ErrorKind, ModelError, money
+from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
-from treadle.providers.catalogue import parse_ref
 
 _SHOWN_TITLE = 160
 _MOST_NAMED = 20
@@ -322,70 +319,6 @@ def ended(stop: TurnStop) -> str:
             return "Stopped at the limit of what it may spend"
         case TurnStop.TIME:
             return "Stopped at the limit of time"
-
-
-def provider_of(model: str) -> str:
-    """Name the provider of a model (`provider/name`) as people know it."""
-    try:
-        return parse_ref(model)[0].title
-    except ConfigError:
-        return printable(model.partition("/")[0]) or "The provider"
-
-
-def describe_failure(error: ModelError, model: str) -> str:
-    """Say in one sentence that a call of a model failed."""
-    who = provider_of(model)
-    status = f" ({error.status})" if error.status is not None else ""
-    match error.kind:
-        case ErrorKind.AUTHENTICATION:
-            return f"{who} refused the API key{status}."
-        case ErrorKind.BALANCE:
-            return f"The account at {who} has no credit left{status}."
-        case ErrorKind.RATE_LIMIT:
-            return f"{who} takes no more requests for now{status}."
-        case ErrorKind.OVERLOADED:
-            return f"{who} is overloaded{status}."
-        case ErrorKind.NETWORK:
-            return f"{who} could not be reached."
-        case ErrorKind.TIMEOUT:
-            return f"{who} did not answer in time."
-        case ErrorKind.NOT_FOUND:
-            return f"{who} does not know the model{status}."
-        case ErrorKind.CONTEXT_TOO_LONG:
-            return "The conversation is too long for the model."
-        case _:
-            return f"The model call failed{status}."
-
-
-def advice(error: ModelError, model: str) -> str:
-    """Say what a person can do about a failed model call without leaving the session."""
-    if error.fix:
-        return error.fix
-    match error.kind:
-        case ErrorKind.AUTHENTICATION:
-            return f"treadle login {printable(model.partition('/')[0])}, or /model for another provider."
-        case ErrorKind.BALANCE:
-            return "Add credit to the account, or use another model: /model PROVIDER/NAME."
-        case ErrorKind.BAD_REQUEST:
-            return (
-                "The provider's words say what it does not take. Leave that out, or use another model: "
-                "/model PROVIDER/NAME. If no request works, check the base URL."
-            )
-        case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND:
-            return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
-        case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
-            return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
-        case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
-            return "Check the network and the base URL, then say how to continue."
-        case ErrorKind.CONTEXT_TOO_LONG:
-            return (
-                "Continue with a model with a larger window: /model PROVIDER/NAME, then say how to continue. "
-                "Or start a new session, with smaller files or parts of them."
-            )
-        case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED:
-            return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
-        case _:
-            assert_never(error.kind)
 
 
 def describe_allowance(allowance: Allowance) -> str:

@@ -3,8 +3,8 @@
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from treadle.app.presentation.escape import exact_line, output_of_command, printable
-from treadle.app.presentation.words import counted
+from treadle.present.escape import exact_line, output_of_command, printable
+from treadle.present.words import counted
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, CopyFate
 
 PRINTED = "| "

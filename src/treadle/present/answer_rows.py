@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.presentation.forms import filled_in, form_fields
-from treadle.app.presentation.grants import grants_of
-from treadle.app.presentation.questions import QuestionStyle, is_edit, once, question_style
-from treadle.app.presentation.words import counted
+from treadle.present.forms import filled_in, form_fields
+from treadle.present.grants import grants_of
+from treadle.present.questions import QuestionStyle, is_edit, once, question_style
+from treadle.present.words import counted
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.protocol.tools import CopyChanges, Risk
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from treadle.app.presentation.escape import printable
+from treadle.present.escape import printable
 
 _YES, _NO = ("yes", "y", "true", "1", "on"), ("no", "n", "false", "0", "off")
 

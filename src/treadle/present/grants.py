@@ -4,8 +4,8 @@ import shlex
 
 from msgspec import Struct
 
-from treadle.app.presentation.escape import exact_line
-from treadle.app.presentation.words import describe_allowance
+from treadle.present.escape import exact_line
+from treadle.present.words import describe_allowance
 from treadle.protocol.permissions import Allowance, OptionKind, Question
 from treadle.protocol.tools import RunCommand
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle.app.presentation.copies import changes_of, lines_of
-from treadle.app.presentation.escape import exact, exact_line, printable
-from treadle.app.presentation.forms import form_lines
-from treadle.app.presentation.meanings import Meaning, meaning_of, meaning_of_decision
-from treadle.app.presentation.words import counted
+from treadle.present.copies import changes_of, lines_of
+from treadle.present.escape import exact, exact_line, printable
+from treadle.present.forms import form_lines
+from treadle.present.meanings import Meaning, meaning_of, meaning_of_decision
+from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.tools import (

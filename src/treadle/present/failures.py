@@ -1,0 +1,79 @@
+"""A failed call of a model in words: what happened, why, and what a person can do."""
+
+from typing import assert_never
+
+from treadle.present.escape import printable
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.providers.catalogue import parse_ref
+
+
+def provider_of(model: str) -> str:
+    """Name the provider of a model (`provider/name`) as people know it."""
+    try:
+        return parse_ref(model)[0].title
+    except ConfigError:
+        return printable(model.partition("/")[0]) or "The provider"
+
+
+def describe_failure(error: ModelError, model: str) -> str:
+    """Say in one sentence that a call of a model failed."""
+    who = provider_of(model)
+    status = f" ({error.status})" if error.status is not None else ""
+    match error.kind:
+        case ErrorKind.AUTHENTICATION:
+            return f"{who} refused the API key{status}."
+        case ErrorKind.BALANCE:
+            return f"The account at {who} has no credit left{status}."
+        case ErrorKind.RATE_LIMIT:
+            return f"{who} takes no more requests for now{status}."
+        case ErrorKind.OVERLOADED:
+            return f"{who} is overloaded{status}."
+        case ErrorKind.NETWORK:
+            return f"{who} could not be reached."
+        case ErrorKind.TIMEOUT:
+            return f"{who} did not answer in time."
+        case ErrorKind.NOT_FOUND:
+            return f"{who} does not know the model{status}."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return "The conversation is too long for the model."
+        case _:
+            return f"The model call failed{status}."
+
+
+def advice(error: ModelError, model: str) -> str:
+    """Say what a person can do about a failed model call without leaving the session."""
+    if error.fix:
+        return error.fix
+    match error.kind:
+        case ErrorKind.AUTHENTICATION:
+            return f"treadle login {printable(model.partition('/')[0])}, or /model for another provider."
+        case ErrorKind.BALANCE:
+            return "Add credit to the account, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.BAD_REQUEST:
+            return (
+                "The provider's words say what it does not take. Leave that out, or use another model: "
+                "/model PROVIDER/NAME. If no request works, check the base URL."
+            )
+        case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND:
+            return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
+            return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
+        case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
+            return "Check the network and the base URL, then say how to continue."
+        case ErrorKind.CONTEXT_TOO_LONG:
+            return (
+                "Continue with a model with a larger window: /model PROVIDER/NAME, then say how to continue. "
+                "Or start a new session, with smaller files or parts of them."
+            )
+        case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED:
+            return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
+        case _:
+            assert_never(error.kind)
+
+
+def facts_of(error: ModelError) -> str:
+    """Say why a model call failed, with what the provider gave to find it by."""
+    facts = [] if error.status is None else [f"HTTP {error.status}"]
+    facts += [f"request {error.request_id}"] if error.request_id else []
+    return f"{error.message.strip()} ({', '.join(facts)})" if facts else error.message.strip()
