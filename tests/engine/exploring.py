@@ -29,6 +29,7 @@ from treadle.engine.core.effects import (
 )
 from treadle.engine.core.state import AwaitingReply, State, phase, replace
 from treadle.engine.runtime.window import next_message
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,
@@ -168,6 +169,8 @@ class World:
     reader: TranscriptReader = field(default_factory=TranscriptReader)
     proposed: list[ToolUse] = field(default_factory=list)
     calls: int = 0
+    at: int = 0
+    stamped: list[Stamped] = field(default_factory=list)
 
     def begin(self) -> "World":
         self.take(
@@ -192,7 +195,7 @@ class World:
 
     def take(self, data: EventData, source: Source = TUI) -> tuple[Effect, ...]:
         """Give the machine an event, and what it says because of it; raises `RefusedError`."""
-        event = Event(seq=self.state.seq + 1, at=0, source=source, data=data)
+        event = Event(seq=self.state.seq + 1, at=self.at, source=source, data=data)
         self.state, effects = advance(self.state, event)
         self.reader.take(event)
         self.log.append(event)
@@ -205,6 +208,8 @@ class World:
             elif work_of(effect):
                 self.outstanding[work_of(effect)] = effect
         self.effects += effects
+        told = (effect.notification for effect in effects if isinstance(effect, Notify))
+        self.stamped += [Stamped(notification=one, seq=event.seq, at=event.at) for one in told]
         return effects
 
     def results(self) -> list[CallResult]:
@@ -340,9 +345,9 @@ class World:
             self.settle(work_of(effect), data)
 
 
-def walk(jitter: random.Random, limits: Limits, *, longest: int = 60) -> World:
+def walk(jitter: random.Random, limits: Limits, *, longest: int = 60, world: World | None = None) -> World:
     """Drive one session at random."""
-    world = World(limits=limits).begin()
+    world = (World(limits=limits) if world is None else world).begin()
     world.take(SetPresence(user_present=jitter.random() < 0.8))
     for number in range(longest):
         _move(world, jitter, number)

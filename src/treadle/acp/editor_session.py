@@ -75,7 +75,7 @@ class EditorSession:
         self._queued: set[str] = set()
         self._delivered: set[str] = set()
         self._questions = EditorQuestions(live, client, self._updates, post=self._post, left_open=self._left_open)
-        self._spending = spending_of(live.past)
+        self._spending = spending_of(one.notification for one in live.past)
         self._title = live.title
         self._following: asyncio.Task[None] | None = None
         self._shown = asyncio.Event()
@@ -122,7 +122,7 @@ class EditorSession:
 
     def replay(self) -> None:
         """Show the client what was said and done in the session before."""
-        for update in self._updates.past(self.live.past):
+        for update in self._updates.past([one.notification for one in self.live.past]):
             self.client.update(update)
         if self.live.status.checklist:
             self.client.update(plan_of(self.live.status.checklist))

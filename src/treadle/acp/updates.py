@@ -8,7 +8,7 @@ from treadle.acp.call_shapes import output_content, shape_of
 from treadle.acp.shapes import ToolCallBegan, ToolCallMoved, ToolContent
 from treadle.present.checklist import todo_of
 from treadle.present.escape import printable
-from treadle.present.words import ended, room_made
+from treadle.present.words import ended, restored_words, room_made
 from treadle.protocol.messages import (
     Document,
     Image,
@@ -24,6 +24,7 @@ from treadle.protocol.notifications import (
     CallOutput,
     ChecklistChanged,
     ContextCompacted,
+    FilesRestored,
     MessageDone,
     ModelChanged,
     Notice,
@@ -226,6 +227,8 @@ def _notice(notification: Notification) -> str:
             return room_made(made)
         case ModelChanged(model=model, why=why) if why:
             return f"model: {model} ({why})"
+        case FilesRestored(restored=restored, conversation=conversation):
+            return restored_words(restored, conversation=conversation)
         case Notice(text=text):
             return text
         case _:

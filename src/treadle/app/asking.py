@@ -10,6 +10,7 @@ from typing import Self
 
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import UserContent, text_of
@@ -113,7 +114,7 @@ class SessionClient:
         self,
         session: LiveSession | RemoteSession,
         source: Source,
-        hears: Callable[[Notification], None] = lambda _: None,
+        hears: Callable[[Stamped], None] = lambda _: None,
     ) -> None:
         self.session = session
         self.source = source
@@ -132,8 +133,8 @@ class SessionClient:
         async def listen() -> None:
             try:
                 async with feed:
-                    async for notification in feed:
-                        self._hear(notification)
+                    async for stamped in feed.stamped():
+                        self._hear(stamped)
             finally:
                 await self._finish()
 
@@ -207,10 +208,10 @@ class SessionClient:
         """Ask for anything else, as somebody else with `name`; raises `RefusedError` or `ConfigError`."""
         await self.session.post(op, Source(kind=self.source.kind, id=name or self.source.id))
 
-    def _hear(self, notification: Notification) -> None:
-        self._hears(notification)
+    def _hear(self, stamped: Stamped) -> None:
+        self._hears(stamped)
         for run in self._runs.values():
-            run.hear(notification)
+            run.hear(stamped.notification)
         self._runs = {number: run for number, run in self._runs.items() if not run.ended}
 
     async def _finish(self) -> None:

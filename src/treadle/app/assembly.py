@@ -33,6 +33,7 @@ from treadle.engine.ports import Ports, Tool
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import (
     EventData,
@@ -136,6 +137,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     hooks = _hooks(parts, workspace, track, redactor, confine=commands.set_up_hook)
     if hooks is not None:
         policy_files.changed = hooks.rules_changed
+    files = _checkpoints(parts)
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
         observers=(
@@ -173,9 +175,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         compaction=parts.settings.context.compaction,
         keep=commands.keep,
         hooks=hooks,
-        checkpoints=(files := SessionCheckpoints(parts.store, parts.row.id, parts.folders, parts.settings.checkpoints))
-        if parts.settings.checkpoints.enabled
-        else None,
+        checkpoints=files,
     )
 
     shaped = ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
@@ -196,7 +196,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     live: LiveSession = LiveSession(
         session_id=parts.row.id,
         engine=engine,
-        past=() if recalled is None else recalled.past.notifications,
+        past=_past(parts),
         store=parts.store,
         first=first,
         trust=parts.trust,
@@ -206,7 +206,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         enclose=partial(
             _enclose,
             workspace=workspace,
-            ports=ports,
+            ports=shaped,
             track=track,
             trust=parts.trust,
             diagnostics=diagnostics,
@@ -310,6 +310,22 @@ def _tidy_sockets(leased: Collection[str]) -> None:
         from treadle.app.session.wire import remove_stale_sockets
 
         remove_stale_sockets(leased)
+
+
+def _checkpoints(parts: Parts) -> SessionCheckpoints | None:
+    wanted = parts.settings.checkpoints
+    return SessionCheckpoints(parts.store, parts.row.id, parts.folders, wanted) if wanted.enabled else None
+
+
+def _past(parts: Parts) -> Sequence[Stamped]:
+    """Say what surfaces have heard of the session, also of what has left its conversation."""
+    if parts.past is None:
+        return ()
+    if not parts.store.left_behind(parts.row.id):
+        return parts.past.stamped
+    from treadle.context.notified import stamped_notifications
+
+    return stamped_notifications(parts.store.read(parts.row.id))
 
 
 def _repository(parts: Parts) -> str:

@@ -42,7 +42,7 @@ from treadle.workspace.names import logged_path
 if TYPE_CHECKING:
     from treadle.app.session.ledger import LedgerRow
     from treadle.engine.core.history import Past
-    from treadle.protocol.notifications import Notification
+    from treadle.protocol.attach import Stamped
     from treadle.store.reading import Damage
 
 
@@ -361,12 +361,12 @@ def session_log(prefix: str) -> Iterator[tuple[SessionRow, Store]]:
         store.close()
 
 
-def session_past(session_id: str) -> "tuple[SessionRow, tuple[Notification, ...]]":
+def session_past(session_id: str) -> "tuple[SessionRow, list[Stamped]]":
     """Give what surfaces were notified of in a session, as far as its log can be read; raises `TreadleError`."""
-    from treadle.context.notified import notifications
+    from treadle.context.notified import stamped_notifications
 
     with session_log(session_id) as (row, store):
-        return row, tuple(notifications(store.read(row.id, whole=False)))
+        return row, stamped_notifications(store.read(row.id))
 
 
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:

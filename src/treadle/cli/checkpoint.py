@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treadle.app.reports.checkpoint_list import ListedCheckpoint
-    from treadle.protocol.checkpoints import Restored
     from treadle.store.sqlite import SessionRow, Store
 
 
@@ -134,11 +133,7 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
     if arguments.json:
         sys.stdout.write(f"{encode(result).decode()}\n")
     else:
-        sys.stdout.write(harmless(_told(result, conversation=wanted.conversation)) + "\n")
+        from treadle.present.words import restored_words
+
+        sys.stdout.write(harmless(restored_words(result, conversation=wanted.conversation)) + "\n")
     return int(Exit.FAILED) if result.conflicts or result.error else 0
-
-
-def _told(result: "Restored", *, conversation: bool) -> str:
-    from treadle.engine.core.texts import restored_notice
-
-    return restored_notice(result, conversation=conversation)

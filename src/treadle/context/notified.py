@@ -6,7 +6,8 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
+from treadle.protocol.attach import Stamped
+from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal, Restore, Restored, Rewound
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -18,26 +19,32 @@ from treadle.protocol.events import (
     EditQueued,
     Event,
     EventData,
+    Interrupt,
     Prompt,
     ReplyFailed,
     ReplyFinished,
     SetMode,
     SetModel,
     Source,
+    TimerFired,
 )
 from treadle.protocol.messages import origins
-from treadle.protocol.models import ModelError
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import (
     NOT_THE_USER,
     CallChanged,
     CallStatus,
     ChecklistChanged,
     ContextCompacted,
+    ConversationRewound,
+    FilesRestored,
     MessageDone,
     ModeChanged,
     ModelChanged,
     Notification,
     OwnWorkChanged,
+    Phase,
+    PhaseChanged,
     PromptDelivered,
     QuestionAsked,
     QuestionClosed,
@@ -77,7 +84,10 @@ class NotificationReader:
     """Follows a log, event by event. `notifications` gives the notifications; the live ones are not in any log."""
 
     def __init__(self) -> None:
-        self._notifications: list[Notification] = []
+        self._stamped: list[Stamped] = []
+        self._seq = self._at = 0
+        self._restoring: Restore | None = None
+        self._retrying = False
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._others: dict[str, str] = {}
         self._calls: dict[str, _Call] = {}
@@ -86,32 +96,42 @@ class NotificationReader:
         self._working = False
         self._error: ModelError | None = None
         self._held: CallChanged | None = None
+        self._held_since = 0, 0
 
-    def notifications(self) -> list[Notification]:
+    def stamped(self) -> list[Stamped]:
         """Give what surfaces were notified of so far, and forget it."""
         self._release()
-        notifications, self._notifications = self._notifications, []
-        return notifications
+        stamped, self._stamped = self._stamped, []
+        return stamped
 
     def take(self, event: Event) -> None:
         """Read one event."""
         data = event.data
+        self._seq, self._at = event.seq, event.at
         if isinstance(data, _SAID):
-            self._notifications += self._said(data)
+            self._tell(self._said(data))
             return
         if self._held is not None:
             self._release()
-        if not isinstance(data, ContextReady):
-            self._notifications += self._happened(data, event.source)
+        self._tell(self._happened(data, event.source))
+
+    def _tell(self, notifications: Iterable[Notification]) -> None:
+        self._stamped += [Stamped(notification=one, seq=self._seq, at=self._at) for one in notifications]
 
     def _release(self) -> None:
         """Tell the outcome of a call after it is clear that the machine made no other one of it."""
         if self._held is not None:
-            self._notifications.append(self._held)
+            seq, at = self._held_since
+            self._stamped.append(Stamped(notification=self._held, seq=seq, at=at))
             self._held = None
 
-    def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901, PLR0912 - a line for each event
+    def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901, PLR0912, PLR0915 - a line each
         match data:
+            case ContextReady():
+                yield PhaseChanged(phase=Phase.AWAITING_LLM_RESPONSE)
+            case TimerFired() if self._retrying:
+                self._retrying = False
+                yield PhaseChanged(phase=Phase.AWAITING_LLM_RESPONSE)
             case CallProposed() as proposed:
                 changed = CallChanged(
                     call=proposed.call,
@@ -126,7 +146,7 @@ class NotificationReader:
             case CallStarted(call_id=call_id):
                 yield from self._moved(call_id, CallStatus.RUNNING)
             case CallFinished(call_id=call_id, result=result):
-                self._held = self._finished(call_id, result)
+                self._hold(call_id, result)
             case ReplyFinished() as reply:
                 yield MessageDone(step=reply.step, message=reply.message, usage=reply.usage, cost=reply.cost)
             case Prompt(id=prompt_id) as prompt:
@@ -136,9 +156,11 @@ class NotificationReader:
                 self._prompts[prompt_id] = prompt
             case CheckpointTaken(total=OwnTotal() as total):
                 yield OwnWorkChanged(total=total)
-            case ReplyFailed(error=error, usage=usage, cost=cost):
+            case ReplyFailed(error=error, usage=usage, cost=cost, partial=partial):
                 self._error = error
-                yield ReplyDropped(usage=usage, cost=cost)
+                yield ReplyDropped(usage=usage, cost=cost, kept=partial)
+                if error.kind is ErrorKind.CONTEXT_TOO_LONG:
+                    yield PhaseChanged(phase=Phase.COMPACTING)
             case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
                 yield answered.notice
             case Compacted() as made if made.dropped or made.shortened:
@@ -151,6 +173,15 @@ class NotificationReader:
                 yield ModelChanged(model=choice.model)
             case Answer() as answer:
                 yield from self._answered(answer, source)
+            case Interrupt():
+                yield from self._closed(self._questions)
+            case Restore() as wanted:
+                self._restoring = wanted
+            case Restored() as restored:
+                back = self._restoring is not None and self._restoring.conversation
+                yield FilesRestored(restored=restored, conversation=back)
+            case Rewound(to=to):
+                yield ConversationRewound(to=to)
             case _:
                 pass
 
@@ -159,7 +190,7 @@ class NotificationReader:
             case ResultMade(call_id=call_id, result=result):
                 if self._held is not None and self._held.call.id != call_id:
                     self._release()
-                self._held = self._finished(call_id, result)
+                self._hold(call_id, result)
                 yield from self._closed(question for question, about in self._questions.items() if about == call_id)
             case QuestionPut(question=question):
                 yield from self._asked(question)
@@ -184,7 +215,9 @@ class NotificationReader:
                 for prompt_id in prompt_ids:
                     yield self._delivered(prompt_id)
             case RetryPlanned(attempt=attempt, seconds=seconds, most=most) if self._error is not None:
+                self._retrying = True
                 yield RetryScheduled(attempt=attempt, seconds=seconds, error=self._error, most=most)
+                yield PhaseChanged(phase=Phase.WAITING_TO_RETRY)
             case ModelReplaced(model=model, why=why):
                 yield ModelChanged(model=model, why=why)
             case ChecklistUpdated(text=text):
@@ -212,12 +245,13 @@ class NotificationReader:
             call.changed = replace(call.changed, status=status)
             yield call.changed
 
-    def _finished(self, call_id: str, result: CallResult) -> CallChanged | None:
+    def _hold(self, call_id: str, result: CallResult) -> None:
+        """Keep the outcome of a call until it is clear that the machine made no other one of it."""
         call = self._calls.get(call_id)
-        if call is None:
-            return None
-        call.first = result
-        return replace(call.changed, status=CallStatus.FINISHED, result=result)
+        self._held, self._held_since = None, (self._seq, self._at)
+        if call is not None:
+            call.first = result
+            self._held = replace(call.changed, status=CallStatus.FINISHED, result=result)
 
     def _asked(self, put: Question) -> Iterator[Notification]:
         """Tell of a question, with what it shows of its call; the call has ended only for the time being."""
@@ -240,7 +274,14 @@ class NotificationReader:
         call = self._calls.get(call_id)
         if call is not None and answer.arguments is not None:
             call.changed = replace(call.changed, call=replace(call.changed.call, arguments=answer.arguments))
-        yield QuestionClosed(question_id=answer.question_id, option=answer.option, scope=answer.scope, by=source.name)
+        yield QuestionClosed(
+            question_id=answer.question_id,
+            option=answer.option,
+            scope=answer.scope,
+            by=source.name,
+            text=answer.text,
+            amended=answer.arguments is not None,
+        )
 
     def _closed(self, question_ids: Iterable[str]) -> Iterator[Notification]:
         for question_id in list(question_ids):
@@ -260,9 +301,14 @@ def _with_call(put: Question, call: _Call) -> Question:
     return replace(put, preview=Preview(title=put.text, text=copy.diff, is_diff=True), copy=copy)
 
 
-def notifications(events: Iterable[Event]) -> Iterator[Notification]:
+def stamped_notifications(events: Iterable[Event]) -> list[Stamped]:
     """Read what surfaces were notified of off a whole log."""
     reader = NotificationReader()
     for event in events:
         reader.take(event)
-    yield from reader.notifications()
+    return reader.stamped()
+
+
+def notifications(events: Iterable[Event]) -> Iterator[Notification]:
+    """Read the same without numbers and times."""
+    return (one.notification for one in stamped_notifications(events))

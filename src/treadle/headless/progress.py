@@ -12,6 +12,8 @@ from treadle.protocol.notifications import (
     CallStatus,
     ChecklistChanged,
     ContextCompacted,
+    ConversationRewound,
+    FilesRestored,
     MessageDone,
     ModeChanged,
     ModelChanged,
@@ -110,6 +112,10 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             yield f"~ {enclosed_line(enclosed)}"
         case Notice(text=text):
             yield f"~ {text}"
+        case FilesRestored(restored=restored, conversation=conversation):
+            from treadle.present.words import restored_words
+
+            yield f"~ {restored_words(restored, conversation=conversation)}"
         case (
             PhaseChanged()
             | TurnStarted()
@@ -124,6 +130,7 @@ def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 -
             | QuestionAsked()
             | QuestionClosed()
             | ResultPresented()
+            | ConversationRewound()
             | ModeChanged()
             | ModelChanged()
             | AllowancesChanged()

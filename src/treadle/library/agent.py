@@ -27,7 +27,7 @@ from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
 from treadle.library.approving import Approvals, Approve
 from treadle.library.results import TaskResult
-from treadle.protocol.attach import SessionStatus
+from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Delivery, Interrupt, Op, SetMode, Source
 from treadle.protocol.messages import Text, UserContent
@@ -195,7 +195,12 @@ class Treadle:
 
     async def __aenter__(self) -> Self:
         session = await self._open()
-        hears = (lambda _: None) if self._approvals is None else self._approvals.hear
+        approvals = self._approvals
+
+        def hears(stamped: Stamped) -> None:
+            if approvals is not None:
+                approvals.hear(stamped.notification)
+
         async with AsyncExitStack() as stack:
             self._client = await stack.enter_async_context(
                 SessionClient(session, Source(kind="library", id="main"), hears)

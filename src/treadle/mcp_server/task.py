@@ -7,13 +7,15 @@ from contextlib import suppress
 from enum import StrEnum
 
 from treadle.app.asking import PromptRun, SessionClient
-from treadle.present.words import clip_text, describe_call
+from treadle.present.words import clip_text, describe_call, restored_words
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Answer, Delivery
 from treadle.protocol.messages import UserContent, text_of
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
+    FilesRestored,
     MessageDone,
     Notice,
     Notification,
@@ -110,9 +112,9 @@ class ServedTask:
         await self.client.post(answer, name=client)
         self._answered.add(answer.question_id)
 
-    def hear(self, notification: Notification) -> None:
+    def hear(self, stamped: Stamped) -> None:
         """Take what happened."""
-        line = _line(notification)
+        line = _line(stamped.notification)
         if line:
             self._happened += 1
             self._lines.append(line)
@@ -177,6 +179,8 @@ def _line(notification: Notification) -> str:
             return clip_text(text_of(message.content).strip(), _LONGEST_LINE)
         case RetryScheduled(error=error, seconds=seconds):
             return f"{error.kind}: the model is called again in {seconds:.0f} s"
+        case FilesRestored(restored=restored, conversation=conversation):
+            return clip_text(restored_words(restored, conversation=conversation), _LONGEST_LINE)
         case Notice(text=text):
             return clip_text(text, _LONGEST_LINE)
         case _:

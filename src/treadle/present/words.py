@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from treadle.engine.core.texts import rejected
 from treadle.present.escape import printable
+from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
@@ -205,6 +206,24 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
     return ""
 
 
+_NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
+"""Outcomes of which the text is for the model alone: a person reads why in the line of the call."""
+
+_NOTHING_PRINTED = "(no output)"
+
+
+def output_of(kind: ToolKind, result: CallResult) -> str:
+    """Give what a call brought a person: what it printed or found, without the status that its line says anyway."""
+    if result.outcome in _NOT_RUN or kind is ToolKind.EDIT:
+        return ""
+    text = plain(result.content)
+    if kind is ToolKind.EXECUTE:
+        first, _, rest = text.partition("\n")
+        text = rest if _STATUS.match(first) else text
+        text = text.removeprefix(_NOTHING_PRINTED)
+    return text
+
+
 def said_no(result: CallResult) -> str:
     """Give what a person said with their no to a call; empty where they said nothing."""
     return printable(plain(result.content).partition(_SAID_NO)[2].strip())
@@ -241,6 +260,16 @@ def room_made(made: ContextCompacted) -> str:
     what = f"{counted(made.dropped, 'older message')} removed" if made.dropped else "Results that were repeated removed"
     won = f" ({tokens(made.before)} to {tokens(made.after)} tokens)" if made.before else ""
     return f"{what} to make room{won}"
+
+
+def restored_words(restored: Restored, *, conversation: bool) -> str:
+    """Say what was restored, and what was not."""
+    lines = ["The conversation is back at an earlier message."] if conversation and not restored.error else []
+    if restored.checkpoint:
+        files = counted(len(restored.written) + len(restored.removed), "file")
+        lines.append(f"Checkpoint {restored.checkpoint}: {files} restored.")
+    lines += [f"Not restored: {one.path}: {one.why}" for one in restored.conflicts]
+    return "\n".join([*lines, *([restored.error] if restored.error else [])])
 
 
 def seen_from(root: str, change: FileChange) -> FileChange:

@@ -16,11 +16,17 @@ class FeedCursor(Record, frozen=True, kw_only=True):
     number: int
 
 
-class Numbered(Record, frozen=True, kw_only=True):
-    """A notification and its number; numbers rise by one, except where pieces of one text were put together."""
+class Stamped(Record, frozen=True, kw_only=True):
+    """A notification as surfaces are told it: when (milliseconds since 1970, UTC), and after which event of the log.
 
-    number: int
+    Numbers rise by one, except where pieces of one text were put together; 0 is what was told before anybody listened.
+    `seq` is 0 where nothing was logged yet, `at` where the time is not known.
+    """
+
     notification: Notification
+    number: int = 0
+    seq: int = 0
+    at: int = 0
 
 
 class SessionStatus(Record, frozen=True, kw_only=True):
@@ -118,6 +124,8 @@ class Notified(Tagged, frozen=True, kw_only=True, tag="notified"):
     number: int
     notification: Notification
     status: SessionStatus | None = None
+    seq: int = 0
+    at: int = 0
 
 
 class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):

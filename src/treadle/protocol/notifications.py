@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from treadle.protocol.base import Record, Tagged
-from treadle.protocol.checkpoints import OwnTotal
+from treadle.protocol.checkpoints import OwnTotal, Restored
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
@@ -135,8 +135,12 @@ class CallDelta(Tagged, frozen=True, kw_only=True, tag="call_delta"):
 
 
 class ReplyDropped(Tagged, frozen=True, kw_only=True, tag="reply_dropped"):
-    """What was streamed of this reply does not count; `usage` and `cost` (US dollars, None if unknown) do."""
+    """What was streamed of this reply does not count; `usage` and `cost` (US dollars, None if unknown) do.
 
+    `kept` is what the user cut, which stays.
+    """
+
+    kept: Message | None = None
     usage: Usage = Usage()
     cost: float | None = 0.0
 
@@ -178,13 +182,16 @@ class QuestionAsked(Tagged, frozen=True, kw_only=True, tag="question_asked"):
 class QuestionClosed(Tagged, frozen=True, kw_only=True, tag="question_closed"):
     """A question is answered, or no longer matters (`option` None); `scope` says how long `allow_always` holds.
 
-    `by` names the surface on which it was answered: the event's source, as `kind:id`.
+    `by` names the surface on which it was answered: the event's source, as `kind:id`. `text` is what the person said
+    with it, and `amended` that they changed the call.
     """
 
     question_id: str
     option: OptionKind | None = None
     scope: AllowScope = AllowScope.SESSION
     by: str = ""
+    text: str = ""
+    amended: bool = False
 
 
 class ResultPresented(Tagged, frozen=True, kw_only=True, tag="result_presented"):
@@ -248,6 +255,22 @@ class OwnWorkChanged(Tagged, frozen=True, kw_only=True, tag="own_work_changed"):
     total: OwnTotal
 
 
+class FilesRestored(Tagged, frozen=True, kw_only=True, tag="files_restored"):
+    """What the user wanted back was brought back; `conversation`: they wanted that back, too."""
+
+    restored: Restored
+    conversation: bool = False
+
+
+class ConversationRewound(Tagged, frozen=True, kw_only=True, tag="conversation_rewound"):
+    """The conversation goes on from where it was after event `to`: what came since has left it, or come back into it.
+
+    What had left it by then has left it again.
+    """
+
+    to: int
+
+
 class Notice(Tagged, frozen=True, kw_only=True, tag="notice"):
     """Live: something that the user should know and that nothing waits for.
 
@@ -287,6 +310,8 @@ Notification: TypeAlias = (
     | ChecklistChanged
     | AllowancesChanged
     | OwnWorkChanged
+    | FilesRestored
+    | ConversationRewound
     | Notice
     | TurnEnded
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from treadle.app.session.access import SessionAccess
-from treadle.protocol.attach import SessionStatus
+from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.notifications import Notification
 from treadle.tui.items import CallDone, DiffItem, NoticeItem, Prose, Reads, Said, ScreenItem, TurnDone
 from treadle.tui.view import View, update
@@ -19,15 +19,15 @@ def new_view(live: SessionAccess) -> View:
 
 
 def first_view(
-    view: View, past: Sequence[Notification], opening: Sequence[Notification], status: SessionStatus
+    view: View, past: Sequence[Stamped], opening: Sequence[Notification], status: SessionStatus
 ) -> tuple[View, tuple[ScreenItem, ...]]:
     """Bring a new view up to date: by the past, the notifications of its opening, and the present status.
 
     Gives the last items of the past; the question that is open is asked by whoever shows them.
     """
     items: list[ScreenItem] = []
-    for notification in past:
-        view, shown = update(view, notification)
+    for stamped in past:
+        view, shown = update(view, stamped.notification)
         items += [item for item in shown if isinstance(item, Said | Prose | CallDone | Reads | TurnDone)]
     left_out = len(items) - _SHOWN
     for notification in opening:

@@ -12,10 +12,10 @@ from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     ContextCompacted,
+    ConversationRewound,
     MessageDone,
     ModeChanged,
     ModelChanged,
-    Notice,
     Notification,
     QuestionAsked,
     TextDelta,
@@ -49,8 +49,8 @@ from treadle.tui.whole import RecentWork
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
-_METERED = (MessageDone, ModelChanged, ContextCompacted, TurnEnded, Notice)
-"""After these the context may have another size: a notice says that the conversation went back."""
+_METERED = (MessageDone, ModelChanged, ContextCompacted, ConversationRewound, TurnEnded)
+"""After these the context may have another size."""
 
 _AGAIN = {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}
 
@@ -70,7 +70,7 @@ class Surface:
         self._unprinted: list[ScreenItem] = [greeting(live, self._view, self._branch), *warnings, *past]
         self._last: ScreenItem | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._seen = RecentWork((*live.past, *live.opening))
+        self._seen = RecentWork((*(one.notification for one in live.past), *live.opening))
         self._room = (80, 24)
         self._turns = 0
         self._painter: type[Painter] | None = None

@@ -10,7 +10,16 @@ from treadle.present.failures import advice, describe_failure, facts_of
 from treadle.present.grants import grants_of
 from treadle.present.prose import Growing, grow
 from treadle.present.spending import Spending
-from treadle.present.words import ANSWERS, elsewhere, plain, room_made, seen_from, written_by, written_text
+from treadle.present.words import (
+    ANSWERS,
+    elsewhere,
+    plain,
+    restored_words,
+    room_made,
+    seen_from,
+    written_by,
+    written_text,
+)
 from treadle.protocol.events import Answer
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelError
@@ -22,6 +31,8 @@ from treadle.protocol.notifications import (
     CallStatus,
     ChecklistChanged,
     ContextCompacted,
+    ConversationRewound,
+    FilesRestored,
     MessageDone,
     ModeChanged,
     ModelChanged,
@@ -195,6 +206,10 @@ def _take(view: View, notification: Notification, at: float | None) -> ViewUpdat
             return replace(view, allowances=allowances), ()
         case OwnWorkChanged(total=total):
             return replace(view, counted=True, added=total.added, removed=total.removed), ()
+        case FilesRestored(restored=restored, conversation=conversation):
+            return view, (NoticeItem(restored_words(restored, conversation=conversation), Tone.WARNING),)
+        case ConversationRewound():
+            return view, ()
         case Notice(text=text) as notice:
             return replace(view, spending=view.spending.with_notice(notice)), (NoticeItem(text, Tone.WARNING),)
         case TurnEnded():

@@ -105,9 +105,9 @@ async def _answered(session: PageSession, question_id: str) -> str:
     with session.changed.notifying(event):
         try:
             async with asyncio.timeout(_HEARD_WITHIN):
-                while question_id not in session.view.answered:
+                while question_id not in session.content.answered:
                     await event.wait()
                     event.clear()
         except TimeoutError:
             return "This question is not open any more."
-    return session.view.answered[question_id]
+    return session.content.answered[question_id]

@@ -1,28 +1,49 @@
-"""Items of a session's page as HTML; each version is made once, however many browsers look."""
+"""Items of a session as HTML."""
 
-from typing import Any
+from typing import Any, assert_never
 
-from treadle.present.copies import fate_of
+from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command
-from treadle.present.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
-from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
-from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.web.clock import milliseconds
-from treadle.web.items import (
-    CallCard,
-    Note,
-    OwnCommand,
-    PageEntry,
-    Problem,
+from treadle.present.failures import describe_failure
+from treadle.present.items import (
+    AnswerItem,
+    CallItem,
+    ChecklistItem,
+    CompactedItem,
+    Item,
+    ModeItem,
+    ModelItem,
+    NoteItem,
+    OwnCommandItem,
+    Placed,
+    ProblemItem,
     ProseItem,
+    RetryItem,
     SaidItem,
     ThoughtItem,
-    TurnEnd,
-    Writing,
+    TurnItem,
+    WritingItem,
 )
+from treadle.present.view import SessionView
+from treadle.present.words import (
+    ANSWERS,
+    changed_lines,
+    describe_call,
+    elsewhere,
+    ended,
+    note_of,
+    output_of,
+    room_made,
+    span,
+    what_came_of,
+    written_by,
+)
+from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.tools import Outcome
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
+_KIND = "web"
 
 _SIGNS = {
     Outcome.OK: "✓",
@@ -33,65 +54,83 @@ _SIGNS = {
 }
 """Signs of what came of a call, besides the colour."""
 
-_NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
-"""Outcomes of which the text is for the model alone: a person reads why in the line of the call."""
+
+def item_html(placed: Placed, view: SessionView) -> str:
+    """Give an item as HTML; one that is gone is an empty element that keeps its place."""
+    parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view)
+    return render("item.html", position=placed.position, left=view.has_left(placed), **parts)
 
 
-def entry_html(entry: PageEntry) -> str:
-    """Give an entry as HTML; one that is gone is an empty element that keeps its place."""
-    if not entry.html:
-        entry.html = render("item.html", position=entry.position, **_parts(entry))
-    return entry.html
+def in_milliseconds(at: float) -> int:
+    """Give a time in seconds since 1970 as browsers take it."""
+    return round(at * 1000)
 
 
-def _parts(entry: PageEntry) -> dict[str, Any]:
-    item = entry.item
+def _parts(item: Item, view: SessionView) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR0912 - one line each
     match item:
-        case None:
-            return {"kind": "gone"}
-        case SaidItem() | ProseItem() | ThoughtItem() | Writing() | Note() | Problem():
-            return {"kind": type(item).__name__.removesuffix("Item").lower(), "item": item}
-        case TurnEnd(outcome=outcome):
+        case SaidItem(by=by):
+            return {"kind": "said", "item": item, "who": written_by(by) if by else "You"}
+        case ProseItem():
+            return {"kind": "prose", "item": item}
+        case ThoughtItem():
+            return {"kind": "thought", "item": item}
+        case WritingItem():
+            return {"kind": "writing", "item": item}
+        case ProblemItem():
+            return {"kind": "problem", "item": item}
+        case NoteItem(text=text, warns=warns):
+            return _note(text, warns=warns)
+        case AnswerItem(answer=answer):
+            where = f" {elsewhere(answer.by)}" if answer.by else ""
+            return _note(f"Answered{where}: {ANSWERS[answer.option]}.")
+        case ModeItem(mode=mode):
+            return _note(f"Mode: {mode}")
+        case ModelItem(model=model, why=why):
+            return _note(f"Model: {model}{f' ({why})' if why else ''}")
+        case CompactedItem(made=made):
+            return _note(f"{room_made(made)}.", warns=True)
+        case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
+            of = f" of {most}" if most else ""
+            return _note(f"{describe_failure(error, view.model)} Attempt {attempt}{of} after {span(seconds)}.")
+        case ChecklistItem():
+            return {"kind": "gone"}  # it stands beside the page
+        case TurnItem(outcome=outcome):
             good = outcome.stop is TurnStop.END_TURN
-            return {"kind": "end", "item": item, "words": ended(outcome.stop), "good": good, "sum": _sum(item)}
-        case OwnCommand():
-            since = None if item.since is None else milliseconds(item.since)
+            words, lines = ended(outcome.stop), changed_lines(outcome)
+            return {"kind": "end", "item": item, "words": words, "good": good, "sum": lines}
+        case OwnCommandItem():
+            since = None if item.since is None else in_milliseconds(item.since)
             return {"kind": "own", "item": item, "since": since, "output": output_of_command(item.output)}
-        case CallCard():
+        case CallItem():
             return _card(item)
+        case _:
+            assert_never(item)
 
 
-def _sum(end: TurnEnd) -> str:
-    return changed_lines(end.outcome)
+def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
+    return {"kind": "note", "item": NoteItem(text, warns)}
 
 
-def _note(changed: CallChanged, result: CallResult) -> str:
-    """Say how a call went, and what became of the changes that it made in a copy."""
-    note = note_of(changed.kind, result, changed.decision)
-    said = f"“{note}”" if note and result.outcome is Outcome.REJECTED else note
-    return ", ".join(filter(None, (said, fate_of(result.copy))))
-
-
-def _card(card: CallCard) -> dict[str, Any]:
-    changed = card.changed
+def _card(item: CallItem) -> dict[str, Any]:
+    changed = item.changed
     preview = changed.preview
     done = changed.status is CallStatus.FINISHED
     asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
     result = None if asks else changed.result
-    output = output_of_command(card.output)
-    if not output and result is not None and changed.kind is not ToolKind.EDIT and result.outcome not in _NOT_RUN:
-        output = output_of_command(plain(result.content)[:_SHOWN_RESULT])
+    text = item.output if result is None else output_of(changed.kind, result)[:_SHOWN_RESULT]
+    rejected = result is not None and result.outcome is Outcome.REJECTED
+    note = "" if result is None or rejected else note_of(changed.kind, result, changed.decision)
     return {
         "kind": "call",
-        "item": card,
+        "item": item,
         "name": describe_call(changed),
         "state": what_came_of(changed, result) if result is not None else changed.status.value,
         "outcome": result.outcome.value if result is not None else "open",
         "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
-        "note": _note(changed, result) if result is not None else "",
+        "note": ", ".join(filter(None, (note, said_of(item, _KIND)))),
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
-        "output": output,
+        "output": output_of_command(text),
         "done": done,
-        "since": None if done or asks or card.since is None else milliseconds(card.since),
+        "since": None if done or asks or item.since is None else in_milliseconds(item.since),
         "decision": None if asks else changed.decision,
     }

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from treadle.app.session.own_shell import Ended, OwnShell
+from treadle.present.items import MOST_PRINTED, Item, OwnCommandItem, Placed, ProblemItem, with_output
 from treadle.protocol.errors import ToolError
-from treadle.web.items import MOST_PRINTED, OwnCommand, PageEntry, PageItem, Problem, with_output
 
 
 class PageCommands:
     """Runs what is entered with `!`; `show` puts an item on the page, or changes it there."""
 
-    def __init__(self, shell: Callable[[], OwnShell], show: Callable[[PageItem, PageEntry | None], PageEntry]) -> None:
+    def __init__(self, shell: Callable[[], OwnShell], show: Callable[[Item, Placed | None], Placed]) -> None:
         self._shell = shell
         self._show = show
         self._running: dict[int, tuple[asyncio.Event, asyncio.Task[None]]] = {}
@@ -25,7 +25,7 @@ class PageCommands:
         """Run a command."""
         self._count += 1
         stop = asyncio.Event()
-        item = OwnCommand(self._count, line, since=time.monotonic())
+        item = OwnCommandItem(self._count, line, since=time.time())
         task = asyncio.create_task(self._run(item, self._show(item, None), stop), name="own command")
         self._running[self._count] = stop, task
 
@@ -57,7 +57,7 @@ class PageCommands:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, item: OwnCommand, place: PageEntry, stop: asyncio.Event) -> None:
+    async def _run(self, item: OwnCommandItem, place: Placed, stop: asyncio.Event) -> None:
         def prints(text: str) -> None:
             nonlocal item
             item = with_output(item, text)
@@ -66,7 +66,7 @@ class PageCommands:
         try:
             ended = await self._shell().run(item.line, prints, stop)
         except ToolError as error:
-            self._show(Problem(error.text), place)
+            self._show(ProblemItem(error.text), place)
         else:
             self._done.append(ended)
             shown = replace(item, since=None, said=ended.said, good=ended.status == 0, seconds=ended.seconds)

@@ -1,7 +1,6 @@
 """A session that the page shows, as long as it is open."""
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,17 +13,17 @@ from treadle.app.effects import Reach, mode_effect, op_effect
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
+from treadle.present.items import Item, Placed
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, Op, SetMode, Source
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import CallDelta, CallOutput, Notification, TextDelta, ThinkingDelta
+from treadle.protocol.notifications import CallDelta, CallOutput, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
-from treadle.web.items import PageEntry, PageItem
 from treadle.web.keys import Visitor
 from treadle.web.own_commands import PageCommands
-from treadle.web.page_view import PageContent
-from treadle.web.past_view import viewed
+from treadle.web.page_view import PageContent, page_of
 from treadle.web.question_cards import question_html
 from treadle.web.rights import may, require
 from treadle.web.signals import Signal
@@ -51,8 +50,8 @@ class PageSession:
         self._known_mode = _NARROWEST  # the user's own, as far as it is known
         self.own = isinstance(session, LiveSession)
         self.changed, self.moved = Signal(), Signal()
-        self.view = PageContent(str(session.workspace))
-        self._early: list[tuple[Notification, float]] | None = []
+        self.content = PageContent(str(session.workspace))
+        self._early: list[Stamped] | None = []
         self.held: tuple[UserContent, ...] = ()
         """What went along with messages that a stop took out of the queue: it goes with the next one."""
         self.commands = PageCommands(lambda: self.session.own_shell, self._show)
@@ -66,10 +65,10 @@ class PageSession:
         await self.client.__aenter__()
         session = self.session
         live = () if self.own else session.opening
-        view = await asyncio.to_thread(viewed, str(session.workspace), session.status.model, session.past, live)
-        for notification, at in self._early or ():
-            view.take(notification, at)
-        self.view, self._early = view, None
+        content = await asyncio.to_thread(page_of, str(session.workspace), session.status.model, session.past, live)
+        for stamped in self._early or ():
+            content.take(stamped)
+        self.content, self._early = content, None
         await self._read_mode()
 
     async def _read_mode(self) -> None:
@@ -99,7 +98,7 @@ class PageSession:
 
     def has_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt with this id is here already."""
-        return prompt_id in self.view.delivered or any(one.id == prompt_id for one in self.session.status.queue)
+        return prompt_id in self.content.delivered or any(one.id == prompt_id for one in self.session.status.queue)
 
     def touch(self) -> None:
         """Note that somebody needs it now."""
@@ -181,16 +180,16 @@ class PageSession:
             cards.append((question.id, self._cards[key]))
         return cards
 
-    def _show(self, item: PageItem, place: PageEntry | None) -> PageEntry:
-        entry = self.view.show(item, place)
+    def _show(self, item: Item, place: Placed | None) -> Placed:
+        placed = self.content.show(item, place)
         self.changed.set()
-        return entry
+        return placed
 
-    def _hear(self, notification: Notification) -> None:
+    def _hear(self, stamped: Stamped) -> None:
         if self._early is not None:
-            self._early.append((notification, time.monotonic()))  # after what was before, which is still read
+            self._early.append(stamped)  # after what was before, which is still read
             return
-        self.view.take(notification, time.monotonic())
+        self.content.take(stamped)
         self.changed.set()
-        if not isinstance(notification, TextDelta | ThinkingDelta | CallDelta | CallOutput):
+        if not isinstance(stamped.notification, TextDelta | ThinkingDelta | CallDelta | CallOutput):
             self.moved.set()

@@ -4,18 +4,20 @@ from typing import Any
 
 from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
 from treadle.present.checklist import todo_of
+from treadle.present.failures import describe_failure
 from treadle.present.spending import Spending
+from treadle.present.view import SessionView
 from treadle.present.words import tokens
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
-from treadle.web.clock import milliseconds
+from treadle.web.item_html import in_milliseconds
 from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 
 
 def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
     """Give what the screen of a session shows all the time, to a browser."""
-    status, facts = page.session.status, page.view.facts
+    status, facts = page.session.status, page.content.view
     return {
         "phase": status.phase.value,
         "active": status.turn_active,
@@ -29,13 +31,21 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "step": facts.step,
         "added": facts.added,
         "removed": facts.removed,
-        "retry": facts.retry,
-        "retry_at": None if facts.retry_at is None else milliseconds(facts.retry_at),
+        "retry": _retry(facts),
+        "retry_at": None if facts.retry is None or facts.retry.at is None else in_milliseconds(facts.retry.at),
         "queue": [_queued(one) for one in status.queue],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
         "questions": page.cards(who),
         "own": page.own,
     }
+
+
+def _retry(view: SessionView) -> str:
+    """Say why the model is asked again."""
+    if view.retry is None:
+        return ""
+    of = f" of {view.retry.most}" if view.retry.most else ""
+    return f"{describe_failure(view.retry.error, view.model)} Attempt {view.retry.attempt}{of}"
 
 
 def spent_words(spending: Spending) -> str:
@@ -57,7 +67,7 @@ def _context(used: int, window: int | None) -> str:
 
 def listed_state(page: PageSession) -> dict[str, Any]:
     """Give what the list of sessions shows of an open session."""
-    status, facts = page.session.status, page.view.facts
+    status, facts = page.session.status, page.content.view
     if status.turn_active or status.questions:
         state, ended = (SessionState.WAITING if status.questions else SessionState.WORKING), None
     else:

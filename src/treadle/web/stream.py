@@ -11,9 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
+from treadle.present.items import Placed
 from treadle.web.book import SessionBook
-from treadle.web.item_html import entry_html
-from treadle.web.items import PageEntry
 from treadle.web.keys import Keys, Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.page_view import PageContent
@@ -136,7 +135,7 @@ class _News:
         if self._book.opened.get(self._session_id) is not page or (self._opened and page is None):
             return {"reload": True}  # it was opened or closed
         if page is not None:
-            self._add_page(page, page.view, news)
+            self._add_page(page, page.content, news)
         return news
 
     def _add_questions(self, news: dict[str, Any]) -> None:
@@ -149,7 +148,7 @@ class _News:
         news["answered"] = {
             f"{id_}/{question}": said
             for id_, page in self._book.opened.items()
-            for question, said in list(page.view.answered.items())[-_SAID_OF:]
+            for question, said in list(page.content.answered.items())[-_SAID_OF:]
         }
 
     def _add_page(self, page: PageSession, view: PageContent, news: dict[str, Any]) -> None:
@@ -158,7 +157,7 @@ class _News:
             news["reload"] = True
             return
         if changed:
-            news["items"] = [[entry.position, entry_html(entry)] for entry in changed]
+            news["items"] = [[entry.position, view.html(entry)] for entry in changed]
         self._version = view.version
         status = page_status(page, self._who)
         if status != self._status:
@@ -171,7 +170,7 @@ class _News:
         return number + b"data: " + msgspec.json.encode(news) + b"\n\n"
 
 
-def missed(view: PageContent, run: str, version: int) -> Sequence[PageEntry] | None:
+def missed(view: PageContent, run: str, version: int) -> Sequence[Placed] | None:
     """Give what changed on a page since a browser saw it; None where it has to load the page anew."""
     if view.run != run or not 0 <= version <= view.version:
         return None

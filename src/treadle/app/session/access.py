@@ -8,7 +8,7 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_shell import OwnShell
 from treadle.engine.runtime.feeds import Feed
-from treadle.protocol.attach import ServersAnswer, SessionStatus
+from treadle.protocol.attach import ServersAnswer, SessionStatus, Stamped
 from treadle.protocol.events import Op, SetModel, Source
 from treadle.protocol.notifications import Notification
 
@@ -67,8 +67,8 @@ class SessionAccess(Protocol):
         ...
 
     @property
-    def past(self) -> Sequence[Notification]:
-        """What surfaces were told before this one listened."""
+    def past(self) -> Sequence[Stamped]:
+        """What surfaces were told before this one listened, also of what has left the conversation."""
         ...
 
     @property

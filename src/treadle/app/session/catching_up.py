@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from treadle.protocol.attach import SessionStatus, Snapshot
+from treadle.protocol.attach import SessionStatus, Snapshot, Stamped
 from treadle.protocol.notifications import (
     ModeChanged,
     Notice,
@@ -17,7 +17,7 @@ from treadle.protocol.notifications import (
 
 
 def caught_up(
-    session_id: str, before: SessionStatus, now: SessionStatus, snapshot: Snapshot, *, past: Sequence[Notification]
+    session_id: str, before: SessionStatus, now: SessionStatus, snapshot: Snapshot, *, past: Sequence[Stamped]
 ) -> Iterator[Notification]:
     """Bring a surface from what it knew (`before`) to what is now; `past` is all that the log tells."""
     yield ReplyDropped()
@@ -26,7 +26,8 @@ def caught_up(
     yield from (QuestionClosed(question_id=one.id) for one in before.questions if one.id not in still)
     yield from snapshot.calls
     yield from snapshot.live
-    yield from [one for one in past if isinstance(one, OwnWorkChanged)][-1:]
+    own = [one.notification for one in past if isinstance(one.notification, OwnWorkChanged)]
+    yield from own[-1:]
     yield ModeChanged(mode=now.mode)
     yield QueueChanged(prompts=now.queue)
     yield from (QuestionAsked(question=question) for question in now.questions)

@@ -20,7 +20,7 @@ from treadle.engine.core.turns import queued
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
-from treadle.protocol.attach import SessionStatus
+from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import (
     Answer,
@@ -82,7 +82,7 @@ class LiveSession:
         open_shell: "Callable[[], OwnShell]",
         enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
-        past: Sequence[Notification] = (),
+        past: Sequence[Stamped] = (),
         hooks: "SessionHooks | None" = None,
         clean_up: Callable[[], Awaitable[None]],
         beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
@@ -118,7 +118,7 @@ class LiveSession:
         self._untouched = False
 
     @property
-    def past(self) -> Sequence[Notification]:
+    def past(self) -> Sequence[Stamped]:
         """What surfaces were told before this process took the session up."""
         return self._past
 

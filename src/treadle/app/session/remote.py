@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.catching_up import caught_up
@@ -16,7 +18,7 @@ from treadle.app.session.connection import SessionConnection
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_shell import OwnShell
 from treadle.app.session.remote_servers import RemotePorts, RemoteServers
-from treadle.context.notified import notifications
+from treadle.context.notified import stamped_notifications
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.attach import (
     AskServers,
@@ -25,13 +27,13 @@ from treadle.protocol.attach import (
     Closed,
     FeedCursor,
     Notified,
-    Numbered,
     Post,
     Refused,
     ServersAnswer,
     ServersSaid,
     SessionStatus,
     Snapshot,
+    Stamped,
     Taken,
 )
 from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
@@ -92,7 +94,7 @@ class RemoteSession:
         self._task: asyncio.Task[None] | None = None
         self._failure: SessionError | None = None
         self._lost: asyncio.Event | None = None
-        self._past: tuple[Notification, ...] = ()
+        self._past: tuple[Stamped, ...] = ()
         self._handlers: dict[Source, Callable[[TurnOutcome], None]] = {}
         self._asked: dict[str, Source] = {}
         self._delivered: set[str] = set()
@@ -116,17 +118,17 @@ class RemoteSession:
         await self.own_shell.close()
         self._store.close()
 
-    def _read_past(self, snapshot: Snapshot | None) -> tuple[Notification, ...]:
+    def _read_past(self, snapshot: Snapshot | None) -> tuple[Stamped, ...]:
         if snapshot is None:
             return ()
         with suppress(TreadleError):
             return tuple(
-                notifications(event for event in self._store.read(self.id, whole=False) if event.seq <= snapshot.seq)
+                stamped_notifications(event for event in self._store.read(self.id) if event.seq <= snapshot.seq)
             )
-        return snapshot.calls
+        return tuple(Stamped(notification=call) for call in snapshot.calls)
 
     @property
-    def past(self) -> Sequence[Notification]:
+    def past(self) -> Sequence[Stamped]:
         """What surfaces were told before this one listened."""
         return self._past
 
@@ -232,9 +234,9 @@ class RemoteSession:
         if feed in self._feeds:
             self._feeds.remove(feed)
 
-    def _publish(self, numbered: Numbered) -> None:
+    def _publish(self, stamped: Stamped) -> None:
         for feed in self._feeds:
-            feed.put(numbered)
+            feed.put(stamped)
 
     async def reached(self) -> bool:
         """Wait while a lost connection is made anew; gives whether the session can be asked for something."""
@@ -274,11 +276,11 @@ class RemoteSession:
         """Hear what comes; gives whether to attach again."""
         while True:
             match await self._line.hear():
-                case Notified(number=number, notification=notification, status=status):
+                case Notified(number=number, notification=notification, status=status, seq=seq, at=at):
                     self._cursor = FeedCursor(run=self._cursor.run, number=number)
                     self._status = status or self._status
                     self._bring(notification)
-                    self._publish(Numbered(number=number, notification=notification))
+                    self._publish(Stamped(notification=notification, number=number, seq=seq, at=at))
                 case Taken(number=number, status=status):
                     self._status = status or self._status
                     self._answer(number, None)
@@ -348,13 +350,13 @@ class RemoteSession:
             past = await asyncio.to_thread(self._read_past, attached.snapshot)
             self._bring_missed(past, attached.number)
             for notification in caught_up(self.id, before, attached.status, attached.snapshot, past=past):
-                self._publish(Numbered(number=attached.number, notification=notification))
+                self._publish(Stamped(notification=notification, number=attached.number))
         self._cursor = FeedCursor(run=attached.run, number=attached.number)
 
-    def _bring_missed(self, past: Sequence[Notification], number: int) -> None:
+    def _bring_missed(self, past: Sequence[Stamped], number: int) -> None:
         """Bring the ends of turns that were missed, to those who asked for them: the log has them."""
         self._delivered.clear()
-        for notification in past if self._asked else ():
-            self._bring(notification)
-            if isinstance(notification, PromptDelivered | TurnEnded):
-                self._publish(Numbered(number=number, notification=notification))
+        for stamped in past if self._asked else ():
+            self._bring(stamped.notification)
+            if isinstance(stamped.notification, PromptDelivered | TurnEnded):
+                self._publish(replace(stamped, number=number))

@@ -227,9 +227,11 @@ class _Client:
 
     async def _deliver(self, attachment: Attachment) -> None:
         feed = attachment.feed
-        async for one in feed.numbered():
+        async for one in feed.stamped():
             status = None if isinstance(one.notification, _STATUS_STAYS) else self._session.status()
-            await self._send(Notified(number=one.number, notification=one.notification, status=status))
+            await self._send(
+                Notified(number=one.number, notification=one.notification, status=status, seq=one.seq, at=one.at)
+            )
         await self._send(Behind() if feed.behind else Closed())
 
     async def _take(self, source: Source) -> None:

@@ -81,6 +81,7 @@ from treadle.protocol.events import (
 from treadle.protocol.models import ModelChoice
 from treadle.protocol.notifications import (
     CallStatus,
+    ConversationRewound,
     ModeChanged,
     ModelChanged,
     PhaseChanged,
@@ -156,7 +157,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return turns.edit_queue(state, data)
         case Answer() as data:
             state, effects = _answer(state, data)
-            return state, [_by(event.source, effect) for effect in effects]
+            return state, [_by(event.source, data, effect) for effect in effects]
         case Interrupt():
             return _interrupt(state)
         case SetMode() as data:
@@ -182,7 +183,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case Restored() as data:
             return files.restored(state, data)
         case Rewound() as data:
-            return files.rewound(state, data, sealing.read(data.state)), []
+            rewound = Notify(notification=ConversationRewound(to=data.to))
+            return files.rewound(state, data, sealing.read(data.state)), [rewound]
         case SideAnswered() as data:
             return compaction.side_answered(state, data)
         case SetLimits(limits=limits):
@@ -290,9 +292,13 @@ def _answer(state: State, data: Answer) -> Transition:
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
 
 
-def _by(source: Source, effect: Effect) -> Effect:
-    """Say with the end of a question where it was answered."""
+def _by(source: Source, answer: Answer, effect: Effect) -> Effect:
+    """Say with the end of a question where it was answered, and what was said with it."""
     match effect:
+        case Notify(notification=QuestionClosed(option=OptionKind(), question_id=answer.question_id) as closed):
+            amended = answer.arguments is not None
+            said = replace(closed, by=source.name, text=answer.text, scope=answer.scope, amended=amended)
+            return Notify(notification=said)
         case Notify(notification=QuestionClosed(option=OptionKind()) as closed):
             return Notify(notification=replace(closed, by=source.name))
         case _:

@@ -104,9 +104,11 @@ class Cancel(Tagged, frozen=True, kw_only=True, tag="cancel"):
 
 
 class Notify(Tagged, frozen=True, kw_only=True, tag="notify"):
-    """Tell every surface."""
+    """Tell every surface. Whoever takes the effect knows after which event, `seq`, and when, `at`."""
 
     notification: Notification
+    seq: int = 0
+    at: int = 0
 
 
 class Respond(Tagged, frozen=True, kw_only=True, tag="respond"):

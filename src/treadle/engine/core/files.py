@@ -4,7 +4,7 @@ from treadle.engine.core import learning, texts
 from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
-from treadle.protocol.notifications import CallStatus, Notice, OwnWorkChanged
+from treadle.protocol.notifications import CallStatus, FilesRestored, Notice, OwnWorkChanged
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Confinement, Flow, RunCommand, ToolKind, WritePath
 
@@ -117,7 +117,7 @@ def restored(state: State, data: Restored) -> Transition:
     state = _with(state, replace(state.files, restoring=None))
     if data.written or data.removed:
         state = with_note(state, texts.files_restored(data))
-    return state, [Notify(notification=Notice(text=texts.restored_notice(data, conversation=back)))]
+    return state, [Notify(notification=FilesRestored(restored=data, conversation=back))]
 
 
 def rewound(state: State, data: Rewound, past: State) -> State:

@@ -10,19 +10,19 @@ from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance, fold
 from treadle.engine.core.effects import Effect, Seal
 from treadle.engine.core.state import Compacting, State
+from treadle.protocol.attach import Stamped
 from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.codec import encodable
 from treadle.protocol.events import ENGINE, EditQueued, Event, EventData, Interrupt, Resumed
-from treadle.protocol.notifications import Notification
 from treadle.protocol.sealed import StateSealed, TurnSettled
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """What a log tells of a session, and the `notifications` of it. Who takes it up goes on with the `reader`."""
+    """What a log tells of a session, `stamped` what surfaces heard of it. Who takes it up goes on with the `reader`."""
 
     state: State
     reader: TranscriptReader
-    notifications: tuple[Notification, ...] = ()
+    stamped: tuple[Stamped, ...] = ()
 
     @property
     def transcript(self) -> Transcript:
@@ -41,7 +41,7 @@ def read_past(events: Iterable[Event]) -> Past:
             yield event
 
     state = last_state(taken())
-    return Past(state=state, reader=reader, notifications=tuple(notified.notifications()))
+    return Past(state=state, reader=reader, stamped=tuple(notified.stamped()))
 
 
 def conversation(events: Iterable[Event]) -> TranscriptReader:

@@ -94,7 +94,7 @@ def reply_failed(state: State, data: ReplyFailed) -> Transition:
     failures = state.activity.failures + 1
     state = bill(state, data.usage, data.cost)
     state, effects = drop_unfinished_reply(state)
-    effects.append(Notify(notification=ReplyDropped(usage=data.usage, cost=data.cost)))
+    effects.append(Notify(notification=ReplyDropped(usage=data.usage, cost=data.cost, kept=data.partial)))
     state = replace(state, activity=Idle())
     if state.cancelling:
         return state, effects

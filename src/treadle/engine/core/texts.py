@@ -177,16 +177,6 @@ def files_restored(data: Restored) -> str:
     return f"The user restored files to an earlier state (checkpoint {data.checkpoint}). Read before you edit: {names}"
 
 
-def restored_notice(data: Restored, *, conversation: bool = False) -> str:
-    """Tell the user what was restored, and what was not."""
-    count = len(data.written) + len(data.removed)
-    lines = ["The conversation is back at an earlier message."] if conversation and not data.error else []
-    if data.checkpoint:
-        lines.append(f"Checkpoint {data.checkpoint}: {count} file{'' if count == 1 else 's'} restored.")
-    lines += [f"Not restored: {one.path}: {one.why}" for one in data.conflicts]
-    return "\n".join([*lines, *([data.error] if data.error else [])])
-
-
 def back_in_conversation(*, files: bool) -> str:
     """Tell the model that it is not where it was."""
     also = "" if files else " The files were not restored: they may hold later changes."

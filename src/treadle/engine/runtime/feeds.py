@@ -9,7 +9,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from treadle.context.sizes import size_of_block
-from treadle.protocol.attach import Numbered
+from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
     CallChanged,
     CallDelta,
@@ -41,23 +41,23 @@ class Feed:
 
     def __init__(self, most: int | None = None, *, left: Callable[["Feed"], None] = lambda _: None) -> None:
         self._left = left
-        self._waiting: deque[Numbered] = deque()
+        self._waiting: deque[Stamped] = deque()
         self._arrived = asyncio.Event()
         self._most = most
         self._bytes = 0
         self.closed = False
         self.behind = False
 
-    def put(self, numbered: Numbered) -> None:
+    def put(self, stamped: Stamped) -> None:
         """Add a notification."""
         if self.closed:
             return
-        joined = _joined(self._waiting[-1].notification, numbered.notification) if self._waiting else None
+        joined = _joined(self._waiting[-1].notification, stamped.notification) if self._waiting else None
         if joined is not None:
-            self._waiting[-1] = Numbered(number=numbered.number, notification=joined)
+            self._waiting[-1] = replace(stamped, notification=joined)
         else:
-            self._waiting.append(numbered)
-        self._bytes += weight(numbered.notification)
+            self._waiting.append(stamped)
+        self._bytes += weight(stamped.notification)
         if self._most is not None and self._bytes > self._most:
             self._waiting.clear()
             self.behind = True
@@ -90,8 +90,8 @@ class Feed:
         self._bytes = 0
         return waiting
 
-    async def numbered(self) -> AsyncIterator[Numbered]:
-        """Give what comes, with its numbers, until the feed is closed."""
+    async def stamped(self) -> AsyncIterator[Stamped]:
+        """Give what comes, with its numbers and times, until the feed is closed."""
         while (one := await self._next()) is not None:
             yield one
 
@@ -104,7 +104,7 @@ class Feed:
             raise StopAsyncIteration
         return one.notification
 
-    async def _next(self) -> Numbered | None:
+    async def _next(self) -> Stamped | None:
         while not self._waiting:
             if self.closed:
                 return None
@@ -121,20 +121,20 @@ class Feeds:
     def __init__(self) -> None:
         self.number = 0
         self._feeds: list[Feed] = []
-        self._recent: deque[Numbered] = deque()
+        self._recent: deque[Stamped] = deque()
         self._recent_bytes = 0
         self._calls: dict[str, CallChanged] = {}
         self._reply: list[Notification] = []
         self._output: dict[str, str] = {}
 
-    def publish(self, notification: Notification) -> None:
-        """Tell every surface."""
+    def publish(self, notification: Notification, *, seq: int = 0, at: int = 0) -> None:
+        """Tell every surface what came of an event, or after it where none was logged."""
         self.number += 1
-        numbered = Numbered(number=self.number, notification=notification)
-        self._remember(numbered)
+        stamped = Stamped(notification=notification, number=self.number, seq=seq, at=at)
+        self._remember(stamped)
         self._follow(notification)
         for feed in self._feeds:
-            feed.put(numbered)
+            feed.put(stamped)
 
     def follow(self, *, most: int | None = None, after: int | None = None) -> Feed:
         """Listen from now on, or from `after` a number on, which `has` must know."""
@@ -175,9 +175,9 @@ class Feeds:
         for feed in self._feeds:
             feed.close()
 
-    def _remember(self, numbered: Numbered) -> None:
-        self._recent.append(numbered)
-        self._recent_bytes += weight(numbered.notification)
+    def _remember(self, stamped: Stamped) -> None:
+        self._recent.append(stamped)
+        self._recent_bytes += weight(stamped.notification)
         while len(self._recent) > RECENT or self._recent_bytes > _RECENT_BYTES:
             self._recent_bytes -= weight(self._recent.popleft().notification)
 

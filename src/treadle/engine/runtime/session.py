@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.context.reader import TranscriptReader
 from treadle.context.transcript import Transcript
@@ -73,7 +74,7 @@ class Session:
         self._closing = False
         self._feeds = Feeds()
         self._published = self.state.seq
-        self._asking: dict[str, QuestionAsked] = {}
+        self._asking: dict[str, Notify] = {}
         self._asides: set[asyncio.Future[SideAnswered]] = set()
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
@@ -169,8 +170,11 @@ class Session:
         self._arrived.set()
 
     def publish(self, notification: Notification) -> None:
-        """Tell every surface."""
-        self._feeds.publish(notification)
+        """Tell every surface what is in no log, or not yet."""
+        self._feeds.publish(notification, seq=0, at=self._ports.clock())
+
+    def _notify(self, effect: Notify) -> None:
+        self._feeds.publish(effect.notification, seq=effect.seq, at=effect.at)
 
     async def run(self) -> None:
         """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""
@@ -283,20 +287,23 @@ class Session:
         events.append(event)
         for effect in effects:
             if isinstance(effect, Seal):
-                self._take(self._stamp(effect.data, ENGINE), events)
-        return effects
+                said = Event(seq=self.state.seq + 1, at=event.at, source=ENGINE, data=encodable(effect.data))
+                self._take(said, events)
+        return tuple(
+            replace(effect, seq=event.seq, at=event.at) if isinstance(effect, Notify) else effect for effect in effects
+        )
 
     def _act(self, effect: Effect, performer: Performer) -> None:
         match effect:
-            case Notify(notification=QuestionAsked(question=question) as asked) if performer.once_kept(
+            case Notify(notification=QuestionAsked(question=question)) if performer.once_kept(
                 f"ask-{question.id}", lambda: self._ask(question.id)
             ):
-                self._asking[question.id] = asked
-            case Notify(notification=QuestionClosed(question_id=question_id) as closed):
+                self._asking[question.id] = effect
+            case Notify(notification=QuestionClosed(question_id=question_id)):
                 self._ask(question_id)
-                self.publish(closed)
-            case Notify(notification=notification):
-                self.publish(notification)
+                self._notify(effect)
+            case Notify():
+                self._notify(effect)
             case Respond(sources=sources, outcome=outcome):
                 for source in sources:
                     handler = self._handlers.get(source)
@@ -311,7 +318,7 @@ class Session:
         """Put a question that waited for the files to be kept, once; at the latest when it closes."""
         asked = self._asking.pop(question_id, None)
         if asked is not None:
-            self.publish(asked)
+            self._notify(asked)
 
     def _must_last(self, data: EventData) -> bool:
         """Whether the event has to survive a power cut before anything follows from it."""
@@ -356,7 +363,7 @@ class Session:
             await self._ports.log.append(events, durable=True)
             for effect in effects:
                 if isinstance(effect, Notify):
-                    self.publish(effect.notification)
+                    self._notify(effect)
             await self._observe(events)
 
     def _refuse_rest(self) -> None:

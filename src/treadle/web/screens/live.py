@@ -10,7 +10,6 @@ from starlette.responses import HTMLResponse, Response
 from treadle.app.compose import session_log
 from treadle.app.effects import Reach
 from treadle.protocol.permissions import Mode
-from treadle.web.item_html import entry_html
 from treadle.web.page_view import PageContent
 from treadle.web.requests import book_of, whole_number
 from treadle.web.rights import PageRoute
@@ -38,11 +37,11 @@ async def _show(request: Request) -> Response:
         cursor=f"{view.run}.{view.version}",
         first=entries[0].position if entries else 0,
         more=bool(entries) and bool(view.before(entries[0].position, 1)),
-        entries=[entry_html(entry) for entry in entries],
+        entries=[view.html(entry) for entry in entries],
         modes=list(Mode),
         model=model if opened is None else opened.session.status.model,
-        facts=view.facts,
-        cost=spent_words(view.facts.spending),
+        facts=view.view,
+        cost=spent_words(view.view.spending),
     )
 
 
@@ -54,14 +53,14 @@ async def _earlier(request: Request) -> Response:
         raise HTTPException(400, "Say before which item: before=NUMBER.")
     entries = view.before(wanted, _SHOWN)
     more = bool(entries) and bool(view.before(entries[0].position, 1))
-    return HTMLResponse("".join(map(entry_html, entries)), headers={"x-more": "yes" if more else "no"})
+    return HTMLResponse("".join(map(view.html, entries)), headers={"x-more": "yes" if more else "no"})
 
 
 async def _view(request: Request) -> PageContent:
     session_id = request.path_params["session_id"]
     book = book_of(request)
     opened = book.opened.get(session_id)
-    return opened.view if opened is not None else await asyncio.to_thread(partial(book.past, session_id))
+    return opened.content if opened is not None else await asyncio.to_thread(partial(book.past, session_id))
 
 
 def _named(session_id: str) -> tuple[str, str, str]:

@@ -60,8 +60,8 @@ def _left(book: SessionBook, most: float | None) -> list[tuple[str, str, str, fl
         (
             id_,
             one.session.title or id_,
-            _left_words(most, one.view.facts.spending),
-            length_of(one.view.facts.spending.total, most),
+            _left_words(most, one.content.view.spending),
+            length_of(one.content.view.spending.total, most),
         )
         for id_, one in book.opened.items()
     ]

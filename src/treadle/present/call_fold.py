@@ -1,0 +1,127 @@
+"""Calls and the questions about them, as they move on."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from treadle.present.canvas import Canvas
+from treadle.present.grants import grants_of
+from treadle.present.items import Answered, AnswerItem, CallItem, NoteItem, Placed, ProseItem, SaidItem, with_output
+from treadle.present.reply_fold import settle_reply
+from treadle.present.words import plain
+from treadle.protocol.notifications import CallChanged, CallStatus, QuestionClosed
+from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import CallResult, Flow, Outcome
+
+
+def take_call(canvas: Canvas, changed: CallChanged) -> None:
+    """Follow a call; one that does not run shows nothing of itself unless it failed."""
+    result = changed.result if changed.status is CallStatus.FINISHED else None
+    known = _placed(canvas, changed.call.id)
+    if changed.flow is not Flow.RUN and result is not None and result.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+        _finish_saying(canvas, changed, result, known)
+    elif known is not None:
+        _move_on(canvas, known, changed)
+    elif not _change_proposed(canvas, changed.call.id, lambda item: item.moved(changed, canvas.at)):
+        _begin_call(canvas, changed)
+
+
+def _begin_call(canvas: Canvas, changed: CallChanged) -> None:
+    item = CallItem(changed, since=canvas.at if changed.status is CallStatus.RUNNING else None)
+    is_new = changed.status is CallStatus.PROPOSED or (changed.result is not None and changed.decision is None)
+    if is_new:  # what else goes on beside a reply does not cut it
+        settle_reply(canvas)
+    if is_new and not canvas.view.reply.heard:
+        # In a log a call comes before the reply that it stands in; where it stands there is known then.
+        canvas.view = replace(canvas.view, proposed=(*canvas.view.proposed, item))
+    else:
+        canvas.open_call(item)
+
+
+def _change_proposed(canvas: Canvas, call_id: str, change: Callable[[CallItem], CallItem]) -> bool:
+    """Change a call whose place is not known yet; gives whether there is one."""
+    found = any(one.changed.call.id == call_id for one in canvas.view.proposed)
+    if found:
+        changed = tuple(change(one) if one.changed.call.id == call_id else one for one in canvas.view.proposed)
+        canvas.view = replace(canvas.view, proposed=changed)
+    return found
+
+
+def _placed(canvas: Canvas, call_id: str) -> Placed | None:
+    for one in canvas.view.calls:
+        if isinstance(one.item, CallItem) and one.item.changed.call.id == call_id:
+            return one
+    return None
+
+
+def _move_on(canvas: Canvas, known: Placed, changed: CallChanged) -> None:
+    if isinstance(known.item, CallItem):
+        canvas.change(known, known.item.moved(changed, canvas.at))
+    if changed.status is CallStatus.FINISHED:
+        _close_call(canvas, known)
+
+
+def _close_call(canvas: Canvas, known: Placed) -> None:
+    left = tuple(one for one in canvas.view.calls if one.position != known.position)
+    canvas.view = replace(canvas.view, calls=left)
+
+
+def _finish_saying(canvas: Canvas, changed: CallChanged, result: CallResult, known: Placed | None) -> None:
+    """Show what a call said that does not run: an answer to the model's question is the user's own."""
+    left = tuple(one for one in canvas.view.proposed if one.changed.call.id != changed.call.id)
+    canvas.view = replace(canvas.view, proposed=left)
+    if known is not None:
+        _close_call(canvas, known)
+        canvas.change(known, None)
+    if changed.flow is Flow.ASK and result.outcome is Outcome.OK:
+        canvas.add(SaidItem(plain(result.content)))
+
+
+def print_output(canvas: Canvas, call_id: str, text: str) -> None:
+    known = _placed(canvas, call_id)
+    if known is not None and isinstance(known.item, CallItem):
+        canvas.change(known, with_output(known.item, text))
+
+
+def ask_question(canvas: Canvas, question: Question) -> None:
+    if any(known.id == question.id for known in canvas.view.questions):
+        return
+    asking = canvas.view.asking if canvas.view.questions else canvas.at
+    canvas.know(questions=(*canvas.view.questions, question), asking=asking)
+
+
+def close_question(canvas: Canvas, closed: QuestionClosed) -> None:
+    """Close a question, and say how it was answered."""
+    question = next((one for one in canvas.view.questions if one.id == closed.question_id), None)
+    if question is None:
+        return
+    left = tuple(one for one in canvas.view.questions if one is not question)
+    asking, waited = canvas.view.asking, canvas.view.waited
+    if not left and asking is not None:
+        waited, asking = waited + max(0.0, (canvas.at or asking) - asking), None
+    canvas.know(questions=left, asking=asking, waited=waited)
+    if closed.option is None:
+        return
+    answer = Answered(closed.option, closed.scope, closed.by, closed.text, closed.amended)
+    if question.kind is QuestionKind.FOLLOWUP:
+        canvas.add(ProseItem(question.text))
+    elif question.kind is not QuestionKind.PERMISSION or not _answer_call(canvas, question.call_id, answer):
+        canvas.add_beside(AnswerItem(question.kind, question.text, answer))
+    grants = grants_of(question)
+    if closed.option is OptionKind.ALLOW_ALWAYS and grants is not None:
+        saved = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
+        kept = f"Allowed this session: {grants.session} · /approvals"
+        canvas.add_beside(NoteItem(saved if closed.scope is AllowScope.USER else kept))
+
+
+def _answer_call(canvas: Canvas, call_id: str, answer: Answered) -> bool:
+    """Note with a call how it was asked about; gives whether it is there."""
+
+    def answered(item: CallItem) -> CallItem:
+        return replace(item, answers=(*item.answers, answer))
+
+    known = _placed(canvas, call_id)
+    if known is not None and isinstance(known.item, CallItem):
+        canvas.change(known, answered(known.item))
+        return True
+    return _change_proposed(canvas, call_id, answered)

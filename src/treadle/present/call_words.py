@@ -1,0 +1,50 @@
+"""What became of a call, in the words of its line."""
+
+from collections.abc import Collection
+
+from treadle.present.copies import fate_of
+from treadle.present.escape import printable
+from treadle.present.items import CallItem
+from treadle.present.words import elsewhere, said_no
+from treadle.protocol.permissions import AllowScope, Decision, OptionKind
+from treadle.protocol.tools import CallResult, CopyFate, Outcome
+
+
+def said_of(item: CallItem, here: str) -> str:
+    """Say what a person said of a call, the last time that they were asked, and what became of what it changed.
+
+    `here` is the kind of the surface (`tui`, `web`): where they were asked is said of another kind.
+    """
+    result = item.changed.result
+    fate = fate_of(result.copy) if result is not None else ""
+    if not item.answers:
+        is_no = result is not None and result.outcome is Outcome.REJECTED
+        return _no("you said no", said_no(result)) if is_no and result is not None else fate
+    answer = item.answers[-1]
+    where = f" {elsewhere(answer.by)}" if answer.by and answer.by.partition(":")[0] != here else ""
+    if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
+        return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
+    if answer.option is OptionKind.RUN_FOR_REAL:
+        return f"you ran it for real{where}"
+    if fate:
+        return f"you kept its changes{where}" if _was_kept(result) else fate
+    lasting = " for this session" if answer.scope is AllowScope.SESSION else " from now on"
+    said = f"you allowed it{lasting if answer.option is OptionKind.ALLOW_ALWAYS else ''}"
+    return f"{said}{' with your change' if answer.amended else ''}{where}"
+
+
+def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:
+    """Say that nobody was asked because of what was allowed for this session, by its ids."""
+    if decision is None or not allowed:
+        return ""
+    reasons = (*decision.reasons, *(reason for part in decision.parts for reason in part.reasons))
+    return "allowed this session" if any(reason.rule in allowed for reason in reasons) else ""
+
+
+def _was_kept(result: CallResult | None) -> bool:
+    return result is not None and result.copy is not None and result.copy.fate is CopyFate.KEPT
+
+
+def _no(no: str, said: str) -> str:
+    words = printable(" ".join(said.split()))
+    return f"{no}: {words}" if words else no

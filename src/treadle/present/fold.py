@@ -1,0 +1,172 @@
+"""What happened is told once: each notification changes what a person sees, the same live and read off a log.
+
+Items of a reply stand where its message has them, in whatever pieces and order they were heard.
+"""
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from treadle.present.call_fold import ask_question, close_question, print_output, take_call
+from treadle.present.canvas import Canvas
+from treadle.present.failures import advice, describe_failure, facts_of
+from treadle.present.items import (
+    ChecklistItem,
+    CompactedItem,
+    Item,
+    ModeItem,
+    ModelItem,
+    NoteItem,
+    Placed,
+    ProblemItem,
+    ProseItem,
+    RetryItem,
+    SaidItem,
+    TurnItem,
+)
+from treadle.present.reply_fold import drop_reply, finish_reply, hear_piece, settle_reply
+from treadle.present.view import Cut, ReplyView, Retry, SessionView, cuts_of
+from treadle.present.words import restored_words, seen_from, written_text
+from treadle.protocol.attach import Stamped
+from treadle.protocol.notifications import (
+    AllowancesChanged,
+    CallChanged,
+    CallDelta,
+    CallOutput,
+    ChecklistChanged,
+    ContextCompacted,
+    ConversationRewound,
+    FilesRestored,
+    MessageDone,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    Notification,
+    OwnWorkChanged,
+    Phase,
+    PhaseChanged,
+    PromptDelivered,
+    QuestionAsked,
+    QuestionClosed,
+    QueueChanged,
+    ReplyDropped,
+    ResultPresented,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
+
+FoldedView = tuple[SessionView, tuple[Placed, ...]]
+
+
+def fold_notification(view: SessionView, stamped: Stamped) -> FoldedView:
+    """Take one notification; gives the view as it is now, and the items that changed with it, the oldest first."""
+    canvas = Canvas(view, stamped)
+    _take(canvas, stamped.notification)
+    return canvas.view, canvas.changed
+
+
+def place_item(view: SessionView, item: Item, place: Placed | None = None) -> FoldedView:
+    """Show something that no notification tells of, or change it at its place."""
+    canvas = Canvas(view, None)
+    if place is None:
+        canvas.add(item)
+    else:
+        canvas.change(place, item)
+    return canvas.view, canvas.changed
+
+
+def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PLR0912, PLR0915 - one line each
+    match notification:
+        case PhaseChanged(phase=phase):
+            retry = canvas.view.retry if phase is Phase.WAITING_TO_RETRY else None
+            canvas.know(phase=phase, since=canvas.at, retry=retry)
+            if phase is not Phase.CANCELLING:  # the end of the reply that is cut is still to come
+                canvas.await_reply(phase is Phase.AWAITING_LLM_RESPONSE)
+        case TurnStarted():
+            canvas.know(active=True, started=canvas.at, since=canvas.at, waited=0.0, received=0, speed=0.0, step=0)
+        case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
+            canvas.add(SaidItem(written_text(content), enclosed, by, prompt_id))
+        case TextDelta() | ThinkingDelta() | CallDelta():
+            hear_piece(canvas, notification)
+        case ReplyDropped() as dropped:
+            canvas.know(spending=canvas.view.spending.with_reply(dropped))
+            drop_reply(canvas, dropped.kept)
+        case MessageDone():
+            finish_reply(canvas, notification)
+        case CallChanged():
+            take_call(canvas, notification)
+        case CallOutput(call_id=call_id, text=text):
+            print_output(canvas, call_id, text)
+        case QuestionAsked(question=question):
+            ask_question(canvas, question)
+        case QuestionClosed():
+            close_question(canvas, notification)
+        case ResultPresented(text=text):
+            canvas.know(presented=text)
+            canvas.add(ProseItem(text))
+        case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
+            ends = None if canvas.at is None else canvas.at + seconds
+            canvas.know(retry=Retry(error, ends, attempt, most))
+            canvas.add(RetryItem(error, attempt, seconds, most))
+        case ContextCompacted():
+            canvas.add(CompactedItem(notification))
+        case ModeChanged(mode=mode):
+            canvas.know(mode=mode)
+            canvas.add_beside(ModeItem(mode))
+        case ModelChanged(model=model, why=why):
+            canvas.know(model=model)
+            # One that takes over does so before its reply begins.
+            (canvas.add if why else canvas.add_beside)(ModelItem(model, why))
+        case ChecklistChanged(text=text):
+            canvas.know(checklist=text, listed=True)
+        case AllowancesChanged(allowances=allowances):
+            canvas.know(allowances=allowances)
+        case QueueChanged(prompts=prompts):
+            canvas.know(queue=prompts)
+        case OwnWorkChanged(total=total):
+            canvas.know(counted=True, added=total.added, removed=total.removed)
+        case FilesRestored(restored=restored, conversation=conversation):
+            warns = bool(restored.conflicts or restored.error)
+            canvas.add(NoteItem(restored_words(restored, conversation=conversation), warns))
+        case ConversationRewound(to=to):
+            canvas.know(cuts=cuts_of(canvas.view.cuts, Cut(canvas.view.seq, to)))
+        case Notice(text=text) as notice:
+            canvas.know(spending=canvas.view.spending.with_notice(notice))
+            canvas.add(NoteItem(text, warns=True))
+        case TurnEnded():
+            _end_turn(canvas, notification)
+        case _:
+            assert_never(notification)
+
+
+def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
+    settle_reply(canvas)
+    canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=())
+    canvas.await_reply(False)
+    view, outcome = canvas.view, ended.outcome
+    answer = outcome.text.removeprefix(view.presented).strip() if view.presented else outcome.text
+    if outcome.completed and answer.strip():
+        canvas.add(ProseItem(answer))
+    if (error := outcome.error) is not None:
+        canvas.add(ProblemItem(describe_failure(error, view.model), facts_of(error), advice(error, view.model)))
+    files = tuple(seen_from(view.root, change) for change in outcome.changes)
+    seconds = None
+    if canvas.at is not None and view.started is not None:
+        seconds = max(0.0, canvas.at - view.started - view.waited)
+    if view.listed and view.checklist:
+        canvas.add(ChecklistItem(view.checklist))
+    canvas.add(TurnItem(outcome, files, seconds, view.waited))
+    canvas.know(
+        active=False,
+        started=None,
+        retry=None,
+        presented="",
+        stop=outcome.stop,
+        listed=False,
+        spending=view.spending.with_turn(outcome),
+        added=view.added + sum(0 if view.counted else change.added for change in outcome.changes),
+        removed=view.removed + sum(0 if view.counted else change.removed for change in outcome.changes),
+    )

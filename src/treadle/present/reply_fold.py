@@ -1,0 +1,174 @@
+"""A reply as it streams, or whole as a log has it: the same items come of it, in whatever pieces it was heard."""
+
+from msgspec.structs import replace
+
+from treadle.present.canvas import Canvas
+from treadle.present.items import CallItem, Item, ProseItem, ThoughtItem, WritingItem
+from treadle.present.prose import LONGEST_BLOCK, Growing, grow
+from treadle.present.view import ReplyView
+from treadle.protocol.messages import Message, Text, Thinking, ToolUse
+from treadle.protocol.notifications import CallDelta, MessageDone, Phase, TextDelta, ThinkingDelta
+
+_SHOWN_WRITING = 2_000
+"""Characters of the end of what is still being written."""
+
+_MOST_THOUGHT = 40_000
+_KEPT_ARGUMENT = 120
+
+
+def hear_piece(canvas: Canvas, piece: TextDelta | ThinkingDelta | CallDelta) -> None:
+    canvas.show_all_proposed()
+    reply = canvas.view.reply
+    began = canvas.at if reply.began is None else reply.began
+    canvas.set_reply(heard=True, size=reply.size + len(piece.text), began=began)
+    match piece:
+        case TextDelta(text=text):
+            _write(canvas, text)
+        case ThinkingDelta(text=text):
+            _think(canvas, text)
+        case CallDelta():
+            _write_call(canvas, piece)
+
+
+def _write(canvas: Canvas, text: str) -> None:
+    """Take more of the answer, cut so that the same items come of it in whatever pieces it came."""
+    _end_thought(canvas)
+    while text:
+        end = text.find("\n")
+        room = LONGEST_BLOCK + 1 - len(canvas.view.reply.growing.text)
+        cut = max(1, min(room, len(text) if end < 0 else end or 1))
+        _write_piece(canvas, text[:cut])
+        text = text[cut:]
+
+
+def _write_piece(canvas: Canvas, text: str) -> None:
+    finished, growing = grow(canvas.view.reply.growing, text)
+    tail = canvas.view.reply.tail
+    if finished.strip():
+        if tail is None:
+            canvas.add_to_reply(ProseItem(finished))
+        else:
+            canvas.change(tail, ProseItem(finished))
+            tail = None
+    if tail is not None:
+        tail = canvas.change(tail, ProseItem(growing.text, growing=True))
+    elif growing.text.strip():
+        tail = canvas.add_to_reply(ProseItem(growing.text, growing=True))
+    canvas.set_reply(growing=growing, tail=tail)
+
+
+def _think(canvas: Canvas, text: str) -> None:
+    _end_text(canvas)
+    reply = canvas.view.reply
+    thinking = (reply.thinking + text)[:_MOST_THOUGHT]
+    item = ThoughtItem((reply.thinking[-_SHOWN_WRITING:] + text)[-_SHOWN_WRITING:], growing=True)
+    if reply.thought is None:
+        thought, since = canvas.add_to_reply(item), canvas.at
+    else:
+        thought, since = canvas.change(reply.thought, item), reply.thinking_since
+    canvas.set_reply(thought=thought, thinking=thinking, thinking_since=since)
+
+
+def _end_thought(canvas: Canvas) -> None:
+    reply = canvas.view.reply
+    if reply.thought is not None:
+        since = reply.thinking_since
+        seconds = None if canvas.at is None or since is None or not reply.heard else max(0.0, canvas.at - since)
+        item = ThoughtItem(reply.thinking, seconds=seconds) if reply.thinking.strip() else None
+        canvas.change(reply.thought, item)
+    canvas.set_reply(thought=None, thinking="", thinking_since=None)
+
+
+def _end_text(canvas: Canvas) -> None:
+    reply = canvas.view.reply
+    if reply.tail is not None:
+        canvas.change(reply.tail, ProseItem(reply.growing.text) if reply.growing.text.strip() else None)
+    canvas.set_reply(tail=None, growing=Growing())
+
+
+def _write_call(canvas: Canvas, delta: CallDelta) -> None:
+    _end_thought(canvas)
+    _end_text(canvas)
+    writing = canvas.view.reply.writing
+    item = _written(None if writing is None else writing.item, delta)
+    canvas.set_reply(writing=canvas.add(item) if writing is None else canvas.change(writing, item))
+
+
+def _end_writing(canvas: Canvas) -> None:
+    if canvas.view.reply.writing is not None:
+        canvas.change(canvas.view.reply.writing, None)
+    canvas.set_reply(writing=None)
+
+
+def settle_reply(canvas: Canvas) -> None:
+    """Settle what of the reply still grows."""
+    _end_thought(canvas)
+    _end_text(canvas)
+    _end_writing(canvas)
+
+
+def drop_reply(canvas: Canvas, kept: Message | None) -> None:
+    """Withdraw what was streamed, and its calls; the words that the user cut stay."""
+    heard = canvas.view.reply.heard
+    settle_reply(canvas)
+    reply, calls = canvas.view.reply.items, canvas.view.calls
+    for placed in (*reply, *calls):
+        if kept is None or isinstance(placed.item, CallItem):
+            canvas.change(placed, None)
+    canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=())
+    if kept is not None and not heard:
+        _show_message(canvas, kept, in_one=False)
+    canvas.await_reply(canvas.view.awaiting and canvas.view.phase is Phase.AWAITING_LLM_RESPONSE)
+
+
+def finish_reply(canvas: Canvas, done: MessageDone) -> None:
+    """Close the reply; of one that nobody heard streaming, as in a log, show what it says in its order."""
+    heard, speed = canvas.view.reply.heard, canvas.view.reply.speed(done.usage.output_tokens, canvas.at)
+    settle_reply(canvas)
+    if not heard:
+        _show_message(canvas, done.message)
+    canvas.show_all_proposed()
+    canvas.view = replace(canvas.view, reply=ReplyView())
+    canvas.await_reply(False)
+    canvas.know(
+        step=done.step,
+        received=canvas.view.received + done.usage.output_tokens,
+        speed=speed,
+        spending=canvas.view.spending.with_reply(done),
+    )
+
+
+def _show_message(canvas: Canvas, message: Message, *, in_one: bool = True) -> None:
+    """Show what a message says; texts of one that was cut are not `in_one`: calls that stood between are gone."""
+    for block in message.content:
+        match block:
+            case Thinking(text=text):
+                _think(canvas, text)
+            case Text(text=text):
+                _write(canvas, text)
+                if not in_one:
+                    _end_text(canvas)
+            case ToolUse(id=call_id):
+                settle_reply(canvas)
+                canvas.show_proposed(call_id)
+            case _:
+                pass
+    settle_reply(canvas)
+
+
+def _written(item: Item | None, delta: CallDelta) -> WritingItem:
+    """Add to the call that the model writes."""
+    known = item if isinstance(item, WritingItem) else WritingItem(delta.index, delta.name)
+    if known.index != delta.index or (delta.name and delta.name != known.tool):
+        known = WritingItem(delta.index, delta.name)
+    parameter = delta.parameter or known.parameter
+    begins = parameter == (known.first or parameter)
+    return WritingItem(
+        index=known.index,
+        tool=known.tool,
+        first=known.first or parameter,
+        argument=(known.argument + delta.text)[:_KEPT_ARGUMENT] if begins else known.argument,
+        parameter=parameter,
+        text=((known.text if parameter == known.parameter else "") + delta.text)[-_SHOWN_WRITING:],
+        size=known.size + len(delta.text),
+    )

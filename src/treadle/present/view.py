@@ -1,0 +1,125 @@
+"""What a person knows of a session: what is true of it now, and what of its items may still change."""
+
+from msgspec import Struct, field
+
+from treadle.present.items import CallItem, Item, Placed
+from treadle.present.prose import Growing
+from treadle.present.spending import Spending
+from treadle.protocol.models import ModelError
+from treadle.protocol.notifications import Phase, QueuedPrompt, TurnStop
+from treadle.protocol.permissions import Allowance, Mode, Question
+
+_LEAST_TIME = 0.5
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Retry(Struct, frozen=True):
+    """The wait before the next attempt, the `attempt`th of `most`; `at` is when it ends, in seconds since 1970."""
+
+    error: ModelError
+    at: float | None
+    attempt: int = 1
+    most: int = 0
+
+
+class Cut(Struct, frozen=True):
+    """The user went back with event `seq`: what came after event `to` left the conversation."""
+
+    seq: int
+    to: int
+
+
+class ReplyView(Struct, frozen=True, kw_only=True):
+    """The reply that streams. `items` are the places of what it has said so far, its calls among them.
+
+    `tail` is prose that still grows, `thought` reasoning (`thinking` is all of it, since `began`), `writing` a call.
+    `heard` says that pieces of it came: otherwise the whole message shows all of it. `size` is how many characters of
+    all kinds came, the first of them at `began`.
+    """
+
+    heard: bool = False
+    items: tuple[Placed, ...] = ()
+    growing: Growing = field(default_factory=Growing)
+    tail: Placed | None = None
+    thought: Placed | None = None
+    thinking: str = ""
+    thinking_since: float | None = None
+    writing: Placed | None = None
+    size: int = 0
+    began: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens came so far."""
+        return self.size // _CHARACTERS_PER_TOKEN
+
+    def speed(self, tokens: int, at: float | None) -> float:
+        """Give how many of so many tokens came in a second; 0 where the time is not known or too short to say."""
+        took = 0.0 if at is None or self.began is None else at - self.began
+        return tokens / took if took >= _LEAST_TIME else 0.0
+
+
+class SessionView(Struct, frozen=True, kw_only=True):
+    """What is true of a session, as far as its notifications tell; times are seconds since 1970, None: not known.
+
+    `root` is the workspace, as seen from which files are named. `version` rises with each notification; `known_at` is
+    the one in which something changed that is no item. `places` is how many items have had a place, `seq` the last
+    event told of. `active`: a turn goes on, the `started` one; `since` is when it came to what it does now, `asking`
+    since when the person is asked, `waited` how long (s) they were asked before that in this turn. `received` are the
+    tokens of the turn's replies, `speed` how many of the last one came in a second. `added` and `removed` count the
+    changed lines of the session: `counted` by its checkpoints, or else as the ends of turns said. `stop` is how the
+    last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
+
+    `calls` are the open ones at their places; `proposed` are those of a reply that nobody heard and that is not whole
+    yet: it says where they stand. While a reply is awaited (`awaiting`) what comes `beside` it waits for its end.
+    `presented` is the result of the task that was shown already. `cuts` are the ways back that count.
+    """
+
+    root: str = ""
+    model: str = ""
+    mode: Mode = Mode.ASK
+    version: int = 0
+    known_at: int = 0
+    places: int = 0
+    seq: int = 0
+    phase: Phase = Phase.WAITING_FOR_EVENT
+    active: bool = False
+    step: int = 0
+    started: float | None = None
+    since: float | None = None
+    asking: float | None = None
+    waited: float = 0.0
+    received: int = 0
+    speed: float = 0.0
+    spending: Spending = Spending()
+    counted: bool = False
+    added: int = 0
+    removed: int = 0
+    stop: TurnStop | None = None
+    retry: Retry | None = None
+    questions: tuple[Question, ...] = ()
+    queue: tuple[QueuedPrompt, ...] = ()
+    allowances: tuple[Allowance, ...] = ()
+    checklist: str = ""
+    listed: bool = False
+    reply: ReplyView = ReplyView()
+    calls: tuple[Placed, ...] = ()
+    proposed: tuple[CallItem, ...] = ()
+    awaiting: bool = False
+    beside: tuple[Item, ...] = ()
+    presented: str = ""
+    cuts: tuple[Cut, ...] = ()
+
+    @property
+    def open_calls(self) -> tuple[CallItem, ...]:
+        """The calls without a result, in the order in which they came."""
+        return tuple(one.item for one in self.calls if isinstance(one.item, CallItem))
+
+    def has_left(self, placed: Placed) -> bool:
+        """Whether an item has left the conversation, since the user went back to before it."""
+        return any(cut.to < placed.seq < cut.seq for cut in self.cuts)
+
+
+def cuts_of(cuts: tuple[Cut, ...], new: Cut) -> tuple[Cut, ...]:
+    """Give the ways back that count after one more: those that it goes back to before have left, too."""
+    return (*(cut for cut in cuts if cut.seq <= new.to), new)
