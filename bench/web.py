@@ -179,16 +179,16 @@ async def _pages() -> None:
 
 def taken(texts: Iterator[str], size: int, notification: Callable[[str], Any]) -> tuple[float, int]:
     """Let a page take pieces of a text, and give it to a browser now and then (seconds, and bytes that were sent)."""
-    from treadle.web.item_html import entry_html
+    from treadle.protocol.attach import Stamped
     from treadle.web.page_view import PageContent
 
     view, known, sent, got = PageContent("/w"), 0, 0, 0
     begun = time.process_time()
     for number, text in enumerate(texts):
-        view.take(notification(text))
+        view.take(Stamped(notification=notification(text)))
         got += len(text)
         if number % 40 == 0:
-            sent += sum(len(entry_html(entry)) for entry in view.changed_after(known))
+            sent += sum(len(view.html(entry)) for entry in view.changed_after(known))
             known = view.version
         if got >= size:
             break

@@ -29,6 +29,7 @@ from treadle.protocol.attach import (
     ServersSaid,
     SessionStatus,
     Snapshot,
+    Stamped,
     Taken,
 )
 from treadle.protocol.checkpoints import OwnTotal
@@ -253,7 +254,8 @@ def test_a_surface_that_fell_behind_is_told_how_much_is_the_sessions_own_work_no
         tool_protocol=ToolProtocol.NATIVE,
         turn_active=False,
     )
-    told = list(caught_up("s", now, now, Snapshot(seq=9), past=[past[0], Notice(text="a"), past[1]]))
+    heard = [Stamped(notification=one) for one in (past[0], Notice(text="a"), past[1])]
+    told = list(caught_up("s", now, now, Snapshot(seq=9), past=heard))
     assert [one for one in told if isinstance(one, OwnWorkChanged)] == past[1:]
 
 

@@ -196,7 +196,7 @@ async def test_an_interrupted_call_is_billed_to_its_turn_and_told_to_surfaces() 
     await session.close()
     await working
     told = [item async for item in feed if isinstance(item, ReplyDropped)]
-    assert told == [ReplyDropped(usage=failed.usage, cost=COST)]
+    assert told == [ReplyDropped(usage=failed.usage, cost=COST, kept=failed.partial)]
 
 
 async def test_a_call_that_is_interrupted_before_it_left_costs_nothing() -> None:
@@ -389,7 +389,7 @@ async def test_a_summary_that_is_cut_is_billed_and_said_though_its_turn_has_ende
     notices = [one for one in told if isinstance(one, Notice) and one.cost]
     said = f"The summary that was cut used 111 tokens, about ${COST:.2f}. The session and the day have it,"
     assert [one.text for one in notices] == [f"{said} and no turn."]
-    live, past = spending_of(told), spending_of(read_past(log.events).notifications)
+    live, past = spending_of(told), spending_of(one.notification for one in read_past(log.events).stamped)
     assert live.total == past.total == pytest.approx(ended + COST)
     assert live.estimated
     assert past.estimated

@@ -30,7 +30,7 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
 from treadle.protocol.models import StreamEvent, ToolProtocol
-from treadle.protocol.notifications import MessageDone, Notice, TextDelta
+from treadle.protocol.notifications import FilesRestored, MessageDone, Notice, TextDelta
 from treadle.protocol.permissions import Decision, OptionKind, Verdict
 from treadle.protocol.sealed import TurnSettled
 from treadle.protocol.tools import (
@@ -327,13 +327,13 @@ async def test_restored_files_can_be_restored_back_and_the_model_is_told() -> No
         await run.prompt()
         await settle(run, 2)
         await run.session.post(Restore(checkpoint=1))
-        await run.until(Notice)
+        await run.until(FilesRestored)
         assert kept.files == "nothing"
         with pytest.raises(RefusedError) as refused:
             await run.session.post(Restore(checkpoint=9))
         assert refused.value.why == "there is no checkpoint 9"
         await run.session.post(Restore(checkpoint=2))
-        await run.until(Notice)
+        await run.until(FilesRestored)
         assert kept.files == "one"
         await run.prompt("on")
     assert [moment for _, _, moment, _ in kept.moments()] == [
@@ -354,7 +354,7 @@ async def test_nothing_is_restored_where_the_files_cannot_be_kept_as_they_are() 
         await settle(run, 2)
         kept.broken = "The disk is full."
         await run.session.post(Restore(checkpoint=1, conversation=True, to=2))
-        await run.until(Notice)
+        await run.until(FilesRestored)
     assert (kept.files, run.of(Rewound)) == ("one", [])
     (restored,) = run.of(Restored)
     assert restored.error == "The files cannot be kept. The disk is full."
@@ -387,7 +387,7 @@ async def test_a_conversation_that_went_back_sends_nothing_of_what_came_after() 
         place = run.session.state.seq
         await run.prompt("the second")
         await run.session.post(Restore(files=False, conversation=True, to=place))
-        await run.until(Notice)
+        await run.until(FilesRestored)
         await run.prompt("the third")
         sent = str(provider.requests[-1].messages)
         assert ("the first" in sent, "the second" in sent, "the third" in sent) == (True, False, True)
@@ -481,7 +481,7 @@ async def test_what_nobody_expected_of_a_checkpoint_ends_neither_the_session_nor
         await settle(run, 2)
         kept.unexpected = ImportError("half loaded")
         await run.session.post(Restore(checkpoint=1))
-        await run.until(Notice)
+        await run.until(FilesRestored)
         assert run.session.state.files.restoring is None
         outcome = await run.prompt("on")
     assert outcome.text == "done"

@@ -260,7 +260,8 @@ async def test_words_that_are_not_the_users_are_told_as_such() -> None:
         await run.until(TurnEnded)
     sent = str(provider.requests[0].messages[-1])
     shown = [one.by for one in run.told if isinstance(one, PromptDelivered)]
-    past = [one.by for one in read_past(log.events).notifications if isinstance(one, PromptDelivered)]
+    heard = (one.notification for one in read_past(log.events).stamped)
+    past = [one.by for one in heard if isinstance(one, PromptDelivered)]
     assert (shown, past) == (["monitor:job 3"], ["monitor:job 3"])
     assert 'begins with "ERROR in line 7" was not written by the user.' in sent
     assert "It is from a background command that you watch (job 3)." in sent

@@ -19,7 +19,7 @@ from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
-from treadle.protocol.attach import Numbered
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import (
     FILES,
@@ -789,10 +789,10 @@ async def test_only_what_waits_counts_for_a_feed_that_is_bounded() -> None:
 
     def put(count: int) -> None:
         for number in range(count):
-            feed.put(Numbered(number=number, notification=QuestionClosed(question_id=str(number))))
+            feed.put(Stamped(number=number, notification=QuestionClosed(question_id=str(number))))
 
     put(4)
-    reader = feed.numbered()
+    reader = feed.stamped()
     for _ in range(3):
         await anext(reader)
     put(4)

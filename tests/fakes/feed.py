@@ -1,7 +1,7 @@
 """Feeds with what a test puts into them."""
 
 from treadle.engine.runtime.feeds import Feed
-from treadle.protocol.attach import Numbered
+from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import Notification
 
 
@@ -17,7 +17,7 @@ class FakeFeed(Feed):
             self.close()
 
     def tell(self, notification: Notification) -> None:
-        self.put(Numbered(number=0, notification=notification))
+        self.put(Stamped(number=0, notification=notification))
 
     def leave(self) -> None:
         self.left = True

@@ -22,6 +22,9 @@ def take_call(canvas: Canvas, changed: CallChanged) -> None:
         _finish_saying(canvas, changed, result, known)
     elif known is not None:
         _move_on(canvas, known, changed)
+    elif changed.call.id in canvas.view.silent:
+        if result is not None:
+            canvas.change(canvas.view.silent[changed.call.id], CallItem(changed))
     elif not _change_proposed(canvas, changed.call.id, lambda item: item.moved(changed, canvas.at)):
         _begin_call(canvas, changed)
 

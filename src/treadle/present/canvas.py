@@ -73,11 +73,17 @@ class Canvas:
         return placed
 
     def open_call(self, item: CallItem) -> None:
-        """Show a call, and follow it until it has its result; one that does not run is shown only if it failed."""
-        if item.changed.flow is not Flow.RUN and item.changed.status is not CallStatus.FINISHED:
-            return
+        """Show a call, and follow it until it has its result.
+
+        One that does not run is shown only if it failed: until then its place is kept.
+        """
         placed = self.add_to_reply(item) if self.view.reply.heard else self.add(item)
-        if item.changed.status is not CallStatus.FINISHED:
+        if item.changed.status is CallStatus.FINISHED:
+            return
+        if item.changed.flow is not Flow.RUN:
+            silent = {**self.view.silent, item.changed.call.id: self.change(placed, None)}
+            self.view = replace(self.view, silent=silent)
+        else:
             self.view = replace(self.view, calls=(*self.view.calls, placed))
 
     def show_proposed(self, call_id: str) -> None:

@@ -115,7 +115,7 @@ def drop_reply(canvas: Canvas, kept: Message | None) -> None:
     for placed in (*reply, *calls):
         if kept is None or isinstance(placed.item, CallItem):
             canvas.change(placed, None)
-    canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=())
+    canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=(), silent={})
     if kept is not None and not heard:
         _show_message(canvas, kept, in_one=False)
     canvas.await_reply(canvas.view.awaiting and canvas.view.phase is Phase.AWAITING_LLM_RESPONSE)

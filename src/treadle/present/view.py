@@ -1,5 +1,7 @@
 """What a person knows of a session: what is true of it now, and what of its items may still change."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from treadle.present.items import CallItem, Item, Placed
@@ -71,8 +73,9 @@ class SessionView(Struct, frozen=True, kw_only=True):
     last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
 
     `calls` are the open ones at their places; `proposed` are those of a reply that nobody heard and that is not whole
-    yet: it says where they stand. While a reply is awaited (`awaiting`) what comes `beside` it waits for its end.
-    `presented` is the result of the task that was shown already. `cuts` are the ways back that count.
+    yet: it says where they stand. `silent` are the places of those that show nothing yet, by the calls' ids. While a
+    reply is awaited (`awaiting`) what comes `beside` it waits for its end. `presented` is the result of the task that
+    was shown already. `cuts` are the ways back that count.
     """
 
     root: str = ""
@@ -105,6 +108,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     reply: ReplyView = ReplyView()
     calls: tuple[Placed, ...] = ()
     proposed: tuple[CallItem, ...] = ()
+    silent: Mapping[str, Placed] = {}
     awaiting: bool = False
     beside: tuple[Item, ...] = ()
     presented: str = ""
