@@ -22,6 +22,9 @@ def take_call(canvas: Canvas, changed: CallChanged) -> None:
         _finish_saying(canvas, changed, result, known)
     elif known is not None:
         _move_on(canvas, known, changed)
+    elif (known := canvas.view.copied.get(changed.call.id)) is not None:
+        canvas.view = replace(canvas.view, calls=(*canvas.view.calls, known))
+        _move_on(canvas, known, changed)
     elif changed.call.id in canvas.view.silent:
         if result is not None:
             canvas.change(canvas.view.silent[changed.call.id], CallItem(changed))
@@ -59,9 +62,13 @@ def _placed(canvas: Canvas, call_id: str) -> Placed | None:
 
 def _move_on(canvas: Canvas, known: Placed, changed: CallChanged) -> None:
     if isinstance(known.item, CallItem):
-        canvas.change(known, known.item.moved(changed, canvas.at))
+        known = canvas.change(known, known.item.moved(changed, canvas.at))
     if changed.status is CallStatus.FINISHED:
         _close_call(canvas, known)
+        if changed.result is not None and changed.result.copy is not None:
+            # What is made of the changes in its copy ends it once more.
+            copied = {**canvas.view.copied, changed.call.id: known}
+            canvas.view = replace(canvas.view, copied=copied)
 
 
 def _close_call(canvas: Canvas, known: Placed) -> None:

@@ -144,7 +144,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
 
 def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
     settle_reply(canvas)
-    canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=(), silent={})
+    canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=(), silent={}, copied={})
     canvas.await_reply(False)
     view, outcome = canvas.view, ended.outcome
     answer = outcome.text.removeprefix(view.presented).strip() if view.presented else outcome.text

@@ -73,7 +73,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
 
     `calls` are the open ones at their places; `proposed` are those of a reply that nobody heard and that is not whole
-    yet: it says where they stand. `silent` are the places of those that show nothing yet, by the calls' ids. While a
+    yet: it says where they stand. `silent` are the places of those that show nothing yet, by the calls' ids, `copied`
+    those of calls of this turn whose commands ran in a copy. While a
     reply is awaited (`awaiting`) what comes `beside` it waits for its end. `presented` is the result of the task that
     was shown already. `cuts` are the ways back that count.
     """
@@ -109,6 +110,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     calls: tuple[Placed, ...] = ()
     proposed: tuple[CallItem, ...] = ()
     silent: Mapping[str, Placed] = {}
+    copied: Mapping[str, Placed] = {}
     awaiting: bool = False
     beside: tuple[Item, ...] = ()
     presented: str = ""
