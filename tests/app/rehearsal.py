@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.events import Answer, Prompt, SetLimits, SetMode, Source
 from treadle.protocol.messages import Text

@@ -13,8 +13,7 @@ from tests.app.rehearsal import ME, Rehearsal, call, rehearse, run
 from tests.workspace.namespaces.test_names import hello
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.sections import NetworkSettings
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import NetworkSettings, Settings
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.events import Answer, Interrupt, Prompt
 from treadle.protocol.messages import Text

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.app.rehearsal import Rehearsal, call, rehearse
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.config.settings import ModelSettings
+from treadle.app.config.sections import ModelSettings
 from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.app.session.repository_state import describe_repository
 from treadle.policy.modes import UNTRUSTED

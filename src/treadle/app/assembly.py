@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -219,7 +219,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             _clean_up, browser, parts.store, (joined, diagnostics, workspace, commands, files, parts.models)
         ),
         hooks=hooks,
-        beside=[] if hooks is None else [hooks.watch],
+        beside=[] if hooks is None else [partial(_watched, hooks)],
         servers=joined.servers,
         ports=partial(commands.ports, asyncio.get_running_loop()),
         wakes=workspace.wakes,
@@ -310,6 +310,13 @@ def _tidy_sockets(leased: Collection[str]) -> None:
         from treadle.app.session.wire import remove_stale_sockets
 
         remove_stale_sockets(leased)
+
+
+def _watched(hooks: "SessionHooks", live: LiveSession) -> AbstractAsyncContextManager[None]:
+    """Let hooks look on while a session is open."""
+    from treadle.app.hooks.watching import watched_by_hooks
+
+    return watched_by_hooks(hooks, live)
 
 
 def _checkpoints(parts: Parts) -> SessionCheckpoints | None:

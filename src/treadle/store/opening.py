@@ -14,10 +14,7 @@ from weakref import WeakSet
 from msgspec import Struct
 
 from treadle.protocol.errors import StoreError
-from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
-
-SCHEMA = 9
-"""The number of steps that a file of the present schema has taken, see `store/schema.py`."""
+from treadle.store.damage import is_broken, is_current, suspicion, unopened, unreadable_message, version_of
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
@@ -238,28 +235,6 @@ def require_current(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is of an older Treadle, and cannot be converted: it cannot be written.",
             fix="Copy it into a folder of your own, and set TREADLE_HOME to that.",
         )
-
-
-def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
-    version = version_of(connection)
-    if version > SCHEMA:
-        raise newer_schema(path, version)
-    return version == SCHEMA
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """Give the number of steps that a file has taken."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def newer_schema(path: Path, version: int) -> StoreError:
-    """Explain that a file is of a newer Treadle."""
-    return StoreError(
-        "store-newer",
-        f"{path} was written by a newer Treadle (schema {version}, this one knows {SCHEMA}).",
-        fix="Update Treadle, or set TREADLE_HOME to another folder.",
-    )
 
 
 def no_notice(_: str) -> None:

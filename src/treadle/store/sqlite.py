@@ -16,7 +16,7 @@ from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
-from treadle.store import edits, leases, opening, spending
+from treadle.store import damage, edits, leases, opening, spending
 from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
@@ -125,8 +125,8 @@ class Store:
 
     def _require_own_schema(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what a newer Treadle has converted since this one opened it."""
-        if (version := opening.version_of(connection)) != opening.SCHEMA:
-            raise opening.newer_schema(self.path, version)
+        if (version := damage.version_of(connection)) != damage.SCHEMA:
+            raise damage.newer_schema(self.path, version)
 
     def _anchor(self, session_id: str) -> None:
         """Note the newest hash of a log outside of the database; older notes that it does not bear out stay with it."""

@@ -10,7 +10,8 @@ import msgspec
 from treadle.app.config.hosts import confirm_host, is_known_host, key_name
 from treadle.app.config.lines import dotted, leaves, line_of, nested
 from treadle.app.config.mistakes import breaks_rule, command, file_mistake, wrong_value
-from treadle.app.config.settings import ProviderSettings, Settings, parse_file
+from treadle.app.config.sections import ProviderSettings, Settings
+from treadle.app.config.settings import parse_file
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

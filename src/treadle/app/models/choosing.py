@@ -12,9 +12,11 @@ import msgspec
 
 from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.keys import ApiKey, find_key, require_key_host
 from treadle.app.models.known import (
+    LOCAL,
+    USUAL_PROVIDERS,
     LearningProvider,
     data_notice,
     is_mistyped,
@@ -52,14 +54,8 @@ from treadle.providers.web_search import searches_of
 if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
 
-USUAL_PROVIDERS = ("anthropic", "openai", "gemini", "openrouter", "deepseek", "xai", "mistral", "groq")
-"""The providers that are asked first for a key where no model is named; then all others in their order."""
-
 UNHOSTED = ("scripted", "local")
 """What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
-
-LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
-"""The providers on the user's own machine that can be asked what they have."""
 
 
 class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
