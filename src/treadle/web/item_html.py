@@ -3,9 +3,10 @@
 from typing import Any
 
 from treadle.app.presentation.copies import fate_of
-from treadle.app.presentation.escape import output_of_command
+from treadle.app.presentation.escape import output_of_command, printable
 from treadle.app.presentation.words import changed_lines, describe_call, ended, note_of, plain, what_came_of
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.clock import milliseconds
 from treadle.web.items import (
@@ -94,4 +95,5 @@ def _card(card: CallCard) -> dict[str, Any]:
         "done": done,
         "since": None if done or asks or card.since is None else milliseconds(card.since),
         "decision": None if asks else changed.decision,
+        "decision_why": "" if changed.decision is None else printable(words_of_decision(changed.decision).headline),
     }

@@ -15,6 +15,7 @@ from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.providers.catalogue import parse_ref
@@ -217,7 +218,7 @@ def _why_denied(decision: Decision | None) -> str:
     """Say to a person why a call was denied; what the model reads also says what it can do."""
     if decision is None:
         return ""
-    reason = printable(decision.reasons[0].text.rstrip(".")) if decision.reasons else ""
+    reason = printable(words_of_decision(decision).headline)
     nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
     return "; ".join(filter(None, (reason, "nobody was there to say yes" if nobody else "")))
 
