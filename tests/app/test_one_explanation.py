@@ -14,7 +14,8 @@ from tests.app.rehearsal import rehearse, run
 from tests.policy.views import labelled
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.acp.asking import put_question
-from treadle.app.compose import list_sessions
+from treadle.app.compose import list_sessions, open_store, session_past
+from treadle.app.history.session_html import session_body
 from treadle.app.presentation.escape import printable
 from treadle.app.presentation.questions import asked_in_words
 from treadle.app.presentation.words import clip_text, note_of
@@ -34,6 +35,8 @@ from treadle.protocol.tools import CallResult, Outcome, Preview, Risk, RunComman
 from treadle.tui.asking import ask
 from treadle.tui.lines import line_text
 from treadle.tui.question_lines import question_text
+from treadle.tui.theme import Signs
+from treadle.tui.whole import RecentWork
 from treadle.web.question_cards import question_html
 
 LINES = (
@@ -237,3 +240,22 @@ async def test_a_session_asks_and_denies_with_what_policy_explain_says(
     sessions = [row.id for row in list_sessions(None)]
     audited = {record.why for id_ in sessions for record in audit_session(id_) if record.why}
     assert {one.why for one in denied} <= audited
+
+
+async def test_a_person_reads_why_a_call_was_denied_and_not_what_the_model_is_told(tmp_path: Path) -> None:
+    place = (tmp_path / "ws").resolve()
+    place.mkdir()
+    seen = await rehearse(place, [run("cat .env; git push")], mode=Mode.EDITS)
+    assert seen.texts[0].startswith("Denied [no-user]: `cat .env`")
+    (row,) = list_sessions(None)
+    _, past = session_past(row.id)
+    whole = "\n".join(line_text(one) for one in RecentWork(past).rows((), 200, Signs()))
+    store = open_store()
+    try:
+        html = unescape("".join(session_body(store.read(row.id), lambda text: text)))
+    finally:
+        store.close()
+    for told in (whole, html):
+        assert "`cat .env`: .env is protected from being read; nobody was there to say yes" in told
+        assert "Denied [no-user]" not in told
+        assert "Continue without it" not in told

@@ -21,7 +21,7 @@ from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.folder_index import FolderIndex
 from treadle.web.page_session import KIND, PageSession
 from treadle.web.page_view import PageContent
-from treadle.web.past_view import viewed
+from treadle.web.past_view import left_view
 from treadle.web.signals import Signal
 
 _LOOK, _LOOK_ANYWAY = 0.25, 2.0
@@ -90,7 +90,7 @@ class SessionBook:
             known = self._past.get(session_id)
         if known is None or known[0] != events:
             row, past = session_past(session_id)
-            view = viewed(row.workspace, row.model, past)
+            view = left_view(row.workspace, row.model, past)
             if session_id in self._failures:
                 view.add_problem(self._failures[session_id])
             known = (row.events, view)

@@ -73,6 +73,16 @@ def _note(changed: CallChanged, result: CallResult) -> str:
     return ", ".join(filter(None, (said, fate_of(result.copy))))
 
 
+def _state(card: CallCard) -> str:
+    """Say where a call is that has no result, or where it was when its session ended."""
+    status = card.changed.status
+    if not card.left:
+        return status.value
+    if status is CallStatus.ASKING:
+        return "waited for an answer"
+    return "cut off" if status in (CallStatus.STARTING, CallStatus.RUNNING) else "did not run"
+
+
 def _card(card: CallCard) -> dict[str, Any]:
     changed = card.changed
     preview = changed.preview
@@ -86,7 +96,7 @@ def _card(card: CallCard) -> dict[str, Any]:
         "kind": "call",
         "item": card,
         "name": describe_call(changed),
-        "state": what_came_of(changed, result) if result is not None else changed.status.value,
+        "state": what_came_of(changed, result) if result is not None else _state(card),
         "outcome": result.outcome.value if result is not None else "open",
         "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
         "note": _note(changed, result) if result is not None else "",

@@ -46,6 +46,7 @@ class CallCard(Struct, frozen=True):
     """A call: where it is in its life, and the end of what it printed, after `above` lines.
 
     `since` is when it began to run, on the clock of `PageContent.take`, `seconds` how long; None where not known.
+    `left`: its session has ended, and nothing goes on with it.
     """
 
     changed: CallChanged
@@ -53,6 +54,7 @@ class CallCard(Struct, frozen=True):
     above: int = 0
     since: float | None = None
     seconds: float | None = None
+    left: bool = False
 
     def moved(self, changed: CallChanged, at: float | None) -> "CallCard":
         """Give the card of the call as it is now."""

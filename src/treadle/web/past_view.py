@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
@@ -10,6 +12,7 @@ from treadle.protocol.notifications import (
     TextDelta,
     ThinkingDelta,
 )
+from treadle.web.items import CallCard
 from treadle.web.page_view import PageContent
 
 
@@ -18,6 +21,15 @@ def viewed(root: str, model: str, past: Sequence[Notification], live: Sequence[N
     view = PageContent(root, model)
     for notification in _in_order(past, live):
         view.take(notification)
+    return view
+
+
+def left_view(root: str, model: str, past: Sequence[Notification]) -> PageContent:
+    """Make the page of a session that no process has open: no call of it goes on."""
+    view = viewed(root, model, past)
+    for entry in tuple(view.entries):
+        if isinstance(entry.item, CallCard) and entry.item.changed.status is not CallStatus.FINISHED:
+            view.show(replace(entry.item, left=True), entry)
     return view
 
 

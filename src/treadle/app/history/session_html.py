@@ -10,6 +10,7 @@ from treadle.app.presentation.words import (
     room_made,
     shorten_middle,
     spent,
+    told_result,
     what_came_of,
     written_by,
 )
@@ -147,7 +148,8 @@ def _call(changed: CallChanged, result: CallResult, shown: Safe) -> str:
     if changed.preview is not None and changed.preview.text:
         text = shown(changed.preview.text.rstrip())
         body += f"<pre>{_coloured(text) if changed.preview.is_diff else text}</pre>"
-    words = _words(result.content).rstrip()
+    denied = result.outcome in (Outcome.DENIED, Outcome.REJECTED)
+    words = told_result(changed.kind, result, changed.decision) if denied else _words(result.content).rstrip()
     if words.strip():
         body += f"<pre>{shown(words)}</pre>"
     head = f"{shown(changed.call.name)}: {shown(title)} <span class=meta>[{what_came_of(changed, result)}]</span>"

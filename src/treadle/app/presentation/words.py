@@ -209,6 +209,13 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
     return ""
 
 
+def told_result(kind: ToolKind, result: CallResult, decision: Decision | None) -> str:
+    """Give what came of a call, whole; of one that was denied or refused it is told to a person, not to the model."""
+    if result.outcome is Outcome.DENIED:
+        return _why_denied(decision) or note_of(kind, result, decision)
+    return said_no(result) if result.outcome is Outcome.REJECTED else plain(result.content)
+
+
 def said_no(result: CallResult) -> str:
     """Give what a person said with their no to a call; empty where they said nothing."""
     return printable(plain(result.content).partition(_SAID_NO)[2].strip())
