@@ -19,7 +19,7 @@ from treadle.protocol.events import SetLimits
 from treadle.protocol.limits import Limits
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
 from treadle.protocol.tools import Access, Confinement, Risk, RunCommand, WritePath
-from treadle.workspace.situation import ANSWERS, SAMPLES, WORDS, repository_line, situation_lines
+from treadle.workspace.situation import SAMPLE_ANSWERS, SAMPLE_WORDS, SAMPLES, repository_line, situation_lines
 
 NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."
 BYTES_PER_TOKEN = 3.6
@@ -81,7 +81,7 @@ def _answers(folder: Path, mode: Mode, *, trusted: bool, try_first: bool) -> str
     return "".join(_letter(judge_access(placed(CALLS[name]), context)) for name in SAMPLES)
 
 
-@pytest.mark.parametrize(("mode", "trusted", "try_first"), ANSWERS)
+@pytest.mark.parametrize(("mode", "trusted", "try_first"), SAMPLE_ANSWERS)
 def test_what_the_model_is_told_is_what_the_policy_answers(
     folder: Path, mode: Mode, trusted: bool, try_first: bool
 ) -> None:
@@ -89,17 +89,17 @@ def test_what_the_model_is_told_is_what_the_policy_answers(
     bubblewrap()
     git(folder, "init")
     found = _answers(folder, mode, trusted=trusted, try_first=try_first)
-    assert found == ANSWERS[mode, trusted, try_first]
+    assert found == SAMPLE_ANSWERS[mode, trusted, try_first]
     situation = Situation(mode=mode, user_present=True, max_steps=None)
     (said,) = situation_lines(situation, first=True, trusted=trusted, try_first=try_first)
-    assert said.lower().endswith(WORDS[found].lower())
+    assert said.lower().endswith(SAMPLE_WORDS[found].lower())
     assert ("not trusted" in said) is (not trusted and mode is not Mode.FULL)
 
 
 def test_every_answer_of_the_policy_has_words_and_they_say_what_it_means() -> None:
-    assert set(ANSWERS) == {(mode, *rest) for mode in Mode for rest in product((True, False), repeat=2)}
-    assert set(WORDS) == set(ANSWERS.values())
-    for answers, words in WORDS.items():
+    assert set(SAMPLE_ANSWERS) == {(mode, *rest) for mode in Mode for rest in product((True, False), repeat=2)}
+    assert set(SAMPLE_WORDS) == set(SAMPLE_ANSWERS.values())
+    for answers, words in SAMPLE_WORDS.items():
         found = dict(zip(SAMPLES, answers, strict=True))
         if set(answers[:-1]) == {"r"}:
             assert words.startswith("all is allowed, but publishing")

@@ -11,7 +11,7 @@ from msgspec import structs
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
-from treadle.policy.modes import asked_rights, granting, rights_beyond, rights_when_used, verdict_for
+from treadle.policy.modes import UNTRUSTED, asked_rights, granting, rights_beyond, rights_when_used, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network import PUBLISHES
@@ -321,7 +321,8 @@ def _verdict(
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
     if rule is None:
-        return verdict, (*found, *mode)
+        # In a trusted folder the same would run: that this one is not is what decides.
+        return verdict, (*mode, *found) if why == UNTRUSTED else (*found, *mode)
     if beside is Verdict.ALLOW:
         return beside, (*ruled, *found)
     return beside, (*found, *ruled, Reason(rule=_MODE, text=why_beside))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from treadle.app.presentation.escape import output_of_command, printable
-from treadle.app.presentation.words import describe_call, plain, told_result
+from treadle.app.presentation.words import describe_call, plain, result_for_person
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone, Notification, PromptDelivered
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
@@ -101,7 +101,7 @@ def _call_rows(notification: CallChanged, width: int, signs: Signs, *, sign: Lin
 
 def _output_of(notification: CallChanged, result: CallResult) -> str:
     """Give all that a call printed, from its file where the model was given a part of it."""
-    text = told_result(notification.kind, result, notification.decision)
+    text = result_for_person(result, notification.decision)
     if result.full_output and result.outcome is not Outcome.REJECTED:
         try:
             with Path(result.full_output).open("rb") as file:

@@ -11,7 +11,7 @@ _NOBODY = "Nobody is here: questions get no answer, and what needs approval is d
 SAMPLES = ("edit", "look", "test", "files", "commit", "fetch", "publish")
 """Calls that the policy is asked about: an edit, `git log`, `pytest`, `touch`, `git commit`, `curl`, `git push`."""
 
-ANSWERS: Mapping[tuple[Mode, bool, bool], str] = MappingProxyType(
+SAMPLE_ANSWERS: Mapping[tuple[Mode, bool, bool], str] = MappingProxyType(
     {
         (Mode.PLAN, True, True): "dcccccd",
         (Mode.ASK, True, True): "acccaLa",
@@ -39,7 +39,7 @@ ANSWERS: Mapping[tuple[Mode, bool, bool], str] = MappingProxyType(
 tried first: `r` it runs, `c` in a throw-away copy, `l` and `L` these with each host asked about, `a` it asks, `d` it is
 denied. The first request is sent before the policy is loaded: a test asks it and compares."""
 
-WORDS: Mapping[str, str] = MappingProxyType(
+SAMPLE_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "dcccccd": (
             "nothing may be changed; commands run in a throw-away copy. Explore, then give your plan with "
@@ -66,7 +66,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "rcaaaaa": "edits and commands that only read are allowed; others need approval.",
     }
 )
-"""What is said of each of the `ANSWERS`."""
+"""What is said of each of the `SAMPLE_ANSWERS`."""
 
 _UNTRUSTED = "This folder is not trusted (--trust): "
 
@@ -88,8 +88,8 @@ def situation_lines(
     if situation.user_present and not first:
         lines.append("The user is here and can answer.")
     mode = situation.mode
-    said = WORDS[ANSWERS[mode, trusted, try_first]]
-    matters = not trusted and ANSWERS[mode, False, True] != ANSWERS[mode, True, True]
+    said = SAMPLE_WORDS[SAMPLE_ANSWERS[mode, trusted, try_first]]
+    matters = not trusted and SAMPLE_ANSWERS[mode, False, True] != SAMPLE_ANSWERS[mode, True, True]
     said = f"{_UNTRUSTED}{said}" if matters else f"{said[0].upper()}{said[1:]}"
     lines.append(f"Mode: {mode}. {said}")
     if approved and mode not in (Mode.PLAN, Mode.FULL):

@@ -7,10 +7,10 @@ from html import escape
 from treadle.app.presentation.words import (
     counted,
     enclosed_line,
+    result_for_person,
     room_made,
     shorten_middle,
     spent,
-    told_result,
     what_came_of,
     written_by,
 )
@@ -149,7 +149,7 @@ def _call(changed: CallChanged, result: CallResult, shown: Safe) -> str:
         text = shown(changed.preview.text.rstrip())
         body += f"<pre>{_coloured(text) if changed.preview.is_diff else text}</pre>"
     denied = result.outcome in (Outcome.DENIED, Outcome.REJECTED)
-    words = told_result(changed.kind, result, changed.decision) if denied else _words(result.content).rstrip()
+    words = result_for_person(result, changed.decision) if denied else _words(result.content).rstrip()
     if words.strip():
         body += f"<pre>{shown(words)}</pre>"
     head = f"{shown(changed.call.name)}: {shown(title)} <span class=meta>[{what_came_of(changed, result)}]</span>"
