@@ -155,6 +155,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
             trusted=parts.trust.lets_code_run,
+            try_first=parts.settings.try_first,
             lacking=Lacking(),
         ),
         trace=partial(_trace, redactor),

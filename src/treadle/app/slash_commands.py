@@ -188,7 +188,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="ports",
         effect=Reach.SEE,
-        given=Reach.WORK,
+        given=Reach.PORTS,
         arguments="[N]",
         about="list the ports on which commands listen; `N` opens one on this machine, `close N` closes it",
         takes_time=True,

@@ -52,10 +52,8 @@ def permission_request(question: Question, call: ToolCall, root: str, roots: Seq
         "tool_use_id": call.id,
         "permission_suggestions": list(_suggestions(question, name)),
     }
-    if asked.why:
-        request["decision_reason"] = " ".join(asked.why)
-    elif question.decision is not None and question.decision.reasons:
-        request["decision_reason"] = question.decision.reasons[0].text
+    if said := [line for line in (asked.headline, *asked.why) if line]:
+        request["decision_reason"] = "\n".join(said)
     outside = next((path for path in _paths(question) if not _within(path, (root, *roots))), None)
     return request if outside is None else {**request, "blocked_path": outside}
 

@@ -12,6 +12,7 @@ from treadle.engine.core.calls import rights_of
 from treadle.engine.ports import Judge, ask_nobody, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import Confinement, Risk, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.namespaces.git_broker import GitCall
@@ -67,9 +68,8 @@ class GitCalls:
             return True
         if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
             return False
-        why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "")
-        because = f" ({why})" if why else ""
-        text = f"Let `{_shown(call)}` run{because}? It is called by: {caller.shown}"
+        why = words_of_decision(decision).headline
+        text = f"Let `{_shown(call)}` run ({why})? It is called by: {caller.shown}"
         asking = asyncio.ensure_future(self._callers.ask(caller, text))
         try:
             await asyncio.wait((asking, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -106,7 +106,7 @@ class GitCalls:
         else:
             may_run = await self._may_run(decision, call, caller, gone)
         if rights is None or not may_run:
-            why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
+            why = words_of_decision(decision).headline
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
         if caller is not None:  # what it connects to is asked about by the call that it is of
             ask_person.set(caller.ask)

@@ -14,7 +14,8 @@ from treadle.app.session.callers import Caller, Callers
 from treadle.engine.ports import AskPerson, Judge
 from treadle.policy.urls import matches_host
 from treadle.protocol.errors import ToolError
-from treadle.protocol.permissions import Standing, Verdict
+from treadle.protocol.permissions import Decision, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import FetchUrl, Right, SandboxDenial
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.confinement import Remark, Setup
@@ -168,7 +169,7 @@ class HostDecisions:
         line = "" if caller is None else caller.line
         decision = await asyncio.to_thread(self._judge, EXECUTE_COMMAND, {"command": line}, (access,), self._standing())
         if decision.verdict is Verdict.DENY:
-            return HostOutcome(f"{decision.reasons[0].text}.")
+            return HostOutcome(f"{words_of_decision(decision).headline}.")
         if decision.verdict is Verdict.ALLOW or matches_host(host, self._settings.allow):
             return HostOutcome()
         if (known := self._known.get(host)) is not None:
@@ -177,7 +178,7 @@ class HostDecisions:
             return HostOutcome(f"no call runs that could ask. {_WAYS}", open=True)
         clock = asyncio.get_running_loop().time
         begun = clock()
-        reply = await self._callers.ask(caller, _question(host, caller))
+        reply = await self._callers.ask(caller, _question(host, caller, decision))
         if not reply.why:
             self._known |= dict.fromkeys(_with(host), HostOutcome())
             return HostOutcome(seconds=clock() - begun)
@@ -207,11 +208,14 @@ class HostDecisions:
             notes.fail(host, why)
 
 
-def _question(host: str, caller: Caller) -> str:
+def _question(host: str, caller: Caller, decision: Decision) -> str:
     """Ask about a host: what somebody registered comes first, as the rest can be named to deceive."""
     owner = registered(host)
     named = host if owner == host else f"{owner} ({host})"
-    return f"Let commands connect to {named} until this session ends? Looked up by: {caller.shown}"
+    words = words_of_decision(decision)
+    # That a host is connected to is the question itself; another reason says more.
+    because = "" if words.rule == "fetch-url" else f" ({visible(words.headline)})"
+    return f"Let commands connect to {named} until this session ends{because}? Looked up by: {caller.shown}"
 
 
 def _with(host: str) -> frozenset[str]:

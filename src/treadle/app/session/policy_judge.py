@@ -1,6 +1,7 @@
 """What binds the policy to a session: the judge of its calls, and of git's calls in the middle of a command."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.sections import NetworkSettings
@@ -69,6 +70,7 @@ def policy_judge(
             unapproved=unapproved,
             own_ports=own_ports,
         )
+        context = replace(context, open_hosts=parts.settings.network.allow)
         decision = decide_and_offer(spec, arguments, accesses, context)
         refuse_broken_shell(decision, accesses)
         return asked_for_secrets(decision, spec, arguments, redactor())
