@@ -14,7 +14,7 @@ from treadle.protocol.messages import Document, Image, ResultContent, Text, User
 from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, Decision, OptionKind, Verdict
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.providers.catalogue import parse_ref
@@ -390,6 +390,8 @@ def advice(error: ModelError, model: str) -> str:
 
 def describe_allowance(allowance: Allowance) -> str:
     """Say what an allowance covers."""
+    if allowance.tool == COMMAND_HOSTS:
+        return f"connections of commands to {allowance.host}"
     tool = f" with {allowance.tool}" if allowance.tool else ""
     if allowance.argv:
         words = " ".join(allowance.argv)

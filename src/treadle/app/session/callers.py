@@ -6,6 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from treadle.engine.ports import Asked, AskPerson, PersonReply
+from treadle.protocol.permissions import Allowance, AllowScope
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.meter import descendants
 from treadle.workspace.text import visible
@@ -21,12 +22,14 @@ _LONGEST_LINE = 80
 class CallerReply(Struct, frozen=True, kw_only=True):
     """What came of a question in the middle; `why` is empty for a yes. `final`: a person said no.
 
-    `open`: nobody answered, so that a person may be asked once more with the result.
+    `open`: nobody answered, so that a person may be asked once more with the result. `scope` says for how long a
+    lasting yes holds.
     """
 
     why: str = ""
     final: bool = False
     open: bool = False
+    scope: AllowScope | None = None
 
 
 class Caller:
@@ -88,23 +91,26 @@ class Callers:
                 return one
         return living[0] if len(living) == 1 else None
 
-    async def ask(self, caller: Caller, text: str) -> CallerReply:
-        """Ask the user for what a command wants in the middle: few at a time, and not for ever."""
+    async def ask(self, caller: Caller, text: str, offers: tuple[Allowance, ...] = ()) -> CallerReply:
+        """Ask the user for what a command wants in the middle: few at a time, and not for ever.
+
+        What runs on in the background when its call is over is asked about, too.
+        """
         if self._refusals >= _MOST_REFUSALS or self._open >= _MOST_OPEN:
             return CallerReply(why="too much was asked in the middle of commands")
         reply = PersonReply()
         self._open += 1
         try:
             async with asyncio.timeout(PATIENCE):
-                reply = await caller.ask(Asked(text=text))
+                reply = await caller.ask(Asked(text=text, offers=offers, outlives=True))
         except TimeoutError:
             self._refusals += 1
             return CallerReply(why=f"nobody answered within {PATIENCE:.0f} s", open=True)
         finally:
             self._open -= 1
         if reply.accepted:
-            return CallerReply()
+            return CallerReply(scope=reply.scope)
         if reply.declined:
             self._refusals += 1
             return CallerReply(why="the user said no", final=True)
-        return CallerReply(why="nobody could be asked: nobody is there, or its call is over", open=True)
+        return CallerReply(why="nobody could be asked: nobody is there", open=True)

@@ -137,10 +137,11 @@ class ConfinedCommands:
         network = None if shared is None else self._networks.get(shared)
         return network is not None and network.serves
 
-    async def serve_network(self, settings: NetworkSettings, judge: Judge) -> None:
+    async def serve_network(self, settings: NetworkSettings, judge: Judge, tell: Callable[[str], None]) -> None:
         """Have the look-ups of commands decided on, where they can be; before each command, as all may have ended."""
         from treadle.app.security.confining import brokers_git
         from treadle.app.session.host_decisions import HostDecisions
+        from treadle.app.session.network_settings import CurrentNetwork
         from treadle.workspace.namespaces.network_broker import NetworkBroker
 
         mode = self._standing().mode
@@ -150,13 +151,17 @@ class ConfinedCommands:
         if shared is None:
             return
         if self._hosts is None:
-            self._hosts = HostDecisions(settings, self.callers, self.servers(), judge=judge, standing=self._standing)
+            current = await asyncio.to_thread(CurrentNetwork, settings)
+            self._hosts = HostDecisions(
+                current, self.callers, self.servers(), judge=judge, standing=self._standing, tell=tell
+            )
         if shared not in self._networks:
             self._networks[shared] = NetworkBroker(
                 shared,
                 self._hosts.decide,
                 self._hosts.dial,
                 tell=self._hosts.tell,
+                is_open=self._hosts.is_open,
                 machine_ports=() if mode is Mode.PLAN else settings.loopback_ports,
             )
         await self._networks[shared].open()
