@@ -23,7 +23,7 @@ ME = Source(kind="test")
 
 @dataclass
 class Rehearsal:
-    """The questions, the results in the order of the calls, the bodies of the requests, what nobody allowed, and the notices."""
+    """The questions, the results in the order of the calls, the requests' bodies, what nobody allowed, and notices."""
 
     asked: list[Question] = field(default_factory=list)
     results: list[CallResult] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ async def test_always_writes_the_users_own_setting_and_says_how_to_take_it_back(
     found = await ran(tmp_path, CURL, CURL, mode=mode, option=OptionKind.ALLOW_ALWAYS, scope=AllowScope.USER)
     assert (asked(found), there.connected) == ([EXAMPLE], ["example.com:80"] * 2)
     back = "treadle config set network.allow '[\"pypi.org\"]'"
-    said = f"Your settings allow example.com from now on: network.allow in {own_file(tmp_path)}. To take it back: {back}"
+    said = f"Your settings allow example.com from now on: network.allow in {own_file(tmp_path)}. To undo that: {back}"
     assert said in found.notices
     written = own_file(tmp_path).read_text()
     assert all(comment in written for comment in ("# mine", "# as I like it", "# hosts", "# wheels"))
@@ -167,7 +168,9 @@ def project(tmp: Path, text: str) -> NetworkSettings:
 async def test_hosts_that_a_project_needs_are_asked_about_in_one_question(tmp_path: Path, there: Outside) -> None:
     network = project(tmp_path, '[network]\nneeds = ["example.com", "other.org"]\n')
     found = await ran(tmp_path, f"{CURL}; {OTHER}", network=network)
-    question = "Let commands connect to example.com and other.org? The settings of this project, or yours, say that they"
+    question = (
+        "Let commands connect to example.com and other.org? The settings of this project, or yours, say that they"
+    )
     assert [one.text.partition(" are needed")[0] for one in found.asked] == [question]
     assert there.connected == ["example.com:80", "other.org:80"]
 
@@ -326,29 +329,21 @@ def texts(results: Sequence[CallResult]) -> list[str]:
     return ["".join(block.text for block in one.content if isinstance(block, Text)) for one in results]
 
 
-class session:  # noqa: N801 - used as a function
-    """A session in mode auto with somebody there, with a model that plays these turns."""
-
-    def __init__(self, tmp: Path, turns: Sequence[Turn]) -> None:
-        self._folder = tmp / "work"
-        self._server = ScriptedServer(Script(turns=tuple(turns)))
-
-    async def __aenter__(self) -> LiveSession:
-        server = await self._server.__aenter__()
+@asynccontextmanager
+async def session(tmp: Path, turns: Sequence[Turn]) -> AsyncIterator[LiveSession]:
+    """Open a session in mode auto with somebody there, with a model that plays these turns."""
+    async with ScriptedServer(Script(turns=tuple(turns))) as server:
         settings = Settings(
             model="anthropic-compatible/scripted",
             tool_protocol=ToolProtocol.NATIVE,
             base_url=server.base_url,
             mode=Mode.AUTO,
         )
-        trust = session_trust(self._folder, once=True)
-        opening = Opening(workspace=self._folder, settings=settings, user_present=True, trust=trust)
-        self._live = await open_session(opening)
-        return await self._live.__aenter__()
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._live.__aexit__(*error)
-        await self._server.__aexit__(*error)
+        folder = tmp / "work"
+        trust = session_trust(folder, once=True)
+        opening = Opening(workspace=folder, settings=settings, user_present=True, trust=trust)
+        async with await open_session(opening) as live:
+            yield live
 
 
 async def turns_of(

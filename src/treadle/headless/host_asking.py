@@ -18,7 +18,6 @@ from treadle.protocol.events import Answer
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 from treadle.protocol.tools import ToolCall
-from treadle.tools.declarations import EXECUTE_COMMAND
 
 if TYPE_CHECKING:
     from treadle.headless.hosting import HostedSession
@@ -82,7 +81,11 @@ class OpenQuestions:
     async def _ask_host(self, live: LiveSession, question: Question) -> None:
         host, root = self._host, str(live.workspace)
         # What asks in the background is of no call of this turn.
-        call = host.frames.calls[question.call_id] if question.call_id else ToolCall(id=question.id, name=EXECUTE_COMMAND.name, arguments={})
+        call = (
+            host.frames.calls[question.call_id]
+            if question.call_id
+            else ToolCall(id=question.id, name="execute_command", arguments={})
+        )
         try:
             said = await host.channel.ask(permission_request(question, call, root, live.roots))
         except HostError as error:

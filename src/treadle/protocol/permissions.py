@@ -149,8 +149,8 @@ class Question(Record, frozen=True, kw_only=True):
     the call's command changed in a throw-away copy, or where that is not whole about running it for real; with `more`
     besides, once more about what no view can show. Where a limit is reached, `more` is what a yes gives, in words:
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
-    it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are what
-    a lasting yes to it allows.
+    it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are
+    what a lasting yes to it allows.
     """
 
     id: str
@@ -198,8 +198,8 @@ class Question(Record, frozen=True, kw_only=True):
 class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):
     """A running call asks the user for something, or withdraws what it asked (without a `text`).
 
-    `form` is a flat JSON Schema of an object whose values are wanted, `url` an address to be opened. `offers` are what a
-    lasting yes allows. `after`: what the call started asks in the background, and the call itself is over.
+    `form` is a flat JSON Schema of an object whose values are wanted, `url` an address to be opened. `offers` are what
+    a lasting yes allows. `after`: what the call started asks in the background, and the call itself is over.
     """
 
     call_id: str

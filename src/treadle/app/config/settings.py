@@ -209,7 +209,7 @@ _USERS_OWN = {
     "instructions": "They are your own words to every model; a project has rules files for that.",
     "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",
-    "network.allow": "Only you decide which hosts commands reach. With network.needs you are asked about them together.",
+    "network.allow": "Only you decide which hosts commands reach. With network.needs they are asked about together.",
     "network.loopback_ports": "Only you decide which servers of your machine commands reach.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
@@ -367,7 +367,9 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
             raise _not_here(file, "models", f"Prices decide what cost is shown to you for {ref}.")
     values = layer.values
     if "network" in values:  # a project adds to what you deny, and lifts none of it
-        of_both = {name: [*getattr(users.network, name), *values["network"].get(name, ())] for name in ("deny", "needs")}
+        of_both = {
+            name: [*getattr(users.network, name), *values["network"].get(name, ())] for name in ("deny", "needs")
+        }
         values = {**values, "network": of_both}
     return msgspec.structs.replace(layer, values=values, of_workspace=True)
 

@@ -392,9 +392,8 @@ def describe_allowance(allowance: Allowance) -> str:
     """Say what an allowance covers."""
     if allowance.tool == COMMAND_HOSTS:
         return f"connections of commands to {allowance.host}"
-    tool = f" with {allowance.tool}" if allowance.tool else ""
-    if allowance.argv:
-        words = " ".join(allowance.argv)
+    tool, words = f" with {allowance.tool}" if allowance.tool else "", " ".join(allowance.argv)
+    if words:
         return f"the command `{words}`" if allowance.exact else f"commands that begin with `{words}`"
     if allowance.path:
         return f"{'writing' if allowance.op == 'write' else 'reading'} {allowance.path}{tool}"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from msgspec import Struct, structs
 
-from treadle.engine.ports import Asked, AskPerson, PersonReply
+from treadle.engine.ports import Asked, AskPerson, PersonReply, ask_person
 from treadle.protocol.permissions import Allowance, AllowScope
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.meter import descendants
@@ -35,9 +35,11 @@ class CallerReply(Struct, frozen=True, kw_only=True):
 class Caller:
     """One command: its line, and how its call asks. It ends with all that it started."""
 
-    def __init__(self, line: str, ask: AskPerson) -> None:
+    def __init__(self, line: str, ask: AskPerson, judged: frozenset[tuple[str, ...]] = frozenset()) -> None:
+        """`judged` are the commands of the line that were judged, and allowed, with it."""
         self.line = line
         self.ask = ask
+        self.judged = judged
         self.guard = 0
         """The process above all of its processes; 0 before it has started."""
         self.ended = False
@@ -64,11 +66,8 @@ class Callers:
         """Those of which something runs."""
         return [one for one in tuple(self._all) if one.guard and not one.ended]
 
-    def enter(
-        self, setup: Setup, line: str, ask: AskPerson, remarks: Callable[[], list[Remark]] = list
-    ) -> tuple[Caller, Setup]:
+    def enter(self, setup: Setup, caller: Caller, remarks: Callable[[], list[Remark]] = list) -> Setup:
         """Note a command that is about to run; `remarks` gives what its result says besides."""
-        caller = Caller(line, ask)
         self._all[caller] = None
 
         def started(guard: int) -> None:
@@ -81,7 +80,12 @@ class Callers:
                 self._all.pop(caller, None)
             return (*setup.settle(output, ended=ended), *remarks())
 
-        return caller, structs.replace(setup, settle=settled, started=started)
+        return structs.replace(setup, settle=settled, started=started)
+
+    @staticmethod
+    def caller(line: str, judged: frozenset[tuple[str, ...]] = frozenset()) -> Caller:
+        """Make the caller for a command that the call of this context runs."""
+        return Caller(line, ask_person.get(), judged)
 
     def of(self, process: int) -> Caller | None:
         """Find which command a process is of; the only one that runs, where that cannot be seen. Looks at /proc."""

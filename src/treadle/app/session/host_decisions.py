@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from treadle.app.config.sections import NetworkSettings
 from treadle.app.session.callers import Caller, Callers
 from treadle.app.session.network_settings import CurrentNetwork
-from treadle.engine.ports import AskPerson, Judge
+from treadle.engine.ports import Judge
 from treadle.policy.allowances import rule_id, rule_of
 from treadle.policy.urls import matches_host
 from treadle.protocol.errors import ConfigError, ToolError
@@ -147,11 +147,11 @@ class HostDecisions:
         self._apart = False
         self._notes: dict[Caller, HostNotes] = {}
 
-    def serve(self, setup: Setup, line: str, ask: AskPerson) -> Setup:
+    def serve(self, setup: Setup, caller: Caller) -> Setup:
         """Have a command's look-ups decided on, and told of with its result."""
         self._notes = {caller: notes for caller, notes in self._notes.items() if not caller.ended}
         notes = HostNotes()
-        caller, setup = self._callers.enter(setup, line, ask, notes.remarks)
+        setup = self._callers.enter(setup, caller, notes.remarks)
         self._notes[caller] = notes
         return structs.replace(
             setup,
@@ -237,7 +237,9 @@ class HostDecisions:
             except (ConfigError, OSError) as error:
                 self._kept.update(hosts)
                 why = f"{error.what} {error.why}" if isinstance(error, ConfigError) else str(error)
-                said = f"Your settings could not be written, so {', '.join(hosts)} can be reached in this session. {why}"
+                said = (
+                    f"Your settings could not be written, so {', '.join(hosts)} can be reached in this session. {why}"
+                )
             self._tell_user(said)
 
     def _with(self, host: str, settings: NetworkSettings) -> tuple[tuple[str, ...], bool]:

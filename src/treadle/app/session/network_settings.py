@@ -1,6 +1,5 @@
-"""The hosts that settings name, as they are now: a running session follows the user's file, and writes answers there."""
+"""The hosts that settings name, as they are now: a session follows the user's file, and writes answers there."""
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -43,7 +42,7 @@ class CurrentNetwork:
         return msgspec.structs.replace(self._started, **changed)
 
     def allow(self, hosts: Sequence[str]) -> str:
-        """Write hosts into the user's `network.allow`; says what was written, and how it is taken back.
+        """Write hosts into the user's `network.allow`; says what was written, and how to undo that.
 
         Raises `ConfigError` and `OSError`, and nothing is written then.
         """
@@ -55,12 +54,12 @@ class CurrentNetwork:
         saved = add_to_list(_ALLOW, hosts, check_setting)
         listed = msgspec.json.encode(before).decode()
         back = f"treadle config set {_ALLOW} '{listed}'" if before else f"treadle config unset {_ALLOW}"
-        return f"Your settings allow {', '.join(hosts)} from now on: {_ALLOW} in {saved.file}. To take it back: {back}"
+        return f"Your settings allow {', '.join(hosts)} from now on: {_ALLOW} in {saved.file}. To undo that: {back}"
 
 
 def _sign() -> tuple[int, int, int]:
     try:
-        found = os.stat(config_file())
+        found = config_file().stat()
     except OSError:
         return (0, 0, 0)
     return found.st_mtime_ns, found.st_size, found.st_ino

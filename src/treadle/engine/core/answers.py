@@ -92,7 +92,10 @@ def elicitation_closed(state: State, question_id: str, data: Answer | None = Non
     question = next(one for one in state.questions if one.id == question_id)
     state = replace(state, questions=tuple(one for one in state.questions if one.id != question_id))
     if data is None:
-        return state, [Notify(notification=QuestionClosed(question_id=question_id)), PassAnswer(question_id=question_id)]
+        return state, [
+            Notify(notification=QuestionClosed(question_id=question_id)),
+            PassAnswer(question_id=question_id),
+        ]
     closed = QuestionClosed(question_id=question_id, option=data.option, scope=data.scope)
     effects: list[Effect] = [Notify(notification=closed)]
     if data.option is OptionKind.ALLOW_ALWAYS and data.scope is AllowScope.SESSION:

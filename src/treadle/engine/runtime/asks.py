@@ -42,7 +42,8 @@ class CallAsks:
     async def _ask(self, call_id: str, asked: Asked, *, after: bool) -> PassAnswer | None:
         """Ask; None where the call is over, or not yet."""
         question_id = f"{call_id}-asks-{next(self._numbers)}"
-        answer = self._waiting[question_id] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[PassAnswer | None] = asyncio.get_running_loop().create_future()
+        self._waiting[question_id] = answer
         text = f"{asked.who} asks: {asked.text}" if asked.who else asked.text
         text = f"{text[:_LONGEST]} (in the background)" if after else text[:_LONGEST]
         wanted = CallAsked(

@@ -53,7 +53,6 @@ def _stays_open(name: str) -> bool:  # noqa: ARG001 - what was decided holds
     return True
 
 
-
 class NetworkBroker:
     """Serves the network of some namespaces."""
 
@@ -67,7 +66,10 @@ class NetworkBroker:
         is_open: Callable[[str], bool] = _stays_open,
         machine_ports: Sequence[int] = (),
     ) -> None:
-        """`is_open` says whether a name that was opened still may be reached. `machine_ports` are of this machine's loopback, and are reached by the same numbers inside."""
+        """`is_open` says whether a name that was opened still may be reached.
+
+        `machine_ports` are of this machine's loopback, and are reached by the same numbers inside.
+        """
         self._namespaces = namespaces
         self._machine_ports = machine_ports
         self._decide = decide
