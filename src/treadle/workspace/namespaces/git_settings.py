@@ -226,9 +226,7 @@ def _checked(wanted: tuple[str, str | None], known: _Settings, own: int, common:
     name, _, last = rest.rpartition(".")
     key = f"{first.lower()}.{name}.{last.lower()}" if name else given.lower()
     if key not in _USER and not (first.lower() == "branch" and name and last.lower() in _BRANCH):
-        raise ToolError(
-            f"only user.* and branch.* are written into it, not {given!r}. Tell the user if it is needed."
-        )
+        raise ToolError(f"only user.* and branch.* are written into it, not {given!r}. Tell the user if it is needed.")
     if value is not None and (len(value) > _LONGEST or _CONTROL.search(value) or not value.isprintable()):
         raise ToolError(f"the value of {key} is not one plain line. Write it as one.")
     if key in _USER:
