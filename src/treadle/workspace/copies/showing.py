@@ -128,7 +128,7 @@ def _facts(one: Shown, size: str) -> Iterator[str]:
     if one.ignored and was is not None:
         files = sum(is_about_text(change) for change in one.inner)
         what = f"{files:,} {'file' if files == 1 else 'files'} that git ignores" if one.inner else "git ignores it"
-        yield f"{what}: git has no copy of {'them' if one.inner else 'it'}"
+        yield what
 
 
 _KINDS = {"f": "file", "d": "folder", "l": "link", "s": "pipe, socket or device"}
