@@ -9,7 +9,8 @@ import pytest
 
 from tests.app.rehearsal import rehearse, run
 from tests.e2e.process import Program
-from tests.e2e.test_checkpoints import MODEL, call, headless, script
+from tests.e2e.test_checkpoints import MODEL, headless, script
+from tests.e2e.test_context import call
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.exits import Exit
 from treadle.protocol.permissions import Mode, OptionKind

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.workspace.checkpoints.folders import opened, state
+from tests.workspace.checkpoints.test_store import session
 
-from tests.workspace.checkpoints.test_store import opened, session, state
 from treadle.workspace.checkpoints import scanning
 from treadle.workspace.checkpoints.store import CheckpointStore
 

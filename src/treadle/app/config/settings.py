@@ -81,7 +81,7 @@ class SandboxUse(StrEnum):
 
 
 class CheckpointSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether checkpoints are taken, of `ignored` files too, and how many megabytes they may take for a workspace."""
+    """Whether checkpoints are taken, of all `ignored` files too, and how many megabytes they take for a workspace."""
 
     enabled: bool = True
     ignored: bool = False

@@ -126,9 +126,7 @@ class GitSettings:
                 expected.pop(key, None)
                 expected |= {key: (value,)} if value is not None else {}
             if self._settings(copy) != expected:
-                raise ToolError(
-                    "git would have written more than the setting, so nothing was written. Tell the user if the task needs it."
-                )
+                raise ToolError("git would have written more than the setting, so nothing was written. Tell the user.")
             _rewrite(common, before, copy.read_bytes())
 
     def _settings(self, file: Path) -> _Settings:
