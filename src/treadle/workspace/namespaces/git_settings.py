@@ -126,7 +126,7 @@ class GitSettings:
                 expected.pop(key, None)
                 expected |= {key: (value,)} if value is not None else {}
             if self._settings(copy) != expected:
-                raise ToolError("git would have written more than the setting, so nothing was written. Tell the user.")
+                raise ToolError("git would have written more than the setting, so nothing was written. Tell the user of it.")
             _rewrite(common, before, copy.read_bytes())
 
     def _settings(self, file: Path) -> _Settings:
@@ -212,7 +212,7 @@ def _followed(
         elif _has_ref(common, f"refs/heads/{plain}"):
             remote, name = ".", plain
         else:
-            raise ToolError(f"there is no branch {name!r} to follow. Fetch it first.")
+            raise ToolError(f"there is no branch {name!r} to follow. Choose one that is there.")
     yield f"branch.{branch}.remote", remote
     yield f"branch.{branch}.merge", f"refs/heads/{(name or branch).removeprefix('refs/heads/')}"
 
