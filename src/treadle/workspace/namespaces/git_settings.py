@@ -126,7 +126,9 @@ class GitSettings:
                 expected.pop(key, None)
                 expected |= {key: (value,)} if value is not None else {}
             if self._settings(copy) != expected:
-                raise ToolError("git would have written more than the setting, so nothing was written. Tell the user of it.")
+                raise ToolError(
+                    "git would have written more than the setting, so nothing was written. Tell the user of it."
+                )
             _rewrite(common, before, copy.read_bytes())
 
     def _settings(self, file: Path) -> _Settings:
