@@ -39,6 +39,7 @@ from treadle.protocol.events import (
     EventData,
 )
 from treadle.protocol.models import Spent
+from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance
 from treadle.store.appending import SessionLog
 from treadle.store.spending import Purpose
@@ -188,6 +189,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             network=parts.settings.network,
             judge=shaped.judge,
             now=lambda: standing(track.state),
+            tell=lambda text: engine.publish(Notice(text=text)),
         )
     )
     engine: Session = Session(shaped, track)

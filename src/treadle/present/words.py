@@ -13,7 +13,7 @@ from treadle.protocol.messages import Document, Image, ResultContent, Text, User
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, Decision, OptionKind, Verdict
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
@@ -353,9 +353,10 @@ def ended(stop: TurnStop) -> str:
 
 def describe_allowance(allowance: Allowance) -> str:
     """Say what an allowance covers."""
-    tool = f" with {allowance.tool}" if allowance.tool else ""
-    if allowance.argv:
-        words = " ".join(allowance.argv)
+    if allowance.tool == COMMAND_HOSTS:
+        return f"connections of commands to {allowance.host}"
+    tool, words = f" with {allowance.tool}" if allowance.tool else "", " ".join(allowance.argv)
+    if words:
         return f"the command `{words}`" if allowance.exact else f"commands that begin with `{words}`"
     if allowance.path:
         return f"{'writing' if allowance.op == 'write' else 'reading'} {allowance.path}{tool}"

@@ -143,7 +143,8 @@ def _about(asking: Asking, roots: Sequence[str], width: int) -> _About:
             title = f"Block {len(asking.kept) + 1} of {len(asking.blocks)}"
             return _About([line(("bold", title))], _text_rows(exact(asking.block), width), [])
         case Stage.RULE:
-            return _About([line(("bold", "Save this rule?"))], [], list(_rule_rows(asking, width)))
+            what = "setting" if asking.question.kind is QuestionKind.ELICITATION else "rule"
+            return _About([line(("bold", f"Save this {what}?"))], [], list(_rule_rows(asking, width)))
         case _:
             shown = asked_in_words(asking.question, roots)
             text = shown.text if asking.changed is None else exact(asking.changed.text)

@@ -25,12 +25,13 @@ async def answer_commands(
     network: NetworkSettings,
     judge: Judge,
     now: Callable[[], Standing],
+    tell: Callable[[str], None],
 ) -> None:
-    """Have what commands want in the middle judged: calls of git, and connections."""
+    """Have what commands want in the middle judged: calls of git, and connections. `tell` tells the user."""
     from treadle.app.session.git_calls import GitCalls
 
     await commands.answer_git(GitCalls(workspace, judge, now, commands.callers, note=commands.note))
-    await commands.serve_network(network, judge)
+    await commands.serve_network(network, judge, tell)
 
 
 def policy_judge(

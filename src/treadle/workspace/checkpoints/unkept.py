@@ -1,4 +1,4 @@
-"""What would be lost for good if a path were deleted: no checkpoint holds what git ignores, nor a repository."""
+"""What may be lost for good if a path is deleted: checkpoints hold what git ignores up to a bound, no repository."""
 
 import os
 import stat
