@@ -21,7 +21,7 @@ from typing import Any
 
 from bench.startup import EVENTS, processor
 
-ROUNDS = 7
+ROUNDS = 5
 LENGTHS = (50, 300)
 LONGEST = 600.0
 """Seconds after which a run has gone wrong."""
