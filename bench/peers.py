@@ -72,9 +72,10 @@ class Scripted:
                 counted = b'"tools":[{' in body or b'"tools": [{' in body
                 call = self._next(whole, len(body)) if counted else None
                 events = responses_events(self._number, call) if responses else messages_events(self._number, call)
-                connection.sendall(stream(events))
+                reply = stream(events)
                 if counted:
-                    self._sent = time.perf_counter()
+                    self._sent = time.perf_counter()  # afterwards the program may long be at work
+                connection.sendall(reply)
 
     def _next(self, whole: float, size: int) -> Call | None:
         """Take a step: give its call, None at the end."""
