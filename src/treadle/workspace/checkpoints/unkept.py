@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from treadle.workspace.copies.caches import CACHES, git_ignores, in_output
 from treadle.workspace.paths import Listed, list_folder
@@ -18,8 +19,12 @@ class Unkept:
     """Looks at the disk for what the checkpoints of some folders would not bring back."""
 
     def __init__(self, roots: Sequence[str]) -> None:
-        self._roots = [os.path.realpath(root) for root in roots]
+        self._named = roots
         self._ignores: dict[str, Callable[[bytes, bool], bool]] = {}
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        return [os.path.realpath(root) for root in self._named]
 
     def __call__(self, path: str) -> bool:
         """Whether something at a path, or below it, would be lost; also where that cannot be told."""
