@@ -11,13 +11,15 @@ from tests.fakes.clock import run_at_once
 from tests.tui.asked import EDIT, EVERY_KIND
 from tests.tui.drawing import ran
 from tests.tui.own_clock import FakeLive
+from treadle.present.items import ThoughtItem
+from treadle.protocol.attach import Stamped
 from treadle.protocol.events import Answer, SetModel
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import QuestionAsked, TurnStarted
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.tui.asking import FIELDS, Asking, GivenAnswer, ShowWhole, Stage, choices
 from treadle.tui.dialog import QUIET_SECONDS
-from treadle.tui.items import DiffItem, Thought
+from treadle.tui.items import DiffItem
 from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.reader.surface import Reader
 from treadle.tui.surface import Surface
@@ -121,8 +123,8 @@ def test_only_a_line_by_itself_after_a_pause_answers_and_nothing_is_lost(
         reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: begun)
         live.surface = cast("Surface", reader)
         tasks = [asyncio.create_task(reader.outbox.run()), asyncio.create_task(reader.own.run())]
-        reader.hear(TurnStarted(turn=1))
-        reader.hear(QuestionAsked(question=EDIT))
+        reader.hear(Stamped(notification=TurnStarted(turn=1)))
+        reader.hear(Stamped(notification=QuestionAsked(question=EDIT)))
         await asyncio.sleep(pause)
         reader.entered(lines)
         await asyncio.sleep(1)
@@ -180,8 +182,8 @@ def test_a_list_takes_its_number_once_and_a_question_closes_it() -> None:
         ]
         assert not reader.lists.open
         await enters("/model")
-        reader.hear(TurnStarted(turn=1))
-        reader.hear(QuestionAsked(question=EDIT))
+        reader.hear(Stamped(notification=TurnStarted(turn=1)))
+        reader.hear(Stamped(notification=QuestionAsked(question=EDIT)))
         assert not reader.lists.open
         await enters("1")
         assert [isinstance(sent.op, Answer) for sent in live.sent] == [False, True]
@@ -200,7 +202,9 @@ def test_what_is_asked_about_is_read_out_whole_and_no_key_that_is_not_there_is_n
         text = "".join(f"+line {number}\n" for number in range(200))
         output = "".join(f"row {number}\n" for number in range(50))
         reader.show(
-            DiffItem(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"), ran("make", output=output), Thought(3.0)
+            DiffItem(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"),
+            ran("make", output=output),
+            ThoughtItem("hm", seconds=3.0),
         )
         said = "".join(written)
         assert all(f"line {number}\n" in said for number in range(200))

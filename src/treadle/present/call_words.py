@@ -13,7 +13,7 @@ from treadle.protocol.tools import CallResult, CopyFate, Outcome
 def said_of(item: CallItem, here: str) -> str:
     """Say what a person said of a call, the last time that they were asked, and what became of what it changed.
 
-    `here` is the kind of the surface (`tui`, `web`): where they were asked is said of another kind.
+    `here` is the surface (`tui:main`) or its kind (`web`): where they were asked is said of another one.
     """
     result = item.changed.result
     fate = fate_of(result.copy) if result is not None else ""
@@ -21,7 +21,8 @@ def said_of(item: CallItem, here: str) -> str:
         is_no = result is not None and result.outcome is Outcome.REJECTED
         return _no("you said no", said_no(result)) if is_no and result is not None else fate
     answer = item.answers[-1]
-    where = f" {elsewhere(answer.by)}" if answer.by and answer.by.partition(":")[0] != here else ""
+    is_elsewhere = answer.by and here not in (answer.by, answer.by.partition(":")[0])
+    where = f" {elsewhere(answer.by)}" if is_elsewhere else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:

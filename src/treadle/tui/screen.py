@@ -123,7 +123,13 @@ class Screen:
     @property
     def columns(self) -> int:
         """Width of the terminal in cells."""
-        return self._app.output.get_size().columns
+        return self.size[0]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal."""
+        size = self._app.output.get_size()
+        return size.columns, size.rows
 
     @property
     def text(self) -> str:
@@ -139,6 +145,10 @@ class Screen:
         """Replace the draft."""
         self._prompt.put(draft)
         self.refresh_now()
+
+    def give_back(self, draft: str) -> None:
+        """Put what was not sent, or taken back, before what is being written."""
+        self.put(f"{draft}\n{self.text}" if self.text else draft)
 
     @property
     def cursor(self) -> int:
