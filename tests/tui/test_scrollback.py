@@ -402,7 +402,8 @@ STATUS = SessionStatus(
 
 def turn(number: int) -> Iterator[Stamped]:
     said = PromptDelivered(prompt_id=str(number), content=(Text(text=f"prompt {number}"),))
-    for offset, one in enumerate((said, done(f"answer {number}"), TurnEnded(outcome=OUTCOME))):
+    heard: tuple[Notification, ...] = (said, done(f"answer {number}"), TurnEnded(outcome=OUTCOME))
+    for offset, one in enumerate(heard):
         yield Stamped(notification=one, seq=10 * number + offset, at=1_000)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Collection
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
-from treadle.present.words import elsewhere, said_no
-from treadle.protocol.permissions import AllowScope, Decision, OptionKind
+from treadle.present.words import ANSWERS, elsewhere, said_no
+from treadle.protocol.notifications import QuestionClosed
+from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, CopyFate, Outcome
 
 
@@ -32,6 +33,13 @@ def said_of(item: CallItem, here: str) -> str:
     lasting = " for this session" if answer.scope is AllowScope.SESSION else " from now on"
     said = f"you allowed it{lasting if answer.option is OptionKind.ALLOW_ALWAYS else ''}"
     return f"{said}{' with your change' if answer.amended else ''}{where}"
+
+
+def answered_elsewhere(question: Question | None, closed: QuestionClosed, here: str) -> str:
+    """Say at once that a question about a call was answered on another surface than `here` (`tui:main`)."""
+    if question is None or question.kind is not QuestionKind.PERMISSION or closed.option is None:
+        return ""
+    return f"Answered {elsewhere(closed.by)}: {ANSWERS[closed.option]}." if closed.by not in ("", here) else ""
 
 
 def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:

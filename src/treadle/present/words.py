@@ -191,8 +191,8 @@ def verb_of(tool: str) -> str:
 def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None) -> str:
     """Say how a call went: why it failed or was denied, what the person said with a no, or how much came back."""
     text = plain(_without_remarks(result.content)).strip()
-    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
-        return ""
+    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.UNKNOWN):
+        return ""  # what the model reads of these says what it should do
     if result.outcome is Outcome.REJECTED:
         return clip_text(said_no(result), _SHOWN_REASON)
     if result.outcome is Outcome.DENIED:

@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from msgspec.structs import replace
 
 from treadle.app.session.access import SessionAccess
-from treadle.present.call_words import allowed_before, said_of
+from treadle.present.call_words import allowed_before, answered_elsewhere, said_of
 from treadle.present.checklist import todo_of
 from treadle.present.fold import fold_notification
 from treadle.present.item_book import is_settled, with_begun_reply
@@ -31,7 +31,7 @@ from treadle.present.items import (
 from treadle.present.view import SessionView
 from treadle.present.words import ANSWERS, counted, describe_call, elsewhere, room_made, written_by
 from treadle.protocol.attach import SessionStatus, Stamped
-from treadle.protocol.notifications import ReplyDropped
+from treadle.protocol.notifications import QuestionClosed, ReplyDropped
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.tools import Outcome, ToolKind
 from treadle.tui.items import CallLine, DiffItem, LivingItem, PrintedItem, ReadsLine
@@ -89,6 +89,11 @@ class Scrollback:
             allowances=status.allowances,
         )
         return [item for _, item in self._ask()]
+
+    def answered_elsewhere(self, closed: QuestionClosed) -> str:
+        """Say that the question that this closes was answered on another surface; to be called before it is taken."""
+        asked = next((one for one in self.view.questions if one.id == closed.question_id), None)
+        return answered_elsewhere(asked, closed, self._here)
 
     def rest(self) -> list[PrintedItem]:
         """Give what is held back, for when nothing follows."""

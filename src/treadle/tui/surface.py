@@ -10,7 +10,6 @@ from prompt_toolkit.history import History
 from treadle.app.session.access import SessionAccess
 from treadle.present.items import NoteItem, ProblemItem
 from treadle.present.view import SessionView
-from treadle.present.words import counted
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
@@ -21,14 +20,15 @@ from treadle.protocol.notifications import (
     ModeChanged,
     ModelChanged,
     QuestionAsked,
+    QuestionClosed,
     TextDelta,
     TurnEnded,
 )
 from treadle.tui.attention import call_for_attention, window_title
 from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
-from treadle.tui.commands import MODE_TEXTS, next_mode
+from treadle.tui.commands import mode_words, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.greeting import branch_of, greeting, kept_line
+from treadle.tui.greeting import beginning, branch_of, kept_line
 from treadle.tui.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
 from treadle.tui.items import PrintedItem
@@ -136,10 +136,7 @@ class Surface:
         self._painter = painter
         columns, rows = self.screen.size
         past = painter(columns, self._theme).last_of(self._past, rows * _SCREENS)
-        begin: list[PrintedItem] = [greeting(self._live, self._view, self._branch)]
-        begin += [NoteItem(notice, warns=True) for notice in self._live.notices]
-        if left_out := len(self._past) - len(past):
-            begin.append(NoteItem(f"… {counted(left_out, 'earlier item')} of this session, in the pager (ctrl-o) …"))
+        begin = beginning(self._live, self._view, self._branch, left_out=len(self._past) - len(past))
         self._unprinted[:0] = [*begin, *past]
         self._past = []
         self.show()
@@ -149,12 +146,14 @@ class Surface:
     def hear(self, stamped: Stamped) -> None:
         """Take a notification."""
         before, notification = self._view, stamped.notification
+        if isinstance(notification, QuestionClosed):
+            self._say_for_a_moment(self._scrollback.answered_elsewhere(notification))
         items = self._scrollback.take(stamped)
         if isinstance(notification, _METERED):
             self._context = self._live.status.tokens, self._live.status.window
         self._commands.hear(notification)
         if isinstance(notification, ModeChanged):
-            self._say_for_a_moment(f"Mode is now {notification.mode}: {MODE_TEXTS[notification.mode]}.")
+            self._say_for_a_moment(mode_words(notification.mode))
         if self._view.checklist != before.checklist:
             self._moments.unfold()
         if isinstance(notification, TurnEnded):
@@ -270,8 +269,9 @@ class Surface:
         return question_lines(dialog, self._roots, width=columns, rows=rows, signs=signs)
 
     def _say_for_a_moment(self, text: str) -> None:
-        self._moments.say(text)
-        self.screen.refresh_now()
+        if text:
+            self._moments.say(text)
+            self.screen.refresh_now()
 
     # What comes from the user
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from treadle.app.session.access import SessionAccess
 from treadle.present.escape import printable
-from treadle.present.items import Item, ModeItem, NoteItem, ProblemItem, ProseItem, RetryItem, SaidItem
+from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryItem, SaidItem
 from treadle.present.view import SessionView
 from treadle.present.words import counted, describe_call, enclosed_line
 from treadle.protocol.attach import Stamped
@@ -17,6 +17,7 @@ from treadle.protocol.notifications import (
     CallStatus,
     ModeChanged,
     PromptDelivered,
+    QuestionClosed,
     QueueChanged,
     RetryScheduled,
     TurnEnded,
@@ -26,10 +27,10 @@ from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
 from treadle.tui.asking import WITH_NO, Asking, GivenAnswer, ShowWhole, no
 from treadle.tui.cards import item_lines
-from treadle.tui.commands import MODE_TEXTS
+from treadle.tui.commands import mode_words
 from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.diffs import diff_lines
-from treadle.tui.greeting import branch_of, greeting, kept_line
+from treadle.tui.greeting import beginning, branch_of, kept_line
 from treadle.tui.items import DiffItem, EnteredCommand, OwnDone, PrintedItem
 from treadle.tui.lines import line_text
 from treadle.tui.outbox import Outbox
@@ -117,8 +118,7 @@ class Reader:
             failed=self._failed,
             switch=switch,
         )
-        begin = greeting(live, self._view, branch_of(live.workspace))
-        self.show(begin, *(NoteItem(text, warns=True) for text in live.notices))
+        self.show(*beginning(live, self._view, branch_of(live.workspace)))
         self._show_past(past)
         self._say("Type a message and press Enter. /help lists the commands. Ctrl-C stops, Ctrl-D quits.")
         self._follow()
@@ -152,6 +152,8 @@ class Reader:
     def hear(self, stamped: Stamped) -> None:
         """Take a notification."""
         before, notification = self._view, stamped.notification
+        if isinstance(notification, QuestionClosed) and (said := self._scrollback.answered_elsewhere(notification)):
+            self._say(said)
         items = self._scrollback.take(stamped)
         self._commands.hear(notification)
         match notification:
@@ -159,7 +161,7 @@ class Reader:
                 name = describe_call(notification)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
-                self._say(_mode_words(mode))
+                self._say(mode_words(mode))
             case RetryScheduled(seconds=seconds):
                 self._say(_retry_words(seconds))
             case QueueChanged(prompts=prompts) if before.active and len(prompts) > len(before.queue):
@@ -327,10 +329,6 @@ class Reader:
         self.show(ProblemItem(error.what, error.why, error.fix))
 
 
-def _mode_words(mode: Mode) -> str:
-    return f"Mode is now {mode}: {MODE_TEXTS[mode]}."
-
-
 def _retry_words(seconds: float) -> str:
     return f"The model did not answer. Trying again in {seconds:.0f} s."
 
@@ -339,7 +337,7 @@ def _aloud(item: Item) -> str:
     """Say what a screen shows beside the scrollback."""
     match item:
         case ModeItem(mode=mode):
-            return _mode_words(mode)
+            return mode_words(mode)
         case RetryItem(seconds=seconds):
             return _retry_words(seconds)
         case _:
