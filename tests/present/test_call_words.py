@@ -58,6 +58,7 @@ def test_a_long_reason_is_shown_whole_below() -> None:
         ("tui:main", "tui:main", ""),
         ("tui:main", "tui:terminal 2", " in terminal 2"),
         ("tui:terminal 2", "tui:main", " in the first terminal"),
+        ("tui:main", "mcp:cursor", ", answered by cursor over MCP"),
         ("tui:main", "", ""),
     ],
 )

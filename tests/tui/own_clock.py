@@ -53,6 +53,7 @@ class FakeLive:
     surface: Surface | None = None
     closed: bool = False
     commands: list[str] = field(default_factory=list)
+    past: Sequence[Stamped] = ()
 
     def as_live(self, folder: Path) -> LiveSession:
         status = SimpleNamespace(
@@ -70,7 +71,7 @@ class FakeLive:
             source=LiveSession.source,
             continues=False,
             id="s",
-            past=(),
+            past=self.past,
             opening=(),
             status=status,
             workspace=folder,

@@ -23,7 +23,7 @@ def said_of(item: CallItem, here: str) -> str:
         return _no("you said no", said_no(result)) if is_no and result is not None else fate
     answer = item.answers[-1]
     is_elsewhere = answer.by and here not in (answer.by, answer.by.partition(":")[0])
-    where = f" {elsewhere(answer.by)}" if is_elsewhere else ""
+    where = f"{', answered' if answer.by.startswith('mcp:') else ''} {elsewhere(answer.by)}" if is_elsewhere else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:

@@ -15,7 +15,7 @@ _TITLE = 60
 """Characters of the title of the session before."""
 
 
-def beginning(live: SessionAccess, view: SessionView, branch: str, *, left_out: int = 0) -> list[PrintedItem]:
+def first_items(live: SessionAccess, view: SessionView, branch: str, *, left_out: int = 0) -> list[PrintedItem]:
     """Say what the session begins with, what the person has to know of it, and how many items came before."""
     folders = [short_path(str(folder)) for folder in (live.workspace, *live.roots)]
     first = Greeting(__version__, view.model, view.mode, ", ".join(folders), branch, _last(live))

@@ -28,7 +28,7 @@ from treadle.tui.attention import call_for_attention, window_title
 from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import mode_words, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.greeting import beginning, branch_of, kept_line
+from treadle.tui.greeting import branch_of, first_items, kept_line
 from treadle.tui.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
 from treadle.tui.items import PrintedItem
@@ -136,7 +136,7 @@ class Surface:
         self._painter = painter
         columns, rows = self.screen.size
         past = painter(columns, self._theme).last_of(self._past, rows * _SCREENS)
-        begin = beginning(self._live, self._view, self._branch, left_out=len(self._past) - len(past))
+        begin = first_items(self._live, self._view, self._branch, left_out=len(self._past) - len(past))
         self._unprinted[:0] = [*begin, *past]
         self._past = []
         self.show()

@@ -30,7 +30,7 @@ from treadle.tui.cards import item_lines
 from treadle.tui.commands import mode_words
 from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.diffs import diff_lines
-from treadle.tui.greeting import beginning, branch_of, kept_line
+from treadle.tui.greeting import branch_of, first_items, kept_line
 from treadle.tui.items import DiffItem, EnteredCommand, OwnDone, PrintedItem
 from treadle.tui.lines import line_text
 from treadle.tui.outbox import Outbox
@@ -118,7 +118,7 @@ class Reader:
             failed=self._failed,
             switch=switch,
         )
-        self.show(*beginning(live, self._view, branch_of(live.workspace)))
+        self.show(*first_items(live, self._view, branch_of(live.workspace)))
         self._show_past(past)
         self._say("Type a message and press Enter. /help lists the commands. Ctrl-C stops, Ctrl-D quits.")
         self._follow()
