@@ -26,9 +26,9 @@ from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
+from treadle.tui.filter_list import Pick
 from treadle.tui.look import look_of
 from treadle.tui.paint import Painter
-from treadle.tui.picker import Pick
 from treadle.tui.surface import Surface
 
 MODELS = tuple(

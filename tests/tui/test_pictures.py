@@ -12,7 +12,7 @@ from tests.tui.drawing import LIVING, STATES, TOUR, below, stages
 from tests.tui.listed import LISTS
 from tests.tui.snapshots import same_as_before
 from treadle.tui.asking import ask
-from treadle.tui.chooser import chooser_lines
+from treadle.tui.choice_list import chooser_lines
 from treadle.tui.dialog import Dialog
 from treadle.tui.lines import Line, ansi
 from treadle.tui.paint import Painter

@@ -59,7 +59,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.tui.cards import item_lines
+from treadle.tui.item_lines import item_lines
 from treadle.tui.items import CallLine, DiffItem, PrintedItem, ReadsLine
 from treadle.tui.lines import line_text
 from treadle.tui.scrollback import Scrollback

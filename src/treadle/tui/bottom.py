@@ -13,7 +13,7 @@ from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolKind
-from treadle.tui.cards import todo_row
+from treadle.tui.item_lines import todo_row
 from treadle.tui.lines import Line, apart, cells, clip, line, line_text
 from treadle.tui.theme import Signs
 

@@ -13,8 +13,8 @@ from treadle.tui.lines import Line
 from treadle.tui.menu import menu_lines
 from treadle.tui.menus import ArgumentMenus, allowance_entries, effort_entries, key_lines, mode_entries, queue_entries
 from treadle.tui.outbox import Outbox
-from treadle.tui.pickers import Pickers
 from treadle.tui.screen import Screen
+from treadle.tui.session_lists import Pickers
 from treadle.tui.theme import Signs
 
 

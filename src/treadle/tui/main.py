@@ -15,8 +15,8 @@ from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.tui.ending import ends_on_signals
-from treadle.tui.history import open_history
 from treadle.tui.look import Look
+from treadle.tui.prompt_history import open_history
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from treadle.present.escape import printable
 from treadle.present.items import ProblemItem
 from treadle.present.words import span
 from treadle.protocol.errors import ToolError
-from treadle.tui.cards import own_command_row, tail_lines
+from treadle.tui.item_lines import own_command_row, tail_lines
 from treadle.tui.items import OwnDone
 from treadle.tui.lines import Line, clip, line
 from treadle.tui.theme import Signs

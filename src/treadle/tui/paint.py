@@ -12,8 +12,8 @@ from treadle.present.escape import printable
 from treadle.present.items import CallItem, ProseItem, SaidItem, ThoughtItem, TurnItem, WritingItem
 from treadle.present.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
-from treadle.tui.cards import item_lines, open_call_lines
 from treadle.tui.diffs import live_edit_lines
+from treadle.tui.item_lines import item_lines, open_call_lines
 from treadle.tui.items import CallLine, DiffItem, EnteredCommand, LivingItem, OwnDone, PrintedItem, ReadsLine
 from treadle.tui.lines import Line, ansi, clip, line
 from treadle.tui.markdown import growing, prose

@@ -22,10 +22,10 @@ from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_ke
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft_line import DraftLine, DrawnPieces
 from treadle.tui.drawn import Anchored, erase, set_up, write_above
+from treadle.tui.filter_list_keys import add_picker_keys
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
-from treadle.tui.lent import Lent
+from treadle.tui.lent_terminal import Lent
 from treadle.tui.pager import Pager
-from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.rows import Rows
 from treadle.tui.theme import Palette, Theme
 from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when

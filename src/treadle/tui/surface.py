@@ -28,6 +28,7 @@ from treadle.tui.attention import call_for_attention, window_title
 from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.commands import mode_words, next_mode
 from treadle.tui.dialog import Key, Press
+from treadle.tui.filter_list import Pick
 from treadle.tui.greeting import branch_of, first_items, kept_line
 from treadle.tui.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
@@ -38,8 +39,7 @@ from treadle.tui.look import Look
 from treadle.tui.moments import Moments
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
-from treadle.tui.pages import question_pager, session_pager
-from treadle.tui.picker import Pick
+from treadle.tui.pager_pages import question_pager, session_pager
 from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests

@@ -8,16 +8,16 @@ from treadle.app.session.access import SessionAccess
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
 from treadle.tui.aside import Aside
-from treadle.tui.chooser import Choosing
+from treadle.tui.choice_list import Choosing
 from treadle.tui.commands import DoCommand
+from treadle.tui.filter_list import PickerRow
+from treadle.tui.filter_list_rows import MODELS, model_rows
 from treadle.tui.model_picker import TakenModel
 from treadle.tui.outbox import Outbox
-from treadle.tui.picker import PickerRow
-from treadle.tui.picker_rows import MODELS, model_rows
-from treadle.tui.pickers import use_model
 from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
 from treadle.tui.reader.numbered import NotUnderstood
 from treadle.tui.reader.session_list import SessionList
+from treadle.tui.session_lists import use_model
 
 _DEFAULT = "default"
 _HINT = (

@@ -26,11 +26,11 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
 from treadle.tui.asking import WITH_NO, Asking, GivenAnswer, ShowWhole, no
-from treadle.tui.cards import item_lines
 from treadle.tui.commands import mode_words
 from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.diffs import diff_lines
 from treadle.tui.greeting import branch_of, first_items, kept_line
+from treadle.tui.item_lines import item_lines
 from treadle.tui.items import DiffItem, EnteredCommand, OwnDone, PrintedItem
 from treadle.tui.lines import line_text
 from treadle.tui.outbox import Outbox

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from treadle.tui.pager import Pager
+from treadle.tui.pager_rows import whole_rows
 from treadle.tui.question_lines import whole_question
 from treadle.tui.questions import Questions
 from treadle.tui.scrollback import Scrollback
 from treadle.tui.theme import Signs
-from treadle.tui.whole import whole_rows
 
 
 def question_pager(questions: Questions, roots: Sequence[str], signs: Signs) -> Pager:

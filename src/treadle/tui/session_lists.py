@@ -12,12 +12,12 @@ from treadle.present.view import SessionView
 from treadle.protocol.events import SetModel
 from treadle.tui.aside import Aside
 from treadle.tui.commands import DoCommand
+from treadle.tui.filter_list import Pick, picker_lines
 from treadle.tui.lines import Line
 from treadle.tui.menu import MenuEntry
 from treadle.tui.menus import model_entries
 from treadle.tui.model_picker import ModelList, ModelPicker, TakenModel
 from treadle.tui.outbox import Outbox
-from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.screen import Screen
 from treadle.tui.session_picker import SessionPicker, TurnPicker
 from treadle.tui.theme import Signs

@@ -10,8 +10,8 @@ from treadle.present.view import SessionView
 from treadle.present.words import describe_call, output_of
 from treadle.protocol.notifications import CallChanged
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.tui.cards import call_notes, item_lines, mark_of
 from treadle.tui.diffs import diff_lines
+from treadle.tui.item_lines import call_notes, item_lines, mark_of
 from treadle.tui.items import CallLine
 from treadle.tui.lines import Line, line, line_text, wrap
 from treadle.tui.scrollback import printed_items
