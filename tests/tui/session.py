@@ -1,6 +1,7 @@
 """A real session with small ports: a scripted model, three tools, a judge that asks about what writes."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -266,7 +267,7 @@ async def session(
         provider=lambda _: provider,
         model=lambda _: MODEL,
         system=lambda *_: (PromptPart(name="work", text="system"),),
-        clock=lambda: 0,
+        clock=lambda: time.time_ns() // 1_000_000,
         jitter=lambda: 0.0,
         day_budget=FakeDayBudget(),
         remember=lambda _: None,
@@ -277,7 +278,7 @@ async def session(
         session_id=SESSION,
         engine=Session(Track(past), lambda: 0),
         works_with=ports,
-        past=() if past is None else past.notifications,
+        past=() if past is None else past.stamped,
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
