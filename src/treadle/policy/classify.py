@@ -133,7 +133,7 @@ def _walk(command: str, env: ShellEnv) -> tuple[list[JudgedCommand], list[Findin
     """Judge a script. What is not understood may do anything, unless it is only guessed to be one."""
     walk = Walk()
     try:
-        walk.script(parse(command), (structs.replace(env, judge_tree=walk.script),))
+        walk.script(parse(command), structs.replace(env, judge_tree=walk.script))
         return walk.parts, judge_sequence(walk.parts, env)
     except ShellSyntaxError as failure:
         if env.is_guess:

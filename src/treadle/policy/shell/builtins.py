@@ -76,7 +76,7 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv) -> list[Finding]:
                 findings.extend(_parameter(segment, env))
             case Substitution(direction=direction):
                 fed = PipedInput(upstream=((UNKNOWN,),) if direction == ">" else ())
-                env.judge_tree(segment.script, (replace(env, feed=fed),))
+                env.judge_tree(segment.script, replace(env, feed=fed))
                 if direction:
                     findings.append(unclear("syntax", "a process substitution"))
                 commands = [one for pipeline in segment.script.pipelines for one in pipeline.commands]

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import dropwhile, islice
 
 from msgspec import Struct, field
@@ -77,7 +77,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     cwd: str
     variables: Variables
     judge_script: "Callable[[str, ShellEnv], list[Finding]]"
-    judge_tree: "Callable[[ShellScript, ShellEnvs], ShellEnvs]"
+    judge_tree: "Callable[[ShellScript, ShellEnv], ShellEnv]"
     judge_argv: "Callable[[tuple[str, ...], ShellEnv], list[Finding]]"
     feed: PipedInput = PipedInput()
     depth: int = 0
@@ -157,9 +157,6 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
                 found.append(dangerous("control-write", why, held=True))
         return found
 
-
-ShellEnvs = tuple[ShellEnv, ...]
-"""All that may be the case where a command runs."""
 
 ProgramJudge = Callable[[str, Sequence[str], ShellEnv], list[Finding]]
 """Judges a program by its name and its words."""
@@ -242,38 +239,27 @@ def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     return found, True
 
 
-MAX_ENVS = 16
-
 _CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
 _DECLARES = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "wait"})
 
 
-def together(*groups: Iterable[ShellEnv]) -> ShellEnvs:
-    """Give each environment once; too many to follow become one, of which nothing is known that differs."""
-    listed = [env for group in groups for env in group]
-    if all(env is listed[0] for env in listed):
-        return tuple(listed[:1])
-    envs = {(env.cwd, frozenset(env.variables.values.items())): env for env in listed}
-    return tuple(envs.values()) if len(envs) <= MAX_ENVS else (widened(tuple(envs.values())),)
+def either(*envs: ShellEnv) -> ShellEnv:
+    """Give an environment that may be any of these: what differs is unknown, but that it may name what is protected."""
+    first = envs[0]
+    if all(env is first for env in envs):
+        return first
+    values: dict[str, str] = {}
+    for name in dict.fromkeys(name for env in envs for name in env.variables.values):
+        found = list(dict.fromkeys(env.variables.get(name) for env in envs))
+        named = (value for value in found if secret_name(value) or later_name(value))
+        values[name] = found[0] if len(found) == 1 else next(named, "") + UNKNOWN
+    cwd = first.cwd if all(env.cwd == first.cwd for env in envs) else UNKNOWN
+    return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))
 
 
-def widened(envs: ShellEnvs) -> ShellEnv:
-    """Give an environment that may be any of these, of which nothing is known that differs."""
-    first, *others = envs
-    values = first.variables.values.items()
-    same = {name: one for name, one in values if all(other.variables.values.get(name) == one for other in others)}
-    cwd = first.cwd if all(other.cwd == first.cwd for other in others) else UNKNOWN
-    return replace(first, cwd=cwd, variables=Variables(first.variables.home, same))
-
-
-def with_values(envs: ShellEnvs, name: str, value: str) -> ShellEnvs:
-    """Set a variable in each environment."""
-    return tuple(replace(env, variables=env.variables.with_value(name, value)) for env in envs)
-
-
-def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnv, ShellEnv]:
-    """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
+def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> ShellEnv:
+    """Give the environment behind a simple command that worked; its words expand to `words`."""
     words = tuple(dropwhile(lambda word: word in ("command", "builtin") or word.startswith("-"), words))
     name = words[0] if words else ""
     variables = _assigned(command, env) if not command.words or name in _DECLARES else env.variables
@@ -283,11 +269,10 @@ def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[Shel
         is_known = not forgets and "-n" not in words and not variable.endswith("+")
         if forgets or is_set:
             variables = variables.with_value(variable.rstrip("+"), value if is_known else UNKNOWN)
-    after = env if variables is env.variables else replace(env, variables=variables)
     if name not in _CHANGES_DIRECTORY:
-        return after, after
+        return env if variables is env.variables else replace(env, variables=variables)
     cwd = _directory(words, env)
-    return replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)), after
+    return replace(env, cwd=cwd, variables=variables.with_value("PWD", cwd))
 
 
 def _assigned(command: Simple, env: ShellEnv) -> Variables:
