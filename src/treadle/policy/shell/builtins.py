@@ -187,11 +187,11 @@ def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return [unclear("shell", f"{name} runs text"), *env.script(text)]
 
 
-def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def _source(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
     if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
         findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs", held=True))
-    return findings + [found for word in words for found in env.mentions(word)]
+    return findings
 
 
 def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:

@@ -5,13 +5,12 @@ import re
 from collections.abc import Sequence
 
 from treadle.policy.context import FileKind
-from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, word_set
 from treadle.policy.name_patterns import picks_secret
 from treadle.policy.shell.builtins import judge_assignment, judge_evaluated
 from treadle.policy.shell.dangers import PRINTS_SECRETS
 from treadle.policy.shell.expand import in_braces
-from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.readers import OBEY_NOTHING, read_arguments, readers
 from treadle.policy.shell.shell_env import FREE_TARGETS, ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
@@ -57,7 +56,7 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     for place, operand in enumerate(operands):
         kind = (kinds[place] if place < len(kinds) else last).rstrip("*")
         findings.extend(_judge_operand(name, kind, operand, env))
-    return findings if is_plain(findings) else [*findings, *named_in(words, env)]
+    return findings
 
 
 def _raw(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -74,12 +73,6 @@ def _raw(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     elif len(words) > 1 and not is_static(words[0][:1]):
         shows.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
     return shows
-
-
-def named_in(words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Find what a command names or writes that is protected, whatever its words mean to it."""
-    named = [found for word in words for found in env.mentions(word)] if not env.is_search else []
-    return [*named, *judge_outputs(words, env)]
 
 
 def _strange(name: str, word: str) -> Finding:
@@ -160,7 +153,7 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     is_recursive = any(map(_RECURSIVE.fullmatch, words))
     strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
     strange += [word for word in words if not is_static(word[:1])]
-    findings = [*named_in(words if strange else (), env), *(_strange(name, word) for word in strange)]
+    findings = [_strange(name, word) for word in strange]
     if name in _FURTHER or (is_recursive and name not in {*_REMOVERS, "touch", "tee"}):
         findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
     if name in _REMOVERS:
@@ -188,7 +181,7 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
     if name in ("rsync", "scp") and any(map(_REMOTE.fullmatch, operands)):
         env.brings_text(name)
-        return [dangerous("upload", f"{name} copies from or to another machine"), *named_in(operands, env)]
+        return [dangerous("upload", f"{name} copies from or to another machine")]
     *sources, target = operands
     findings: list[Finding] = []
     for source in sources or (operands if name == "ln" else ()):
@@ -235,8 +228,9 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
     return findings
 
 
+WRITERS = _REMOVERS | _NAMED | _FURTHER
 FILE_PROGRAMS: dict[str, ProgramJudge] = {
-    **dict.fromkeys(_REMOVERS | _NAMED | _FURTHER, _write),
+    **dict.fromkeys(WRITERS, _write),
     **dict.fromkeys(readers(), _read),
 }
 """Judges by program name."""

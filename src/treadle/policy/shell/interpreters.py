@@ -129,7 +129,6 @@ def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         script = _judge_script(pending[0], pending[1:], env) if pending else [dangerous("shell", f"{name} -c alone")]
         return findings + script
     if pending and not any(re.fullmatch(r"-\w*s\w*", word) for word in words):
-        findings.extend(found for word in pending for found in env.mentions(word))
         is_known = is_static(pending[0]) and not pending[0].startswith(("/dev/", "/proc/"))
         return findings if is_known else [*findings, _unknown(name)]
     return findings + _judge_input(name, env)
@@ -158,7 +157,6 @@ def _judge_input(name: str, env: ShellEnv) -> list[Finding]:
 def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge an interpreter: always a question, dangerous when the program text shows danger or comes from a pipe."""
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
-    findings.extend(found for word in words for found in env.mentions(word))
     if name.startswith(("python", "pypy")) and "-m" in words:
         module = tuple(words[words.index("-m") + 1 :])
         return findings + (env.command(module) if module else [])
@@ -268,9 +266,10 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
     return findings
 
 
+FILTERS = word_set("sed gsed awk gawk mawk nawk jq yq gojq")
 LANGUAGES: dict[str, ProgramJudge] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(SQL_CLIENTS, _database),
-    **dict.fromkeys(word_set("sed gsed awk gawk mawk nawk jq yq gojq"), _filter),
+    **dict.fromkeys(FILTERS, _filter),
 }
 """Judges by program name."""

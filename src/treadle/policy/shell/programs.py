@@ -15,13 +15,15 @@ from treadle.policy.shell.dangers import (
     always,
     only_tells,
 )
-from treadle.policy.shell.files import FILE_PROGRAMS, named_in
+from treadle.policy.shell.files import FILE_PROGRAMS, WRITERS
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
+    FILTERS,
     LANGUAGES,
     is_interpreter,
     judge_inner_text,
     judge_interpreter,
+    judge_outputs,
     judge_reach,
 )
 from treadle.policy.shell.lists import judge_data, judge_whole
@@ -45,6 +47,9 @@ _TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
 _ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
+_READS_ITS_WORDS = frozenset({*NETWORK, *FILTERS, *BUILTINS}) - {"source", "."}
+"""Programs of whose words it is known which ones name files."""
+
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
 
@@ -71,8 +76,12 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         name, words = "git", (name[4:], *words)
     found = [*findings, *_by_name(name, words, env)]
     if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
+        # Whatever does more than read is looked through for what is protected, whatever its words mean to it.
+        is_read = name in WRITERS and all(one.rule != "unknown-option" for one in found)
+        if not (is_read or name in _READS_ITS_WORDS):
+            found.extend(one for word in words for one in env.mentions(word))
+        found.extend([*judge_outputs(words, env), *judge_whole(name, words, env), *judge_data(name, words)])
         published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
-        found.extend([*judge_whole(name, words, env), *judge_data(name, words)])
         found.extend([published] if publishes(name, words) else [])
     folded = name.casefold()
     if folded != name:
@@ -130,7 +139,7 @@ def _printenv(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
 
 def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     text = f"{name.strip() or 'a program without a name'} is not known to only read"
-    findings = [unclear("unknown-program", text), *named_in(words, env)]
+    findings = [unclear("unknown-program", text)]
     if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):

@@ -72,9 +72,8 @@ def _odd(name: str, strange: Sequence[str], words: Sequence[str], env: ShellEnv)
     # Of those in very common use all harmless options are known.
     is_known = name in _NO_RISK or name in ("xargs", "gxargs")
     odd = dangerous if is_known and strange[0].startswith("-") and not env.is_guess else unclear
-    named = (found for word in words for found in env.mentions(word))
     text = f"{name}: {shown(strange[0])!r} is not a known option, so it may run something else"
-    return [odd("unknown-option", text), *named, *suffixes(words, env)]
+    return [odd("unknown-option", text), *suffixes(words, env)]
 
 
 def suffixes(words: Sequence[str], env: ShellEnv) -> list[Finding]:
