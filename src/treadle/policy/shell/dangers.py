@@ -71,24 +71,22 @@ HELD_PROGRAMS = frozenset(
 """What a confinement keeps a program from, or lets it do to nothing but the session's own."""
 assert _ALWAYS.keys() >= HELD_PROGRAMS  # noqa: S101 - each is one of the rows above
 
+
 _ONLY_TELLS = re.compile(
-    r"(apt|brew|dnf|apk|snap|flatpak|treadle)"
-    r"( (--(version|help)|(list|show|search|info|policy|status|help|doctor|outdated|--prefix)( \S+)?))?"
-    r"|(dpkg -[lLsS]|rpm -q[ailps]*|pacman -Q[ailps]*)( \S+)?|crontab -l|arp( -an?)?|route( -n| show)?"
-    r"|(hostname|locale|login|timedate)ctl|ifconfig|iw|mount|nmcli|tc"
+    r"(apt|brew|dnf|apk|snap) (list|show|search|info|--version|--prefix).*|dpkg -[lLsS].*|rpm -q.*|crontab -l|ifconfig"
+    r"|mount|arp( -a)?|route( -n)?|treadle( --(version|help))?"
 )
-"""Uses of such programs that only tell something; they ask even so."""
+"""Uses of such programs that only tell something."""
+
+
+def always(name: str, arguments: Sequence[str]) -> str | None:
+    """Say why a program is dangerous but where it only tells something, or None."""
+    return None if _ONLY_TELLS.fullmatch(" ".join((name, *arguments))) else _why(name)
 
 
 @lru_cache(maxsize=1024)
-def always(name: str) -> str | None:
-    """Say why a program is dangerous whatever its arguments, or None."""
+def _why(name: str) -> str | None:
     return next((why for why, names in _ALWAYS.items() if names.fullmatch(name)), None)
-
-
-def only_tells(name: str, arguments: Sequence[str]) -> bool:
-    """Whether a program that is always dangerous is used in a form that only tells something."""
-    return _ONLY_TELLS.fullmatch(" ".join((name, *arguments))) is not None
 
 
 VARIABLES_HARMLESS = re.compile("LC_[A-Z]+|LANG(UAGE)?|TZ|(NO|FORCE)_COLOR|CLICOLOR|CI|COLUMNS|LINES|(COLOR)?TERM")
@@ -111,12 +109,8 @@ VARIABLES_DANGEROUS = re.compile(
 """Variables that programs obey: what their names begin with, or with `$` the whole of them."""
 
 VARIABLES_SAFE_TO_SHOW = word_set("""
-    ? # $ ! 0 - @ * 1 2 3 4 5 6 7 8 9 HOME PWD OLDPWD USER LOGNAME SHELL PATH LANG LC_ALL TERM HOSTNAME UID EUID RANDOM
-    SECONDS LINENO BASH_VERSION BASH_VERSINFO PIPESTATUS SHLVL COLUMNS LINES EDITOR VISUAL PAGER TZ TMPDIR CI PPID IFS
-    VIRTUAL_ENV PYTHONPATH CONDA_DEFAULT_ENV CONDA_PREFIX NODE_ENV NODE_PATH NVM_DIR GOPATH GOROOT JAVA_HOME CARGO_HOME
-    RUST_BACKTRACE ANDROID_HOME XDG_CONFIG_HOME CC CXX LD_LIBRARY_PATH NO_COLOR FORCE_COLOR BASHPID COLORTERM GOBIN
-    HOMEBREW_PREFIX HOSTTYPE LC_CTYPE LC_MESSAGES MACHTYPE MANPATH OSTYPE PYENV_ROOT PYENV_VERSION PYTHONHOME
-    RUSTUP_HOME TERM_PROGRAM XDG_CACHE_HOME XDG_DATA_HOME
+    ? # $ ! 0 - @ * 1 2 3 4 5 6 7 8 9 HOME PWD OLDPWD USER LOGNAME SHELL PATH LANG TERM HOSTNAME UID RANDOM SECONDS
+    LINENO PIPESTATUS COLUMNS EDITOR TMPDIR CI PPID VIRTUAL_ENV PYTHONPATH NODE_ENV GOPATH JAVA_HOME
 """)
 VARIABLES_SECRET = re.compile(
     r".*(TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY\b|_PASS\b|_PWD\b|AUTH"

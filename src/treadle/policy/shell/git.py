@@ -36,18 +36,12 @@ _READERS = _READS_COMMITS | word_set("""
 """)
 _SHORT = re.compile(r"--|-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
 _LONG = word_set("""
-    --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
-    --no-patch --oneline --ignore-all-space --unified --diff-filter --cached --staged --check --exit-code --quiet
-    --no-ext-diff --compact-summary --max-count --since --until --author --grep --merges --no-merges --first-parent
-    --all --tags --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow --reverse
-    --left-right --cherry-pick --count --max-parents --simplify-by-decoration --short --branch --porcelain --ignored
-    --untracked-files --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --git-path
-    --is-inside-work-tree --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --merged
-    --contains --no-merged --sort --heads --is-ancestor --always --dirty --line-porcelain --ignore-case --line-number
-    --break --heading --no-commit-id --show-current --list --verbose --no-pager --after --before --branches --committer
-    --extended-regexp --files-with-matches --find-copies --find-renames --fixed-strings --ignore-space-change
-    --merge-base --no-renames --no-textconv --objects --raw --relative --remotes --show-email --show-stash --topo-order
-    --word-regexp
+    --stat --numstat --shortstat --summary --name-only --name-status --color --no-color --word-diff --no-patch --oneline
+    --diff-filter --cached --staged --check --exit-code --quiet --no-ext-diff --max-count --since --until --author
+    --grep --merges --no-merges --first-parent --all --tags --format --pretty --date --graph --decorate --no-decorate
+    --abbrev-commit --abbrev --follow --reverse --left-right --count --short --branch --porcelain --ignored --verify
+    --untracked-files --abbrev-ref --show-toplevel --git-dir --git-path --others --exclude-standard --merged --contains
+    --sort --is-ancestor --always --no-commit-id --show-current --list --no-pager --is-inside-work-tree --dirty
 """)
 """Options with which these subcommands only show; they take their values glued or as another operand."""
 

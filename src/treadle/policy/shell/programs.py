@@ -10,10 +10,8 @@ from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import HELD_FORMS, dangerous_form
 from treadle.policy.shell.dangers import (
     HELD_PROGRAMS,
-    VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
-    only_tells,
 )
 from treadle.policy.shell.files import FILE_PROGRAMS, WRITERS
 from treadle.policy.shell.git import judge_git
@@ -41,9 +39,6 @@ WORDS_A_STEP = 20
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "kubectl"})
-_TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
-"""Programs that may run another version of themselves, which the folder selects."""
-
 _LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
 _ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
@@ -105,14 +100,11 @@ def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
 
 
 def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
-    shows_version = len(words) == 1 and SHOWS_VERSION.fullmatch(f"{name} {words[0]}")
-    if shows_version and (env.is_trusted or name not in _TOOLCHAINS):
+    if words == ("--version",) and name in SHOWS_VERSION and env.is_trusted:
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     findings: list[Finding] = []
-    why = always(name)
-    if why is not None and only_tells(name, words):
-        findings.append(Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can do more"))
-    elif why is not None:
+    why = always(name, words)
+    if why is not None:
         findings.append(dangerous("program", f"{name} {why}", held=why in HELD_PROGRAMS))
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
@@ -130,9 +122,7 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     return findings + judge(name, words, env)
 
 
-def _printenv(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
-    if words and VARIABLES_SAFE_TO_SHOW.issuperset(words):
-        return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
+def _printenv(_name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
     prints = dangerous if any(map(VARIABLES_SECRET.fullmatch, words)) else unclear
     return [prints("prints-environment", "prints variables, perhaps secrets")]
 
