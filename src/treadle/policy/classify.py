@@ -14,7 +14,6 @@ from treadle.policy.marks import UNKNOWN, from_both_ends
 from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables
-from treadle.policy.shell.git import OF_THE_REPOSITORY
 from treadle.policy.shell.interpreters import judge_inner_text, scan_code
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
@@ -106,12 +105,9 @@ def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[st
 
 
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
-    """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
-
-    It tells what git can be kept from, never a verdict.
-    """
-    judged = classify_command(command, cwd, replace(context, trusted=True, untrusted=()))
-    return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in judged.every)
+    """Whether a line does nothing but read, were its folder trusted. It tells what to keep from git, no verdict."""
+    trusting = replace(context, trusted=True, untrusted=())
+    return classify_command(command, cwd, trusting).command_class is CommandClass.READ_ONLY
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:

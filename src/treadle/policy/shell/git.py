@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
-from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
+from treadle.policy.repository import UNREADABLE, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.lists import judge_whole
@@ -17,20 +17,13 @@ from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ShellEnv
 from treadle.protocol.tools import Risk
 
-OF_THE_REPOSITORY = "git-settings"
-"""The rule by which a setting of a trusted repository is known that git would obey."""
-
 _GLOBAL = read_table(
     "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
-_READS_COMMITS = word_set(
-    "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
-)
-"""Subcommands that read what is committed, never the files: these look into no other repository."""
-
-_READERS = _READS_COMMITS | word_set("""
+_READERS = word_set("""
+    log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree
     status diff ls-files name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index
     diff-files stash remote worktree submodule symbolic-ref
 """)
@@ -129,7 +122,7 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     reads = any(one.rule == "git-read" for one in found)
     if not reads and not (command == "config" and found):  # what was found of a setting says it better
         findings.insert(0, _writes(command, is_private=is_private))
-    return [*findings, *found, *_repository(command, env, reads=reads)]
+    return [*findings, *found, *_repository(env, reads=reads)]
 
 
 def _writes(command: str, *, is_private: bool) -> Finding:
@@ -170,21 +163,14 @@ def _only_shows(command: str, option: str) -> bool:
     return is_known and not changes and not runs
 
 
-def _repository(command: str, env: ShellEnv, *, reads: bool) -> list[Finding]:
-    """Ask before git reads where the folder's own settings would make it run something.
+def _repository(env: ShellEnv, *, reads: bool) -> list[Finding]:
+    """Ask before git runs in a folder that is not trusted: in every mode where it may run something of the folder's.
 
-    In a folder that is not trusted every use of git asks for them in every mode. What reads there without any asks
-    where nothing confines it; confined it runs hardened.
+    What reads there asks where nothing confines it; confined it runs hardened.
     """
-    if env.is_trusted and not reads:
-        return []
-    files = env.context.files
-    looks = not env.is_trusted or command not in _READS_COMMITS
-    settings = surprising_settings(env.cwd, files, looks_into_others=looks)
-    named = [name if name in UNKNOWN_SETTINGS else f"the setting {name}" for name in settings]
     if env.is_trusted:
-        return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository has {name}") for name in named]
-    named.extend(f"the hook {name}" for name in hooks(env.cwd, files))
+        return []
+    named = surprising_settings(env.cwd, env.context.files) if is_static(env.cwd) else [UNREADABLE]
     if named:
         return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)]
     asks = reads and not env.context.confined

@@ -60,9 +60,6 @@ _TOUCHES_NO_FILE = _PRINTS | word_set("set local declare read shift return exit"
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
 
-_OWN_STATE = frozenset({"git-settings", "untrusted"})
-"""Rules that speak of the repository, not of what the command does."""
-
 
 def is_whole(operand: str, env: ShellEnv) -> bool:
     """Whether an operand is the workspace itself or one above it, or a pattern that everything in a folder has."""
@@ -123,7 +120,7 @@ def _only_reads(inner: Sequence[str], env: ShellEnv) -> bool:
     tried = tuple(word.replace(UNKNOWN, "./x") for word in inner)
     words = tried if tried != tuple(inner) else (*tried, "./x")
     found = replace(env, trace=Trace(), is_guess=True).command(words)
-    return all(one.risk in (Risk.NONE, Risk.READ) or one.rule in _OWN_STATE for one in found)
+    return all(one.risk in (Risk.NONE, Risk.READ) or one.rule == "untrusted" for one in found)
 
 
 def lists_all(upstream: Sequence[Sequence[str]]) -> bool | None:
