@@ -223,8 +223,8 @@ _PREFIXES = {
     )
 }
 _OPTIONS = word_set("""
-    -a -A -m= -q -s -u -v -vv -x -l -k= --all --all-features --all-targets --check --co --create= --diff --example= --fix
-    --features= --ff --filter= --follow --format= --last-failed --lf --lib --locked --maxfail= --no-color --no-fail-fast
+    -a -A -m= -q -s -u -v -vv -x -l -k= --all --all-features --all-targets --check --co --create= --diff --example=
+    --fix --features= --ff --filter= --format= --last-failed --lf --lib --locked --maxfail= --no-color --no-fail-fast
     --no-header --no-run --noEmit --offline --package= --quiet --release --select= --since= --stats --strict --tail=
     --tb= --test= --tests --timeout= --update --verbose --watch --workspace -bench= -count= -race -run= -short -timeout=
 """)
