@@ -47,7 +47,8 @@ class Variables(Struct, frozen=True):
 
     def get(self, name: str) -> str:
         """Give the value, or `UNKNOWN`."""
-        given = {"HOME": self.home or UNKNOWN, "IFS": " \t\n"}
+        # The last child has some number, and is the line's own.
+        given = {"HOME": self.home or UNKNOWN, "IFS": " \t\n", "!": "99999"}
         return self.values.get(name, given.get(name, UNKNOWN))
 
     def with_value(self, name: str, value: str) -> "Variables":

@@ -137,11 +137,10 @@ _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link", "rsync", "scp"})
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
-_NO_MODE = re.compile(r"-[cfhv]+|--.*")
-_MODE = re.compile(r"(-\w*m|--mode=)?([0-7]{3,}|[ugoa]*[+=].*)")
-_CLAUSE = r"([ug]*[+=][rwxX]*|[ugoa]+[+=][rxX]*|[ugoa]*-[rwxXst]*)"
-_PLAIN_MODE = re.compile(rf"[01]?[0-7]?[0-7][0145]|{_CLAUSE}(,{_CLAUSE})*")
-"""A mode that lets nobody else write, and no file run with its owner's rights."""
+
+
+_OPENS = re.compile(r"(-\w*m|--mode=)?(0*([2-7]\d{3}|\d{2,3}[2367])|(.*,)?([ug]*[oa]\w*[+=]\w*w|\w*[+=]\w*s|=\w*w).*)")
+"""A mode that lets everybody write, or a file run with its owner's rights."""
 
 
 def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -165,14 +164,9 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.extend([unclear("scratch", one.text) for one in found] if is_scratch else found)
     if name in _COPIES:
         findings.extend(_copy(name, operands or [""], env))
-    if name.startswith("ch") and is_recursive:
-        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree", held=True))
-    modes = [word for word in words if not _NO_MODE.fullmatch(word)][:1] if name == "chmod" else []
-    modes = list(filter(is_static, modes))
-    if name == "install":
-        modes = [match[2] for match in map(_MODE.fullmatch, words) if match]
-    if not all(map(_PLAIN_MODE.fullmatch, modes)):
-        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner", held=True))
+    opens = name in ("chmod", "install") and any(map(_OPENS.fullmatch, words))
+    if opens or (name.startswith("ch") and is_recursive):
+        findings.append(dangerous("mode", f"{name} opens files to everybody, or changes a whole tree", held=True))
     if name in ("ed", "ex") and (env.feed.is_pipe or "!" in (env.feed.text or "")):
         findings.append(dangerous("piped-script", f"the input of {name} may run commands", held=True))
     return findings

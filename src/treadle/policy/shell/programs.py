@@ -9,7 +9,6 @@ from treadle.policy.marks import is_static, shown
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import HELD_FORMS, dangerous_form
 from treadle.policy.shell.dangers import (
-    HELD_PROGRAMS,
     VARIABLES_SECRET,
     always,
 )
@@ -39,7 +38,6 @@ WORDS_A_STEP = 20
 
 _SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "kubectl"})
-_LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
 _ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_ITS_WORDS = frozenset({*NETWORK, *FILTERS, *BUILTINS}) - {"source", "."}
@@ -105,19 +103,13 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     findings: list[Finding] = []
     why = always(name, words)
     if why is not None:
-        findings.append(dangerous("program", f"{name} {why}", held=why in HELD_PROGRAMS))
+        findings.append(dangerous("program", f"{name} {why.lstrip('~')}", held=why.startswith("~")))
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
         told = f"{name} {shown(form)}".strip()
         text = f"{told} publishes, destroys, leaks or takes control"
         findings.append(dangerous("dangerous-form", text, held=name in HELD_FORMS))
-    if _LOADER.fullmatch(name):
-        return [
-            *findings,
-            dangerous("program", f"{name} starts the program that follows", held=True),
-            *suffixes(words, env),
-        ]
     judge = _JUDGES.get(name) or (judge_interpreter if is_interpreter(name) else _judge_unknown)
     return findings + judge(name, words, env)
 

@@ -128,16 +128,9 @@ def _run(inner: Sequence[str], names: Sequence[str], env: ShellEnv, *, names_all
     return [*found, *(one for one in named if names_all is None or one.rule != "delete-all")]
 
 
-def _parallel(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge parallel by its name, where it is more than a word of another command."""
-    runs = unclear if env.is_search else dangerous
-    return [runs("wrapper", f"{name} runs what its input says"), *suffixes(words, env)]
-
-
 WRAPPERS: dict[str, ProgramJudge] = {
     **dict.fromkeys(_TABLES, _unwrap),
     **dict.fromkeys(("xargs", "gxargs"), _xargs),
-    "parallel": _parallel,
 }
 """Judges by program name."""
 
