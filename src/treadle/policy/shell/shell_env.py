@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.policy.context import MAX_NAMES, PolicyContext, is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
-from treadle.policy.name_patterns import could_be_secret, pattern_hits
+from treadle.policy.name_patterns import pattern_hits
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
@@ -124,13 +124,6 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         does = "writes to" if writes else "reads"
         return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
-    def fits_plain_names(self, text: str) -> bool:
-        """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
-        if self.cwd == UNKNOWN:
-            return False
-        matches, whole = _matches(text, self)
-        return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
-
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         found: list[Finding] = []
@@ -200,17 +193,13 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
 
 
 def _judge_glob(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
-    """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
+    """Judge a glob by its directory, and by the files it stands for now."""
     base, *parts = _split(text)
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
     matches, whole = _matches(text, env)
     env.effort.spend(STEPS_A_PATTERN + len(matches))
-    says_something = parts[-1].strip(STAR + ANY + ".") != ""
-    is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
-    if op is PathOp.READ and could_be_secret(text) and not is_seen:
-        findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
-    if not whole or ".." in parts:
-        findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
+    if not whole or ".." in parts or (op is PathOp.READ and not matches):
+        findings.append(unclear("wide-glob", f"{shown(text)!r} matches no file, or too many to check; name them"))
     return [*findings, *(_static_path(path, op, env) for path in matches)]
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static
+from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.rules import Trace
 from treadle.policy.shell.builtins import (
     judge_assignment,
@@ -254,9 +254,13 @@ def _spared(shown: Iterable[Finding]) -> list[Finding]:
 
 
 def _may_split(word: Word, env: ShellEnv) -> bool:
-    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
+    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks.
+
+    So it does of the names that a pattern in a variable stands for.
+    """
     parts = (one for one in word.segments if isinstance(one, Parameter | Substitution) and not one.quoted)
-    return any(part not in _NUMBERS and UNKNOWN in expand_text((part,), env.variables, env.cwd) for part in parts)
+    texts = (expand_text((part,), env.variables, env.cwd) for part in parts if part not in _NUMBERS)
+    return any(not {UNKNOWN, "*", "?"}.isdisjoint(text) for text in texts)
 
 
 def _values(block: Block, env: ShellEnv) -> list[str]:
@@ -264,5 +268,4 @@ def _values(block: Block, env: ShellEnv) -> list[str]:
     values = [value for word in block.words for value in expand_word(word, env.variables, env.cwd)]
     if len(values) > MAX_LOOP_VALUES or not values:
         values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
-    # A name with blanks in it falls apart where it is not quoted.
-    return [value if not is_glob(value) or env.fits_plain_names(value) else UNKNOWN for value in values]
+    return values
