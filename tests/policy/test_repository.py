@@ -5,12 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from tests.policy.views import ROOT, MemoryView, context
 from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
-from treadle.policy.context import FileFacts, PolicyContext
+from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass
 from treadle.policy.repository import UNREADABLE, setting_names, surprising_settings
 from treadle.protocol.permissions import Mode
@@ -29,18 +28,10 @@ _PLAIN = """
 """
 
 
-class _Open(MemoryView):
-    """Files of which each may be entered."""
-
-    def facts(self, path: str) -> FileFacts | None:
-        facts = super().facts(path)
-        return None if facts is None else replace(facts, mode=0o755)
-
-
 def _view(config: str, **more: str) -> MemoryView:
     git = f"{ROOT}/.git"
     folders = dict.fromkeys((git, f"{git}/objects", f"{git}/refs"))
-    return _Open(files={**folders, f"{git}/HEAD": "ref: refs/heads/main\n", f"{git}/config": config, **more})
+    return MemoryView(files={**folders, f"{git}/HEAD": "ref: refs/heads/main\n", f"{git}/config": config, **more})
 
 
 def _class(line: str, files: MemoryView, *, trusted: bool = False) -> CommandClass:
@@ -75,7 +66,7 @@ def test_the_settings_of_worktrees_count() -> None:
 
 def test_a_git_file_is_followed_to_the_common_directory() -> None:
     own, folders = "/main/.git/worktrees/a", ("/main/.git/worktrees/a", "/main/.git/objects", "/main/.git/refs")
-    files = _Open(
+    files = MemoryView(
         files={
             **dict.fromkeys(folders),
             f"{ROOT}/.git": f"gitdir: {own}\n",
@@ -90,7 +81,7 @@ def test_a_git_file_is_followed_to_the_common_directory() -> None:
 def test_settings_that_cannot_be_read_ask() -> None:
     unreadable = dict(_view(_PLAIN).files)
     del unreadable[f"{ROOT}/.git/HEAD"]
-    assert surprising_settings(ROOT, _Open(unreadable)) == [UNREADABLE]
+    assert surprising_settings(ROOT, MemoryView(unreadable)) == [UNREADABLE]
 
 
 def test_names_of_settings_carry_their_section() -> None:

@@ -39,7 +39,7 @@ def test_lines_have_their_class(expected: CommandClass) -> None:
         ("cat docs/*", CommandClass.DANGEROUS),
         ("cat out/*.txt", CommandClass.NEEDS_CONFIRMATION),
         ("sort *.odd", CommandClass.NEEDS_CONFIRMATION),
-        ("cat missing/*.txt", CommandClass.READ_ONLY),
+        ("cat missing/*.txt", CommandClass.NEEDS_CONFIRMATION),
     ],
 )
 def test_a_glob_is_judged_by_the_files_it_stands_for(line: str, expected: CommandClass) -> None:
@@ -222,9 +222,9 @@ def test_what_stands_close_to_a_line_that_runs_unasked_asks() -> None:
     ("line", "expected"),
     [
         ('for f in *.md; do wc -l "$f"; done', CommandClass.READ_ONLY),
-        ("for f in *.md; do wc -l $f; done", CommandClass.READ_ONLY),
+        ("for f in *.md; do wc -l $f; done", CommandClass.NEEDS_CONFIRMATION),
         ("for f in *.md; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
-        ('for f in *.txt; do cat "$f"; done', CommandClass.NEEDS_CONFIRMATION),
+        ('for f in *.txt; do cat "$f"; done', CommandClass.READ_ONLY),
         ("for f in *.txt; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
         ('for f in *.odd; do sort "$f"; done', CommandClass.NEEDS_CONFIRMATION),
         ('for f in docs/*; do cat "$f"; done', CommandClass.DANGEROUS),

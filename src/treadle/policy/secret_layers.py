@@ -102,10 +102,11 @@ def _has_run(text: bytes, flags: bytes, size: int) -> bool:
 
 _ESCAPES = re.compile(
     rb"(?:%|\\\\?(?:x|u00|U000000))([0-9A-Fa-f]{2})|\\\\?u\{(?:00){0,2}([0-9A-Fa-f]{2})\}|&#[xX](?:00){0,2}([0-9A-Fa-f]{2});"
-    rb"|\\\\?([0-3][0-7]{2})|&#0{0,2}(1?[0-9]{2});|&(amp|lt|gt|quot|apos);|\\\\"
+    rb"|\\\\?([0-3][0-7]{2})|&#0{0,2}(1?[0-9]{2});|&(amp|lt|gt|quot|apos);|\\([\\\"'/nr])"
 )
+_LINE_BREAKS = bytes.maketrans(b"nr", _FILLER * 2)
 _QUOTED = re.compile(rb"=([0-9A-F]{2})")
-_NAMED = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'", None: b"\\"}
+_NAMED = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 
 
 def _unescaped(text: bytes) -> bytes:
@@ -118,7 +119,7 @@ def _character(found: re.Match[bytes]) -> bytes:
     if digits or found[4] or found[5]:
         read = bytes([int(digits, 16) if digits else int(found[4], 8) if found[4] else int(found[5])])
     else:
-        read = _NAMED[found[6]]
+        read = (found[7] or _NAMED[found[6]]).translate(_LINE_BREAKS)
     return read + _FILLER * (len(found[0]) - 1)
 
 

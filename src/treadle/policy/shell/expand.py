@@ -169,10 +169,10 @@ def printed(substitution: Substitution, variables: Variables) -> str:
             text = variables.get("PWD")
         case ["echo", *texts]:
             text = " ".join(texts[texts[:1] == ["-n"] :])
-        case ["printf", form, *values] if form.count("%") == form.count("%s") and values:
+        case ["printf", form, *values] if form.count("%") == form.count("%s"):
             # The shell begins again with the format while there are values left.
-            rounds, more = divmod(len(values), max(form.count("%s"), 1))
-            text = UNKNOWN if more else form * rounds % tuple(values)
+            rounds, more = divmod(len(values), form.count("%s") or 1)
+            text = UNKNOWN if more or "%" not in form else form * rounds % tuple(values)
         case _:
             text = UNKNOWN
     return text if is_static(text) and "\\" not in text and not text.startswith("-") else UNKNOWN

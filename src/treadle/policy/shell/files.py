@@ -12,7 +12,7 @@ from treadle.policy.shell.builtins import judge_assignment, judge_evaluated
 from treadle.policy.shell.dangers import PRINTS_SECRETS
 from treadle.policy.shell.expand import in_braces
 from treadle.policy.shell.readers import OBEY_NOTHING, read_arguments, readers
-from treadle.policy.shell.shell_env import FREE_TARGETS, ProgramJudge, ShellEnv
+from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
@@ -145,8 +145,6 @@ _OPENS = re.compile(r"(-\w*m|--mode=)?(0*([2-7]\d{3}|\d{2,3}[2367])|(.*,)?([ug]*
 
 def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a program that changes files."""
-    if name == "tee" and FREE_TARGETS.issuperset(words):
-        return [Finding(Risk.READ, "reader", "tee passes its input on")]
     # Where `--` stands, what looks like an option may be a name.
     operands = [word for word in words if not word.startswith("-") or word == "-" or "--" in words]
     is_recursive = any(map(_RECURSIVE.fullmatch, words))
@@ -187,8 +185,6 @@ def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
         # Into a directory, a copy keeps its name: the name counts as a target too.
         kept = env.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
         findings.extend(found for found in kept if found.rule == "control-write")
-    if name in ("ln", "link") and any(found.rule == "read-outside" for found in findings):
-        findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it", held=True))
     if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
     return [*findings, *(env.path(target, PathOp.WRITE) if target else [])]

@@ -92,8 +92,6 @@ def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.extend(found)
         env = replace(env, cwd=posixpath.join(env.cwd, place))
         env.trace.places.append(env.cwd)
-    if list(words) in (["--version"], ["-v"], ["version"]):
-        return [Finding(Risk.READ, "version", "git prints its version")]
     command, *rest = outer.operands or ("help",)
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs", held=True)]

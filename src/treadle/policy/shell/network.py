@@ -176,7 +176,6 @@ _LOOKS = word_set("""
     --help -h --version
 """)
 _SENDS_FIELDS = re.compile(r"-X.*|--method.*|-[fF].*|--(raw-)?field.*|--input.*|--form.*")
-_IMAGES = frozenset({"docker", "podman", "nerdctl", "buildah"})
 
 _SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _VERB = r"((publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy))"
@@ -194,8 +193,6 @@ def publishes(name: str, words: Sequence[str]) -> bool:
         # Behind an option any word may be its value.
         said = list(takewhile(lambda word: not word.startswith("-"), words))[:2] or words[:1]
         return bool(words) and _LOOKS.isdisjoint(said) and "--help" not in words
-    if name in _IMAGES and "--push" in words:
-        return True
     if name in _TARGETS:
         return any(re.fullmatch(_VERB, word) for word in plain)
     if name in SHELLS:

@@ -25,7 +25,7 @@ MAX_EFFORT = 2000
 STEPS_A_PATTERN = 15
 CHARACTERS_A_STEP = 100
 
-FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+_FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to wherever a command runs."""
 
 _ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
@@ -127,11 +127,9 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         found: list[Finding] = []
-        pieces = _pieces(text)
-        if is_glob(text) and self.cwd != UNKNOWN and len(only := _matches(text, self)[0]) == 1:
-            # A pattern that one file fits names it.
-            pieces.append(only[0].removeprefix(f"{self.cwd}/"))
-        for piece in pieces:
+        # A pattern that one file fits names it.
+        only = _matches(text, self)[0] if is_glob(text) and self.cwd != UNKNOWN else []
+        for piece in (*_pieces(text), *(path.removeprefix(f"{self.cwd}/") for path in only if len(only) == 1)):
             if len(piece) > MAX_PATH_BYTES or _SAYS_NOTHING.fullmatch(piece):
                 continue
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
@@ -163,10 +161,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
-    if text in ("", "-") and op is not PathOp.WRITE:
-        return Finding(Risk.READ, "stdin", "reads its input")
-    if text == "/dev/null":
-        return Finding(Risk.READ, "null", "the null device")
+    if text in _FREE_TARGETS:
+        return Finding(Risk.READ, "device", f"uses {text}")
     check = check_path(text, op, env.cwd, env.context)
     env.trace.paths.append((op, check.resolved))
     reason = check.reasons[0]
@@ -241,7 +237,8 @@ def either(*envs: ShellEnv) -> ShellEnv:
     values: dict[str, str] = {}
     for name in dict.fromkeys(name for env in envs for name in env.variables.values):
         found = list(dict.fromkeys(env.variables.get(name) for env in envs))
-        named = (value for value in found if secret_name(value) or later_name(value))
+        known = [value.removesuffix(UNKNOWN) for value in found]
+        named = (value for value in known if secret_name(value) or later_name(value))
         values[name] = found[0] if len(found) == 1 else next(named, "") + UNKNOWN
     cwd = first.cwd if all(env.cwd == first.cwd for env in envs) else UNKNOWN
     return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))

@@ -87,7 +87,7 @@ class Walk:
 
     def script(self, script: ShellScript, env: ShellEnv) -> ShellEnv:
         """Judge a script; gives the environment behind it."""
-        begun, ends = env, []
+        begun, ends, skips = env, [], False
         for pipeline in script.pipelines:
             env = self._pipeline(pipeline, env)
             ends.append(env)
@@ -95,7 +95,9 @@ class Walk:
                 text = "runs in the background, and continues after the line"
                 self._add(JudgedCommand("&", (unclear("background", text),)))
                 ends = [begun]
-            if pipeline.after != "&&":
+            is_surely_behind = pipeline.after == "&&" and not skips
+            skips = pipeline.after == "||" or (skips and pipeline.after == "&&")
+            if not is_surely_behind:
                 env = either(*ends)
             if pipeline.after not in ("&&", "||"):
                 begun, ends = env, []
@@ -110,10 +112,12 @@ class Walk:
         """Judge a pipeline; gives the environment behind it."""
         if len(pipeline.commands) == 1:
             after = self._command(pipeline.commands[0], env)
-            # To change the directory may fail; to have gone out of the workspace, or into what is protected, is worse.
+            # Where the directory is not there, to change to it may fail; out of the workspace, or where something is
+            # protected, it is worse if it does not.
             is_sure = after.cwd == env.cwd or (pipeline.after == "&&" and not pipeline.negated)
             is_worse = not is_below(after.cwd, env.context.roots) or later_name(after.cwd) is not None
-            return after if is_sure or is_worse else replace(after, cwd=UNKNOWN)
+            is_there = is_static(after.cwd) and env.context.files.facts(after.cwd) is not None
+            return after if is_sure or is_worse or is_there else replace(after, cwd=UNKNOWN)
         # Each command runs in a shell of its own.
         fed, upstream = env, ()
         for command in pipeline.commands:
