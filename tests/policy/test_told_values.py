@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.shell.expand import Variables, printed, trimmed
 from treadle.policy.shell.parse import parse
+from treadle.policy.shell.syntax import Simple, Substitution
 
 _TEXTS = st.text(alphabet="ab.e/X \\n%s0-x1", max_size=6)
 _FORMS = st.text(alphabet="a.%sbn\\x41-0 d", max_size=6)
@@ -28,8 +29,10 @@ def _bash(script: str) -> list[str]:
 
 
 def _told(line: str) -> str:
-    (word,) = parse(f"echo {line.replace(' 2>/dev/null', '')}").pipelines[0].commands[0].words[1:]
-    (segment,) = word.segments
+    (command,) = parse(f"echo {line.replace(' 2>/dev/null', '')}").pipelines[0].commands
+    assert isinstance(command, Simple)
+    (segment,) = command.words[1].segments
+    assert isinstance(segment, Substitution)
     return printed(segment, Variables("/home/user"))
 
 

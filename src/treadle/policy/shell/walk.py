@@ -119,7 +119,8 @@ class Walk:
             is_there = is_static(after.cwd) and env.context.files.facts(after.cwd) is not None
             return after if is_sure or is_worse or is_there else replace(after, cwd=UNKNOWN)
         # Each command runs in a shell of its own.
-        fed, upstream = env, ()
+        fed = env
+        upstream: tuple[tuple[str, ...], ...] = ()
         for command in pipeline.commands:
             self._command(command, fed)
             upstream = (*upstream, piped_words(command, env))
