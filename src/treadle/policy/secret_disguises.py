@@ -6,8 +6,8 @@ import json
 import re
 import string
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from urllib.parse import quote, quote_plus
 
@@ -103,18 +103,6 @@ def find_all(text: str, literal: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(literal, at + len(literal))
-
-
-_SEARCHED_AT_ONCE = 2_000
-"""Characters of a text that is searched sooner than asked for the characters that it lacks."""
-
-
-def finder(text: str) -> Callable[[str], bool]:
-    """Give a test for literals: most have a character that a text lacks, which is seen sooner than that they lack."""
-    if len(text) < _SEARCHED_AT_ONCE:
-        return text.__contains__
-    lacks = cache(lambda char: char not in text)
-    return lambda literal: not any(map(lacks, literal)) and literal in text
 
 
 def long_words(text: str) -> str:
