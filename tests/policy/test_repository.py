@@ -11,7 +11,7 @@ from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass
-from treadle.policy.repository import UNREADABLE, setting_names, surprising_settings
+from treadle.policy.repository import UNREADABLE_SETTINGS, setting_names, surprising_settings
 from treadle.protocol.permissions import Mode
 
 _LOCAL = ("-c", "protocol.file.allow=always")
@@ -61,7 +61,7 @@ def test_a_setting_that_could_run_something_asks(setting: str) -> None:
 
 def test_the_settings_of_worktrees_count() -> None:
     evil = "[core]\nfsmonitor = ./x"
-    assert surprising_settings(ROOT, _view(_PLAIN, **{f"{ROOT}/.git/config.worktree": evil})) == [UNREADABLE]
+    assert surprising_settings(ROOT, _view(_PLAIN, **{f"{ROOT}/.git/config.worktree": evil})) == [UNREADABLE_SETTINGS]
 
 
 def test_a_git_file_is_followed_to_the_common_directory() -> None:
@@ -81,7 +81,7 @@ def test_a_git_file_is_followed_to_the_common_directory() -> None:
 def test_settings_that_cannot_be_read_ask() -> None:
     unreadable = dict(_view(_PLAIN).files)
     del unreadable[f"{ROOT}/.git/HEAD"]
-    assert surprising_settings(ROOT, MemoryView(unreadable)) == [UNREADABLE]
+    assert surprising_settings(ROOT, MemoryView(unreadable)) == [UNREADABLE_SETTINGS]
 
 
 def test_names_of_settings_carry_their_section() -> None:
@@ -124,7 +124,7 @@ def test_a_repository_in_the_index_asks(tmp_path: Path, init: tuple[str, ...], v
     assert surprising_settings(str(outer), DiskView()) == []
     _link(outer, _make(outer / "deps" / "inn\u00e9r", *init))
     for folder in (outer, outer / "deps"):
-        assert surprising_settings(str(folder), DiskView()) == [UNREADABLE]
+        assert surprising_settings(str(folder), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path
     (outer / "a").write_bytes(b"a" * 0xE000)
     _git(outer, "add", "a")
     assert b"\0\0\xe0\0" in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE]
+    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 @pytest.mark.parametrize("checked_out", [True, False])
@@ -142,7 +142,7 @@ def test_git_asks_where_there_are_submodules(tmp_path: Path, *, checked_out: boo
     if not checked_out:
         shutil.rmtree(outer / "libs")
         _git(outer, "rm", "-q", "--cached", "libs/inner")
-    assert surprising_settings(str(outer), files) == [UNREADABLE]
+    assert surprising_settings(str(outer), files) == [UNREADABLE_SETTINGS]
     assert not checked_out or surprising_settings(str(outer / "libs" / "inner"), files) == ["the setting core.worktree"]
     for trusted, expected in ((True, CommandClass.READ_ONLY), (False, CommandClass.NEEDS_CONFIRMATION)):
         here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=trusted, confines=True)
@@ -161,14 +161,14 @@ def test_an_index_in_parts_is_searched_whole(tmp_path: Path) -> None:
     _link(outer, _make(outer / "inner"))
     _git(outer, "update-index", "--split-index")
     assert b"inner" not in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE]
+    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_an_index_that_cannot_be_read_asks(tmp_path: Path) -> None:
     outer = _make(tmp_path / "outer")
     (outer / ".git" / "index").unlink()
     (outer / ".git" / "index").mkdir()
-    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE]
+    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) ->
     _git(outer, "config", "core.fsmonitor", "./x")
     (outer / "sub" / ".git").mkdir(parents=True)
     assert _git(outer / "sub", "rev-parse", "--git-dir") == str(outer / ".git")
-    assert surprising_settings(str(outer / "sub"), DiskView()) == [UNREADABLE]
+    assert surprising_settings(str(outer / "sub"), DiskView()) == [UNREADABLE_SETTINGS]
     whole = _make(outer / "whole")
     assert surprising_settings(str(whole), DiskView()) == []
 
@@ -185,7 +185,7 @@ def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) ->
 def test_a_git_file_that_cannot_be_followed_asks(tmp_path: Path, text: str) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / ".git").write_bytes(text.encode(errors="surrogateescape"))
-    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == [UNREADABLE]
+    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_a_git_file_is_followed_letter_by_letter(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
     bare.mkdir()
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
     (bare / "commondir").write_text("../shared/.git\n")
-    assert surprising_settings(str(bare), DiskView()) == [UNREADABLE]
+    assert surprising_settings(str(bare), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_git_does_not_compare_what_is_in_other_repositories_unasked() -> None:

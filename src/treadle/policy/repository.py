@@ -23,7 +23,7 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
 _ODD = re.compile(r"modules|config\.worktree|sharedindex\..*")
-UNREADABLE = "settings that cannot all be read"
+UNREADABLE_SETTINGS = "settings that cannot all be read"
 
 
 def surprising_settings(cwd: str, files: FileView) -> list[str]:
@@ -31,7 +31,7 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
     folder = cwd
     while files.facts(posixpath.join(folder, ".git")) is None:
         if files.facts(posixpath.join(folder, "HEAD")) is not None:
-            return [UNREADABLE]
+            return [UNREADABLE_SETTINGS]
         if folder == posixpath.dirname(folder):
             return []
         folder = posixpath.dirname(folder)
@@ -43,7 +43,7 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
     names, index = {*files.names(git), *files.names(common)}, files.read_index(posixpath.join(git, "index"))
     is_usual = len(names) < MAX_NAMES and not any(map(_ODD.fullmatch, names))
     if not (is_whole and is_usual and head and _HEAD.fullmatch(head)) or index is None or _OTHERS.search(index):
-        return [UNREADABLE]
+        return [UNREADABLE_SETTINGS]
     found = [f"the setting {key}" for key in setting_names(text or "") if not _INERT.fullmatch(key.lower())]
     hooks = files.names(posixpath.join(common, "hooks"))
     return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]

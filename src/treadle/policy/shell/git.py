@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
-from treadle.policy.repository import UNREADABLE, surprising_settings
+from treadle.policy.repository import UNREADABLE_SETTINGS, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.lists import judge_whole
@@ -168,7 +168,7 @@ def _repository(env: ShellEnv, *, reads: bool) -> list[Finding]:
     """
     if env.is_trusted:
         return []
-    named = surprising_settings(env.cwd, env.context.files) if is_static(env.cwd) else [UNREADABLE]
+    named = surprising_settings(env.cwd, env.context.files) if is_static(env.cwd) else [UNREADABLE_SETTINGS]
     if named:
         return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)]
     asks = reads and not env.context.confined

@@ -36,7 +36,6 @@ MAX_WORDS = 1000
 
 WORDS_A_STEP = 20
 
-_SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "kubectl"})
 _ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
@@ -63,7 +62,7 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         ]
     if brings_text(argv, env.feed.text or ""):
         env.brings_text(argv[0])
-    name, findings = _program(argv[0], env)
+    name, findings = _program(argv[0])
     words = argv[1:]
     if name.startswith("git-"):
         name, words = "git", (name[4:], *words)
@@ -83,18 +82,13 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     return found
 
 
-def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
+def _program(word: str) -> tuple[str, list[Finding]]:
     if "/" not in word:
         return word, []
-    directory, name = posixpath.split(posixpath.normpath(word))
-    if directory in _SYSTEM_DIRECTORIES:
-        facts = env.context.files.facts(env.context.files.resolve(word))
-        # Only root may be able to change it.
-        if facts is None or (facts.uid == 0 and not facts.mode & 0o022):
-            return name, []
+    name = posixpath.basename(posixpath.normpath(word))
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc", held=True)]
-    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
+    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is named by its place")]
 
 
 def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
