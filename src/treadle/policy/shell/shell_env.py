@@ -28,7 +28,6 @@ CHARACTERS_A_STEP = 100
 _FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to wherever a command runs."""
 
-_ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 """Options without a value, and numbers: no file is meant by them."""
 
