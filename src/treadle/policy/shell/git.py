@@ -110,7 +110,7 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         made = (one for word in plain for one in env.path(word, PathOp.WRITE))
         findings.extend(one for one in made if one.risk is Risk.CRITICAL)
     if command in ("mv", "rm") and "--cached" not in words:
-        findings.extend(judge_whole("rm", words, env))
+        findings.extend(one for one in judge_whole("rm", words, env) if one.rule == "delete-all")
     is_private = env.cwd != UNKNOWN and env.context.is_private(env.cwd)
     harm = _harm(command, words, env)
     if harm:

@@ -75,21 +75,12 @@ def is_whole(operand: str, env: ShellEnv) -> bool:
 
 
 def judge_whole(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge a program that may destroy what it is given: is that all of the folder?"""
+    """Judge a program that may destroy what it is given: is that all of the folder, or a database?"""
     whole = next((word for word in words if is_whole(word, env)), None) if _destroys(name, words) else None
-    if whole is None:
-        return []
-    return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
-
-
-def judge_data(name: str, words: Sequence[str]) -> list[Finding]:
-    """Judge a program that removes or empties what it is given: is that a database?"""
-    if name not in _DESTROYS_DATA:
-        return []
-    data = next((word for word in words if _DATABASE.fullmatch(word)), None)
-    return (
-        [] if data is None else [dangerous("data-loss", f"{name} destroys {shown(data)}, which looks like a database")]
-    )
+    data = next((word for word in words if _DATABASE.fullmatch(word)), None) if name in _DESTROYS_DATA else None
+    if whole is not None:
+        return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
+    return [dangerous("data-loss", f"{name} destroys {shown(data)}, which looks like a database")] if data else []
 
 
 def judge_each(words: Sequence[str], env: ShellEnv, *, names_all: bool, in_loop: bool = False) -> list[Finding]:

@@ -23,7 +23,7 @@ from treadle.policy.shell.interpreters import (
     judge_outputs,
     judge_reach,
 )
-from treadle.policy.shell.lists import judge_data, judge_whole
+from treadle.policy.shell.lists import judge_whole
 from treadle.policy.shell.network import NETWORK, PUBLISHES, brings_text, publishes
 from treadle.policy.shell.readers import SHOWS_VERSION
 from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
@@ -72,7 +72,7 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         is_read = name in WRITERS and all(one.rule != "unknown-option" for one in found)
         if not (is_read or name in _READS_ITS_WORDS):
             found.extend(one for word in words for one in env.mentions(word))
-        found.extend([*judge_outputs(words, env), *judge_whole(name, words, env), *judge_data(name, words)])
+        found.extend([*judge_outputs(words, env), *judge_whole(name, words, env)])
         published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
         found.extend([published] if publishes(name, words) else [])
     folded = name.casefold()
