@@ -36,6 +36,7 @@ _PLAIN = str.maketrans({_QUOTED: "", _EXPANDED: "", _LEFT: "{", _RIGHT: "}", _CO
 _WITHOUT_GLOBS = _PLAIN | str.maketrans({STAR: "*", ANY: "?", _SET: "[", SPLIT: " "})
 _HOME = re.compile(rf"{_TILDE}([^/{_QUOTED}{_EXPANDED}]*)(?=/|\Z)")
 
+_OPTION = re.compile(r"-[neE]+")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
@@ -168,14 +169,15 @@ def printed(substitution: Substitution, variables: Variables) -> str:
         case ["pwd"]:
             text = variables.get("PWD")
         case ["echo", *texts]:
-            text = " ".join(texts[texts[:1] == ["-n"] :])
+            texts = texts[texts[:1] == ["-n"] :]
+            text = UNKNOWN if _OPTION.fullmatch("".join(texts[:1])) else " ".join(texts)
         case ["printf", form, *values] if form.count("%") == form.count("%s"):
             # The shell begins again with the format while there are values left.
             rounds, more = divmod(len(values), form.count("%s") or 1)
             text = UNKNOWN if more or "%" not in form else form * rounds % tuple(values)
         case _:
             text = UNKNOWN
-    return text if is_static(text) and "\\" not in text and not text.startswith("-") else UNKNOWN
+    return text if is_static(text) and "\\" not in text else UNKNOWN
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:

@@ -22,6 +22,7 @@ from treadle.protocol.tools import Risk
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
 MAX_EFFORT = 2000
+MAX_OTHERS = 4
 STEPS_A_PATTERN = 15
 CHARACTERS_A_STEP = 100
 
@@ -69,7 +70,8 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
 
     `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
     guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
-    `each` are the variables that a loop sets to each file of a list, and whether that names all there is.
+    `each` are the variables that a loop sets to each file of a list, and whether that names all there is; `others` is
+    what the variables may be as well, of which danger counts.
     """
 
     context: PolicyContext
@@ -83,6 +85,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     is_search: bool = False
     is_guess: bool = False
     each: tuple[tuple[str, bool], ...] = ()
+    others: tuple[Variables, ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -108,7 +111,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
         self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
-        if is_static(text) and self.cwd != UNKNOWN:
+        if is_static(text) and (self.cwd != UNKNOWN or text.startswith("/")):
             return [_static_path(text, op, self)]
         joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
         writes = op is PathOp.WRITE
@@ -229,18 +232,19 @@ _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "w
 
 
 def either(*envs: ShellEnv) -> ShellEnv:
-    """Give an environment that may be any of these: what differs is unknown, but that it may name what is protected."""
+    """Give an environment that may be any of these: what differs is unknown, and each is looked at for danger."""
     first = envs[0]
     if all(env is first for env in envs):
         return first
-    values: dict[str, str] = {}
-    for name in dict.fromkeys(name for env in envs for name in env.variables.values):
-        found = list(dict.fromkeys(env.variables.get(name) for env in envs))
-        known = [value.removesuffix(UNKNOWN) for value in found]
-        named = (value for value in known if secret_name(value) or later_name(value))
-        values[name] = found[0] if len(found) == 1 else next(named, "") + UNKNOWN
+    found: list[Variables] = []
+    for variables in (one for env in envs for one in (env.variables, *env.others)):
+        found.extend([] if variables in found else [variables])
+    names = dict.fromkeys(name for variables in found for name in variables.values)
+    same = {name: first.variables.get(name) for name in names if len({one.get(name) for one in found}) == 1}
     cwd = first.cwd if all(env.cwd == first.cwd for env in envs) else UNKNOWN
-    return replace(first, cwd=cwd, variables=Variables(first.variables.home, values))
+    others = tuple(found[:MAX_OTHERS]) if len(found) > 1 else ()
+    known = Variables(first.variables.home, {**dict.fromkeys(names, UNKNOWN), **same})
+    return replace(first, cwd=cwd, variables=known, others=others)
 
 
 def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> ShellEnv:

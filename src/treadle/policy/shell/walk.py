@@ -145,15 +145,22 @@ class Walk:
         """Judge a command."""
         part = self._judged(command, env)
         self._add(part)
+        others: list[Variables] = []
+        for one in (replace(env, variables=variables, others=()) for variables in env.others):
+            also = self._judged(command, one)
+            if (also.argv, also.findings) != (part.argv, part.findings):
+                self._add(also)
+            others.append(behind(command, also.argv, one).variables)
+        env = replace(env, others=tuple(others))
         if not _JUMPS.isdisjoint(part.argv):
             self._jumped = (*self._jumped, env)
         if part.argv and part.argv[0] in self._functions:
             # What a function sets is not followed.
-            env = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
+            env = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home), others=())
         return behind(command, part.argv, env)
 
     def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
-        env = replace(env, trace=Trace(places=[env.cwd]))
+        env = replace(env, trace=Trace(places=[env.cwd]), others=())
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
@@ -235,9 +242,9 @@ class Walk:
             if is_static(value):
                 return after
             before, env = env, either(env, after)
-            if env.cwd == before.cwd and env.variables == before.variables:
+            if (env.cwd, env.variables, env.others) == (before.cwd, before.variables, before.others):
                 return env
-        forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
+        forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home), others=())
         self._scripts(block, forgotten)
         return forgotten
 
@@ -250,7 +257,8 @@ class Walk:
 
 
 def _with_value(env: ShellEnv, name: str, value: str) -> ShellEnv:
-    return replace(env, variables=env.variables.with_value(name, value))
+    variables, *others = (one.with_value(name, value) for one in (env.variables, *env.others))
+    return replace(env, variables=variables, others=tuple(others))
 
 
 def _spared(shown: Iterable[Finding]) -> list[Finding]:
