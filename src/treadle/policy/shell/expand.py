@@ -174,10 +174,10 @@ def printed(substitution: Substitution, variables: Variables) -> str:
         case ["printf", form, *values] if form.count("%") == form.count("%s"):
             # The shell begins again with the format while there are values left.
             rounds, more = divmod(len(values), form.count("%s") or 1)
-            text = UNKNOWN if more or "%" not in form else form * rounds % tuple(values)
+            text = UNKNOWN if more or not rounds or "%" not in form else form * rounds % tuple(values)
         case _:
             text = UNKNOWN
-    return text if is_static(text) and "\\" not in text else UNKNOWN
+    return text.rstrip("\n") if is_static(text) and "\\" not in text else UNKNOWN
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:
