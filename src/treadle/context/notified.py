@@ -134,14 +134,7 @@ class NotificationReader:
                 self._retrying = False
                 yield PhaseChanged(phase=Phase.AWAITING_LLM_RESPONSE)
             case CallProposed() as proposed:
-                changed = CallChanged(
-                    call=proposed.call,
-                    kind=proposed.traits.kind,
-                    flow=proposed.traits.flow,
-                    status=CallStatus.PROPOSED,
-                )
-                self._calls[proposed.call.id] = _Call(changed=changed, traits=proposed.traits)
-                yield changed
+                yield self._proposed(proposed)
             case CallJudged() as judged:
                 yield from self._judged(judged)
             case CallStarted(call_id=call_id):
@@ -187,6 +180,12 @@ class NotificationReader:
                 yield ConversationRewound(to=to)
             case _:
                 pass
+
+    def _proposed(self, data: CallProposed) -> CallChanged:
+        traits = data.traits
+        changed = CallChanged(call=data.call, kind=traits.kind, flow=traits.flow, status=CallStatus.PROPOSED)
+        self._calls[data.call.id] = _Call(changed=changed, traits=traits)
+        return changed
 
     def _said(self, data: Sealed) -> Iterator[Notification]:
         match data:

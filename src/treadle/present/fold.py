@@ -108,9 +108,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.know(presented=text)
             canvas.add(ProseItem(text))
         case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
-            ends = None if canvas.at is None else canvas.at + seconds
-            canvas.know(retry=Retry(error, ends, attempt, most))
-            canvas.add(RetryItem(error, attempt, seconds, most))
+            _retry(canvas, RetryItem(error, attempt, seconds, most))
         case ContextCompacted():
             canvas.add(CompactedItem(notification))
         case ModeChanged(mode=mode):
@@ -128,9 +126,8 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.know(queue=prompts)
         case OwnWorkChanged(total=total):
             canvas.know(counted=True, added=total.added, removed=total.removed)
-        case FilesRestored(restored=restored, conversation=conversation):
-            warns = bool(restored.conflicts or restored.error)
-            canvas.add(NoteItem(restored_words(restored, conversation=conversation), warns))
+        case FilesRestored(restored=done, conversation=back):
+            canvas.add(NoteItem(restored_words(done, conversation=back), bool(done.conflicts or done.error)))
         case ConversationRewound(to=to):
             canvas.know(cuts=cuts_of(canvas.view.cuts, Cut(canvas.view.seq, to)))
         case Notice(text=text) as notice:
@@ -140,6 +137,12 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             _end_turn(canvas, notification)
         case _:
             assert_never(notification)
+
+
+def _retry(canvas: Canvas, retry: RetryItem) -> None:
+    ends = None if canvas.at is None else canvas.at + retry.seconds
+    canvas.know(retry=Retry(retry.error, ends, retry.attempt, retry.most))
+    canvas.add(retry)
 
 
 def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:

@@ -1,7 +1,7 @@
 """The web application: its routes, and what stands before them."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +50,26 @@ class _Entering(Struct):
     token: str
 
 
+_ROUTES = (
+    *session_list.ROUTES,
+    *inbox.ROUTES,
+    *session_keeping.ROUTES,
+    *live.ROUTES,
+    *review.ROUTES,
+    *timeline.ROUTES,
+    *devices.ROUTES,
+    *context.ROUTES,
+    *share.ROUTES,
+    *usage.ROUTES,
+    *policy.ROUTES,
+    *settings.ROUTES,
+    *settings_folder.ROUTES,
+    *health.ROUTES,
+    *saying.ROUTES,
+    *beside.ROUTES,
+)
+
+
 def web_application(
     book: SessionBook,
     keys: Keys,
@@ -66,7 +86,27 @@ def web_application(
     both are empty where it serves this computer alone.
     """
     streams = EventStreams(keys)
+    application = Starlette(
+        routes=[
+            PageRoute("/healthz", _alive, Reach.ENTER),
+            PageRoute("/login", _login(keys, cookie), Reach.ENTER, methods=["POST"]),
+            PageRoute("/events", streams.events, Reach.SEE),
+            *_ROUTES,
+            Mount("/static", StaticFiles(directory=_STATIC)),
+        ],
+        exception_handlers={
+            TreadleError: refusal_answer,
+            HTTPException: not_served,
+            OSError: file_error_answer,
+        },
+    )
+    application.state.book, application.state.keys = book, keys
+    application.state.network, application.state.fingerprint = network, fingerprint
+    empty = partial(render, "empty.html")
+    return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network), clock=clock), streams
 
+
+def _login(keys: Keys, cookie: str) -> Callable[[Request], Awaitable[Response]]:
     async def login(request: Request) -> Response:
         """Let a browser in that has the token, or a link; what it gets is a cookie, and a key for what it does."""
         given = keys.let_in(
@@ -88,39 +128,8 @@ def web_application(
         )
         return response
 
-    async def alive(_: Request) -> Response:
-        return PlainTextResponse("ok\n")
+    return login
 
-    application = Starlette(
-        routes=[
-            PageRoute("/healthz", alive, Reach.ENTER),
-            PageRoute("/login", login, Reach.ENTER, methods=["POST"]),
-            PageRoute("/events", streams.events, Reach.SEE),
-            *session_list.ROUTES,
-            *inbox.ROUTES,
-            *session_keeping.ROUTES,
-            *live.ROUTES,
-            *review.ROUTES,
-            *timeline.ROUTES,
-            *devices.ROUTES,
-            *context.ROUTES,
-            *share.ROUTES,
-            *usage.ROUTES,
-            *policy.ROUTES,
-            *settings.ROUTES,
-            *settings_folder.ROUTES,
-            *health.ROUTES,
-            *saying.ROUTES,
-            *beside.ROUTES,
-            Mount("/static", StaticFiles(directory=_STATIC)),
-        ],
-        exception_handlers={
-            TreadleError: refusal_answer,
-            HTTPException: not_served,
-            OSError: file_error_answer,
-        },
-    )
-    application.state.book, application.state.keys = book, keys
-    application.state.network, application.state.fingerprint = network, fingerprint
-    empty = partial(render, "empty.html")
-    return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network), clock=clock), streams
+
+async def _alive(_: Request) -> Response:
+    return PlainTextResponse("ok\n")

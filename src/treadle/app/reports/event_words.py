@@ -35,6 +35,7 @@ from treadle.protocol.events import (
     Interrupt,
     Noted,
     OfferChanged,
+    Op,
     Pin,
     Prompt,
     ReplyFailed,
@@ -113,11 +114,6 @@ def words_of_event(data: EventData, *, long: bool = False) -> EventWords:
 
 def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match data:
-        case Prompt(content=content, delivery=delivery):
-            return EventWords(title=f"Message ({delivery})", text=written_text(content), topics=(EventTopic.PROMPTS,))
-        case EditQueued(content=content):
-            title = "Queued message changed" if content else "Queued message removed"
-            return EventWords(title=title, text=written_text(content), topics=(EventTopic.PROMPTS,))
         case PromptsDelivered(turn=turn, prompt_ids=ids):
             return EventWords(
                 title=f"Turn {turn}: {counted(len(ids), 'message')} delivered", turn=turn, topics=(EventTopic.PROMPTS,)
@@ -129,14 +125,6 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
                 topics=(EventTopic.PROMPTS, EventTopic.COSTS, *_error(error)),
                 warns=bool(error),
                 cost=_paid(usage, cost),
-            )
-        case Answer(question_id=asked, option=option, text=text, scope=scope):
-            more = f" for every session ({scope})" if option == "allow_always" and scope == "user" else ""
-            return EventWords(
-                title=f"Answered: {ANSWERS[option]}{more}",
-                text=text,
-                call=asked,
-                topics=(EventTopic.QUESTIONS, EventTopic.DECISIONS),
             )
         case CallAsked(call_id=call_id, text=text):
             return EventWords(
@@ -152,32 +140,10 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
                 call=question.call_id or question.id,
                 topics=(EventTopic.QUESTIONS,),
             )
-        case RevokeAllowance(allowance_id=id_):
-            return EventWords(title="Permission removed", text=id_, topics=(EventTopic.DECISIONS,))
-        case Interrupt():
-            return EventWords(title="Interrupted by the user")
-        case SetMode() | SetModel() | SetFallback() | ModelReplaced():
-            return _model(data)
-        case SetLimits():
-            return EventWords(title="Limits changed")
-        case SetPresence(user_present=present):
-            return EventWords(title="Somebody can answer" if present else "Nobody can answer")
-        case EditChecklist(text=text):
-            return EventWords(title="To-do list changed by the user", text=text)
         case ChecklistUpdated(text=text):
             return EventWords(title="To-do list", text=text)
-        case Noted(notes=notes):
-            return EventWords(title="Note for the model", text="\n".join(note.text for note in notes))
-        case CompactNow(focus=focus):
-            return EventWords(title="The user makes room", text=focus, topics=(EventTopic.COMPACTIONS,))
-        case Pin(text=text, id=id_):
-            return EventWords(
-                title="Pinned" if text else "Unpinned", text=text or id_, topics=(EventTopic.COMPACTIONS,)
-            )
         case Compacted() | SummaryWritten():
             return _room(data)
-        case Restore() | Restored() | Rewound() | CheckpointTaken():
-            return _files(data)
         case SessionStarted(choice=choice, mode=mode, workspace=workspace):
             return EventWords(title="Session started", text=f"{choice.model}, mode {mode}, in {workspace}")
         case Resumed():
@@ -193,6 +159,10 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             return EventWords(
                 title="The context window is full", text=text, step=step, topics=(EventTopic.ERRORS,), warns=True
             )
+        case ModelReplaced():
+            return _model(data)
+        case Restored() | Rewound() | CheckpointTaken():
+            return _files(data)
         case CallProposed() | CallJudged() | CallStarted() | CallFinished() | ResultMade():
             return _call(data)
         case ReplyFinished() | ReplyFailed() | RetryPlanned():
@@ -213,8 +183,49 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             return EventWords(title="State saved")
         case TimerFired(timer=timer):
             return EventWords(title="A timer ran out", text=timer)
+        case op:
+            return _words_of_op(op)
+
+
+def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911 - one line for each op
+    match op:
+        case Prompt(content=content, delivery=delivery):
+            return EventWords(title=f"Message ({delivery})", text=written_text(content), topics=(EventTopic.PROMPTS,))
+        case EditQueued(content=content):
+            title = "Queued message changed" if content else "Queued message removed"
+            return EventWords(title=title, text=written_text(content), topics=(EventTopic.PROMPTS,))
+        case Answer(question_id=asked, option=option, text=text, scope=scope):
+            more = f" for every session ({scope})" if option == "allow_always" and scope == "user" else ""
+            return EventWords(
+                title=f"Answered: {ANSWERS[option]}{more}",
+                text=text,
+                call=asked,
+                topics=(EventTopic.QUESTIONS, EventTopic.DECISIONS),
+            )
+        case RevokeAllowance(allowance_id=id_):
+            return EventWords(title="Permission removed", text=id_, topics=(EventTopic.DECISIONS,))
+        case Interrupt():
+            return EventWords(title="Interrupted by the user")
+        case SetMode() | SetModel() | SetFallback():
+            return _model(op)
+        case SetLimits():
+            return EventWords(title="Limits changed")
+        case SetPresence(user_present=present):
+            return EventWords(title="Somebody can answer" if present else "Nobody can answer")
+        case EditChecklist(text=text):
+            return EventWords(title="To-do list changed by the user", text=text)
+        case Noted(notes=notes):
+            return EventWords(title="Note for the model", text="\n".join(note.text for note in notes))
+        case CompactNow(focus=focus):
+            return EventWords(title="The user makes room", text=focus, topics=(EventTopic.COMPACTIONS,))
+        case Pin(text=text, id=id_):
+            return EventWords(
+                title="Pinned" if text else "Unpinned", text=text or id_, topics=(EventTopic.COMPACTIONS,)
+            )
+        case Restore():
+            return _files(op)
         case _:
-            assert_never(data)
+            assert_never(op)
 
 
 def _model(data: SetMode | SetModel | SetFallback | ModelReplaced) -> EventWords:

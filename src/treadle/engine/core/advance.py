@@ -62,6 +62,7 @@ from treadle.protocol.events import (
     Interrupt,
     Noted,
     OfferChanged,
+    Op,
     Pin,
     Prompt,
     ReplyFailed,
@@ -74,6 +75,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
+    Source,
     SummaryWritten,
     TimerFired,
 )
@@ -149,34 +151,6 @@ def _refold(state: State, event: Event) -> State:
 
 def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match event.data:
-        case Prompt() as data:
-            state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=event.source)))
-            return state, [turns.queue_changed(state)]
-        case EditQueued() as data:
-            return turns.edit_queue(state, data)
-        case Answer() as data:
-            state, effects = _answer(state, data)
-            return state, [answers.named_by(event.source, data, effect) for effect in effects]
-        case Interrupt():
-            return _interrupt(state)
-        case SetMode() as data:
-            return _set_mode(state, data)
-        case RevokeAllowance() as data:
-            return answers.revoke(state, data)
-        case SetModel(choice=choice):
-            return _choose(state, choice)
-        case SetFallback(choice=fallback):
-            return replace(state, model=replace(state.model, fallback=fallback)), []
-        case EditChecklist(text=text):
-            return checklist.from_user(state, text)
-        case Noted(notes=notes):
-            return with_notes(state, notes), []
-        case CompactNow() as data:
-            return room.compact_now(state, data)
-        case Pin() as data:
-            return room.pin(state, data), []
-        case Restore() as data:
-            return files.restore(state, data)
         case CheckpointTaken() as data:
             return files.taken(state, data)
         case Restored() as data:
@@ -186,10 +160,6 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return files.rewound(state, data, sealing.read(data.state)), [rewound]
         case SideAnswered() as data:
             return compaction.side_answered(state, data)
-        case SetLimits(limits=limits):
-            return replace(state, limits=limits), []
-        case SetPresence() as data:
-            return _set_presence(state, data)
         case SessionStarted() as data:
             return _start_session(state, data), []
         case Resumed() as data:
@@ -226,8 +196,46 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return _interrupt(replace(state, stopping=TurnStop.TIME))
         case TimerFired():
             return replies.retry_now(state)
+        case op:
+            return _obey(state, op, event.source)
+
+
+def _obey(state: State, op: Op, source: Source) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one line for each op
+    match op:
+        case Prompt() as data:
+            state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=source)))
+            return state, [turns.queue_changed(state)]
+        case EditQueued() as data:
+            return turns.edit_queue(state, data)
+        case Answer() as data:
+            state, effects = _answer(state, data)
+            return state, [answers.named_by(source, data, effect) for effect in effects]
+        case Interrupt():
+            return _interrupt(state)
+        case SetMode() as data:
+            return _set_mode(state, data)
+        case RevokeAllowance() as data:
+            return answers.revoke(state, data)
+        case SetModel(choice=choice):
+            return _choose(state, choice)
+        case SetFallback(choice=fallback):
+            return replace(state, model=replace(state.model, fallback=fallback)), []
+        case EditChecklist(text=text):
+            return checklist.from_user(state, text)
+        case Noted(notes=notes):
+            return with_notes(state, notes), []
+        case CompactNow() as data:
+            return room.compact_now(state, data)
+        case Pin() as data:
+            return room.pin(state, data), []
+        case Restore() as data:
+            return files.restore(state, data)
+        case SetLimits(limits=limits):
+            return replace(state, limits=limits), []
+        case SetPresence() as data:
+            return _set_presence(state, data)
         case _:
-            assert_never(event.data)
+            assert_never(op)
 
 
 def _as_sealed(state: State, data: ResultMade | QuestionPut | ChecklistUpdated) -> State:

@@ -1,5 +1,7 @@
 """Which events are legal when. Everything else is refused with the reason, never ignored."""
 
+from typing import assert_never
+
 from treadle.engine.core.calls import find
 from treadle.engine.core.effects import turn_timer
 from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
@@ -22,6 +24,7 @@ from treadle.protocol.events import (
     Interrupt,
     Noted,
     OfferChanged,
+    Op,
     Pin,
     Prompt,
     ReplyFailed,
@@ -75,30 +78,8 @@ def _why_not(state: State, event: Event) -> str:
 
 def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match data:
-        case Prompt(id=prompt_id, content=content):
-            return _prompt(state, prompt_id, empty=not content)
-        case EditQueued(prompt_id=prompt_id):
-            waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
-            return "" if waits else "the prompt is no longer queued"
-        case Answer():
-            return _answer(state, data)
-        case Interrupt():
-            if state.turn is None and not isinstance(state.activity, Compacting):
-                return "nothing is running"
-            return "it is being interrupted already" if state.cancelling else ""
-        case (
-            SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Noted() | Resumed()
-        ):
+        case SideAnswered() | Resumed():
             return ""
-        case SideAnswered():
-            return ""
-        case CompactNow():
-            return _room(state)
-        case Pin(id=pin_id, text=text):
-            known = text or any(one.id == pin_id for one in state.space.pins)
-            return "" if known else "nothing with this id is pinned"
-        case Restore() as wanted:
-            return _restore(state, wanted)
         case Restored(checkpoint=n):
             going_on = state.files.restoring
             return "" if going_on is not None and going_on.checkpoint == n else "nothing is being restored"
@@ -106,9 +87,6 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _rewind(state, to)
         case CheckpointTaken(n=n):
             return "" if n == state.files.taken + 1 else f"the next checkpoint is number {state.files.taken + 1}"
-        case RevokeAllowance(allowance_id=allowance_id):
-            known = any(allowance.id == allowance_id for allowance in state.allowances)
-            return "" if known else "nothing with this id is allowed for this session"
         case OfferChanged(step=step):
             fits = isinstance(state.activity, AwaitingReply) and state.activity.step == step
             return "" if fits else "no request of this step is being made"
@@ -142,6 +120,37 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return ""
         case SessionStarted():
             return "the session has already started"
+        case op:
+            return _objection_to_op(state, op)
+
+
+def _objection_to_op(state: State, op: Op) -> str:  # noqa: C901 - one line for each op
+    match op:
+        case Prompt(id=prompt_id, content=content):
+            return _prompt(state, prompt_id, empty=not content)
+        case EditQueued(prompt_id=prompt_id):
+            waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
+            return "" if waits else "the prompt is no longer queued"
+        case Answer():
+            return _answer(state, op)
+        case Interrupt():
+            if state.turn is None and not isinstance(state.activity, Compacting):
+                return "nothing is running"
+            return "it is being interrupted already" if state.cancelling else ""
+        case SetMode() | SetModel() | SetFallback() | SetLimits() | SetPresence() | EditChecklist() | Noted():
+            return ""
+        case CompactNow():
+            return _room(state)
+        case Pin(id=pin_id, text=text):
+            known = text or any(one.id == pin_id for one in state.space.pins)
+            return "" if known else "nothing with this id is pinned"
+        case Restore() as wanted:
+            return _restore(state, wanted)
+        case RevokeAllowance(allowance_id=allowance_id):
+            known = any(allowance.id == allowance_id for allowance in state.allowances)
+            return "" if known else "nothing with this id is allowed for this session"
+        case _:
+            assert_never(op)
 
 
 def _room(state: State) -> str:
