@@ -112,8 +112,11 @@ class Surface:
             failed=self._failed,
             switch=switch,
         )
-        self._commands = SlashCommands(
-            live,
+        self._commands = self._slash_commands(switch)
+
+    def _slash_commands(self, switch: Callable[[str], None] | None) -> SlashCommands:
+        return SlashCommands(
+            self._live,
             screen=self.screen,
             outbox=self.outbox,
             requests=self.requests,
