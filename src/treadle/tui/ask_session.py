@@ -28,29 +28,39 @@ async def choose_session(folder: Path, look: Look) -> str:
         from treadle.tui.reader.before import choose_session_by_number
 
         return await choose_session_by_number(folder)
-    failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    return await _SessionChoice(folder, look).run()
 
-    def failed(error: TreadleError) -> None:
-        if not failure.done():
-            failure.set_exception(error)
 
-    def draw(columns: int, _rows: int) -> Sequence[Line]:
-        return picker_lines(sessions.picker, columns, look.theme.signs)
+class _SessionChoice:
+    """The list of sessions, and the session that is taken from it."""
 
-    def add_keys(inline: Inline[str], keys: KeyBindings, listing: Filter) -> None:
+    def __init__(self, folder: Path, look: Look) -> None:
+        self._signs = look.theme.signs
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._inline: Inline[str] = Inline(look, self._draw, self._add_keys)
+        self._sessions = SessionPicker(folder, without="", aside=Aside(self._failed), changed=self._inline.refresh)
+
+    async def run(self) -> str:
+        """Give the id of the session that is chosen, empty where none is; raises `StoreError`."""
+        chosen = await self._inline.run(self._read())
+        return "" if isinstance(chosen, Left) else chosen
+
+    async def _read(self) -> None:
+        self._sessions.begin()
+        await self._failure
+
+    def _failed(self, error: TreadleError) -> None:
+        if not self._failure.done():
+            self._failure.set_exception(error)
+
+    def _draw(self, columns: int, _rows: int) -> Sequence[Line]:
+        return picker_lines(self._sessions.picker, columns, self._signs)
+
+    def _add_keys(self, inline: Inline[str], keys: KeyBindings, listing: Filter) -> None:
         def act(picked: Picked) -> None:
-            chosen = "" if picked.key is Pick.CLOSE else sessions.press(picked.key, picked.text)
+            chosen = "" if picked.key is Pick.CLOSE else self._sessions.press(picked.key, picked.text)
             if chosen or picked.key is Pick.CLOSE:
                 inline.end(chosen)
             inline.refresh()
 
         add_picker_keys(keys, listing, act=act, alone=inline.alone)
-
-    async def read() -> None:
-        sessions.begin()
-        await failure
-
-    inline: Inline[str] = Inline(look, draw, add_keys)
-    sessions = SessionPicker(folder, without="", aside=Aside(failed), changed=inline.refresh)
-    chosen = await inline.run(read())
-    return "" if isinstance(chosen, Left) else chosen

@@ -19,7 +19,6 @@ from treadle.app.places import outputs, read_regular
 from treadle.app.report import print_notice
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.permissions import Mode
 from treadle.store.activation import CLAUDE_SETTINGS
 from treadle.store.active_items import read_item
 from treadle.store.sqlite import SessionRow
@@ -170,16 +169,14 @@ def open_hooks(
     brought: tuple[HookRow, ...],
     workspace: Workspace,
     *,
+    session: HookSession,
     confine: ConfineHook,
-    mode: Callable[[], Mode],
-    redact: Callable[[str], str],
-    focus: Callable[[], str | None],
+    tell: Callable[[str], None],
 ) -> SessionHooks | None:
     """Find the hooks of a session and get them ready; None where there are none. Raises `ConfigError`."""
     found = found_hooks(parts.settings, parts.trust)
     if not (found.specs or brought):
         return None
-    session = HookSession(session_id=parts.row.id, root=workspace.root, mode=mode, redact=redact, focus=focus)
     place = HookPlace(
         launcher=lambda: workspace.launcher,
         confine=None if probe().backend is None else confine,
@@ -187,10 +184,9 @@ def open_hooks(
         private=outputs() / parts.row.id / "hooks",
         root=workspace.root,
         session_id=parts.row.id,
-        tell=lambda text: hooks.tell(text),  # noqa: PLW0108 - it is another one while the session is open
+        tell=tell,
     )
-    hooks = SessionHooks((*hook_rows(found.specs, place), *brought), session, found.notices)
-    return hooks
+    return SessionHooks((*hook_rows(found.specs, place), *brought), session, found.notices)
 
 
 def hook_rows(specs: Sequence[HookSpec], place: HookPlace) -> tuple[HookRow, ...]:

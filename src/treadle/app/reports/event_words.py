@@ -115,9 +115,8 @@ def words_of_event(data: EventData, *, long: bool = False) -> EventWords:
 def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match data:
         case PromptsDelivered(turn=turn, prompt_ids=ids):
-            return EventWords(
-                title=f"Turn {turn}: {counted(len(ids), 'message')} delivered", turn=turn, topics=(EventTopic.PROMPTS,)
-            )
+            title = f"Turn {turn}: {counted(len(ids), 'message')} delivered"
+            return EventWords(title=title, turn=turn, topics=(EventTopic.PROMPTS,))
         case SideAnswered(question=question, text=text, error=error, usage=usage, cost=cost):
             return EventWords(
                 title="Question beside the work",
@@ -127,19 +126,11 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
                 cost=_paid(usage, cost),
             )
         case CallAsked(call_id=call_id, text=text):
-            return EventWords(
-                title="A running call asks" if text else "A question was withdrawn",
-                text=text,
-                call=call_id,
-                topics=(EventTopic.QUESTIONS,),
-            )
+            title = "A running call asks" if text else "A question was withdrawn"
+            return EventWords(title=title, text=text, call=call_id, topics=(EventTopic.QUESTIONS,))
         case QuestionPut(question=question):
-            return EventWords(
-                title=f"Question ({question.kind})",
-                text=question.text,
-                call=question.call_id or question.id,
-                topics=(EventTopic.QUESTIONS,),
-            )
+            title, about = f"Question ({question.kind})", question.call_id or question.id
+            return EventWords(title=title, text=question.text, call=about, topics=(EventTopic.QUESTIONS,))
         case ChecklistUpdated(text=text):
             return EventWords(title="To-do list", text=text)
         case Compacted() | SummaryWritten():
@@ -167,18 +158,8 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             return _call(data)
         case ReplyFinished() | ReplyFailed() | RetryPlanned():
             return _reply(data)
-        case TurnSettled(turn=turn, outcome=outcome):
-            failed = outcome.error is not None
-            text = "\n".join(filter(None, (outcome.why, outcome.error.message if outcome.error else "", outcome.text)))
-            paid = money(outcome.cost, estimated=outcome.usage.estimated) if outcome.steps else ""
-            return EventWords(
-                title=f"Turn {turn}: {ended(outcome.stop).lower()} after {counted(outcome.steps, 'step')}",
-                text=text,
-                turn=turn,
-                topics=(EventTopic.COSTS, *([EventTopic.ERRORS] if failed else [])),
-                warns=failed,
-                cost=paid,
-            )
+        case TurnSettled():
+            return _turn(data)
         case StateSealed():
             return EventWords(title="State saved")
         case TimerFired(timer=timer):
@@ -226,6 +207,19 @@ def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911 - one line for ea
             return _files(op)
         case _:
             assert_never(op)
+
+
+def _turn(data: TurnSettled) -> EventWords:
+    outcome, failed = data.outcome, data.outcome.error is not None
+    text = "\n".join(filter(None, (outcome.why, outcome.error.message if outcome.error else "", outcome.text)))
+    return EventWords(
+        title=f"Turn {data.turn}: {ended(outcome.stop).lower()} after {counted(outcome.steps, 'step')}",
+        text=text,
+        turn=data.turn,
+        topics=(EventTopic.COSTS, *([EventTopic.ERRORS] if failed else [])),
+        warns=failed,
+        cost=money(outcome.cost, estimated=outcome.usage.estimated) if outcome.steps else "",
+    )
 
 
 def _model(data: SetMode | SetModel | SetFallback | ModelReplaced) -> EventWords:

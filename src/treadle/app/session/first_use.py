@@ -73,16 +73,16 @@ def session_hooks(
     if not (parts.brought.hooks or parts.settings.hooks or parts.settings.hooks_from):
         return None
     from treadle.app.hooks.opening_hooks import open_hooks
+    from treadle.app.hooks.session_hooks import HookSession
 
-    return open_hooks(
-        parts,
-        parts.brought.hooks,
-        workspace,
-        confine=confine,
+    session = HookSession(
+        session_id=parts.row.id,
+        root=workspace.root,
         mode=lambda: engine.state.mode,
         redact=hiding.redact,
         focus=lambda: focus_wanted(engine.state),
     )
+    return open_hooks(parts, parts.brought.hooks, workspace, session=session, confine=confine, tell=engine.tell)
 
 
 def watched(hooks: "SessionHooks", live: "LiveSession") -> AbstractAsyncContextManager[None]:

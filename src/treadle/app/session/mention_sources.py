@@ -14,7 +14,14 @@ from treadle.app.session.command_outputs import terminal_text
 from treadle.app.session.enclosing import NotEnclosedError, head_and_tail
 from treadle.app.session.expanding import written_out
 from treadle.app.session.git_mentions import Repository
-from treadle.app.session.mentioning import Enclosed, MentionSources, call_allowed, resolve_mentions, why_not
+from treadle.app.session.mentioning import (
+    Enclosed,
+    JudgedCalls,
+    MentionSources,
+    call_allowed,
+    resolve_mentions,
+    why_not,
+)
 from treadle.app.slash_commands import slash_word
 from treadle.engine.core.state import standing
 from treadle.present.words import plain
@@ -98,9 +105,10 @@ def _rule(parts: SessionParts, name: str) -> tuple[str, str] | None:
 
 def _sources(parts: SessionParts) -> MentionSources:
     workspace = parts.workspace
+    calls = JudgedCalls(ports=parts.ports, standing=lambda: standing(parts.engine.state))
 
     def unreadable(path: str) -> str:
-        return why_not(sources, READ_FILE, {"path": path}, judge_path(path).accesses())
+        return why_not(calls, READ_FILE, {"path": path}, judge_path(path).accesses())
 
     async def problems(room: int) -> str:
         if parts.diagnostics is None:
@@ -131,10 +139,10 @@ def _sources(parts: SessionParts) -> MentionSources:
     async def commit(name: str, room: int) -> str:
         return await asyncio.to_thread(repository().commit, name, room) if parts.trust.trusted else ""
 
-    sources = MentionSources(
+    return MentionSources(
         workspace=workspace,
-        ports=parts.ports,
-        standing=lambda: standing(parts.engine.state),
+        ports=calls.ports,
+        standing=calls.standing,
         sees_images=lambda: parts.ports.model(parts.engine.state.choice.model).images is not False,
         words={
             "problems": (EnclosureKind.PROBLEMS, problems),
@@ -144,4 +152,3 @@ def _sources(parts: SessionParts) -> MentionSources:
         commit=commit,
         rule=partial(_rule, parts),
     )
-    return sources

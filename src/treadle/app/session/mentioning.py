@@ -49,7 +49,14 @@ class Enclosed(Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
 
 
-class MentionSources(Struct, frozen=True, kw_only=True):
+class JudgedCalls(Struct, frozen=True, kw_only=True):
+    """How a call is judged and done that no model made: with the `ports` of the session, as it is `standing` then."""
+
+    ports: Ports
+    standing: Callable[[], Standing]
+
+
+class MentionSources(JudgedCalls, frozen=True, kw_only=True):
     """Where what is mentioned comes from: as with a call of the model, by the tools and the policy of the session.
 
     `words` are mentions that are no paths. `commit` shows one by its hash, nothing where there is none of it, and
@@ -57,8 +64,6 @@ class MentionSources(Struct, frozen=True, kw_only=True):
     """
 
     workspace: Workspace
-    ports: Ports
-    standing: Callable[[], Standing]
     sees_images: Callable[[], bool]
     words: Mapping[str, tuple[EnclosureKind, Special]]
     commit: Callable[[str, int], Awaitable[str]]
@@ -202,13 +207,13 @@ class _Resolver:
         return plain(result.content)
 
 
-async def call_allowed(sources: MentionSources, spec: ToolSpec, arguments: dict[str, Any]) -> CallResult:
+async def call_allowed(calls: JudgedCalls, spec: ToolSpec, arguments: dict[str, Any]) -> CallResult:
     """Do what the tool of this name does, as for a call of the model that needs no approval.
 
     Raises `NotEnclosedError` with the reason where it would need one, or is denied.
     """
-    ports, call = sources.ports, ToolCall(id="mention", name=spec.name, arguments=arguments)
-    judged, prepared = await judge_call(ports, call, sources.standing())
+    ports, call = calls.ports, ToolCall(id="mention", name=spec.name, arguments=arguments)
+    judged, prepared = await judge_call(ports, call, calls.standing())
     if isinstance(judged, CallFinished):
         return judged.result
     if (why := _reason(judged.decision)) or prepared is None:
@@ -217,9 +222,9 @@ async def call_allowed(sources: MentionSources, spec: ToolSpec, arguments: dict[
     return redacted(await run_call(prepared, effect, LiveOutput(), ports.trace), ports.redactor())
 
 
-def why_not(sources: MentionSources, spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access]) -> str:
+def why_not(calls: JudgedCalls, spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access]) -> str:
     """Say why the policy does not allow this without asking; empty where it does."""
-    return _reason(sources.ports.judge(spec, arguments, accesses, sources.standing()))
+    return _reason(calls.ports.judge(spec, arguments, accesses, calls.standing()))
 
 
 def _reason(decision: Decision) -> str:
