@@ -1,6 +1,6 @@
 """What became of a call, in the words of its line."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
@@ -10,10 +10,11 @@ from treadle.protocol.permissions import AllowScope, Decision, OptionKind
 from treadle.protocol.tools import CallResult, CopyFate, Outcome
 
 
-def said_of(item: CallItem, here: str) -> str:
+def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewhere) -> str:
     """Say what a person said of a call, the last time that they were asked, and what became of what it changed.
 
-    `here` is the kind of the surface (`tui`, `web`): where they were asked is said of another kind.
+    `here` is the kind of the surface (`tui`) or its whole name (`tui:main`): where they were asked is said of another
+    one, as `where_is` names it.
     """
     result = item.changed.result
     fate = fate_of(result.copy) if result is not None else ""
@@ -21,7 +22,7 @@ def said_of(item: CallItem, here: str) -> str:
         is_no = result is not None and result.outcome is Outcome.REJECTED
         return _no("you said no", said_no(result)) if is_no and result is not None else fate
     answer = item.answers[-1]
-    where = f" {elsewhere(answer.by)}" if answer.by and answer.by.partition(":")[0] != here else ""
+    where = f" {where_is(answer.by)}" if answer.by and here not in (answer.by, answer.by.partition(":")[0]) else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:
