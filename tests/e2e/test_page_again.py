@@ -11,7 +11,7 @@ from tests.e2e.faults.driving import make, run
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.person import CTRL_D
 from tests.web.driving import PATIENCE, Served, becomes, needs_chromium, page_with_model, serving, start_session
-from treadle.providers.scripted.script import Pace, SayText, SayThinking, Turn, Wait
+from treadle.providers.scripted.script import Expectation, Pace, SayText, SayThinking, Texts, Turn, Wait
 
 pytestmark = needs_chromium
 
@@ -36,20 +36,38 @@ TURNS = (
     Turn(items=(make("attempt_completion", result="All of it is **done**."),)),
     Turn(items=(SayText(text="I begin anew.\n\nAnd go on"), Wait(seconds=PATIENCE)), pace=SLOW),
     Turn(items=(make("attempt_completion", result="Something else was done."),)),
-    Turn(items=(make("attempt_completion", result="And once more."),)),
+    Turn(
+        items=(make("attempt_completion", result="And once more."),),
+        when=Expectation(last_user=Texts(contains=("Once more.",))),
+    ),
 )
 
 SOON = 10.0
 LEFT = (
-    "item said left",
-    "item prose left",
-    "item prose left",
-    "item end left",
-    "item said left",
-    "item prose left",
-    "item end left",
+    *("item said left", "item prose left", "item end left"),
+    *("item said left", "item prose left", "item end left"),
 )
-WORK: Sequence[str] = []
+WORK = (
+    "item said: You Work.",
+    "item thought: ThoughtTwo files. First one, then the other.",
+    "item prose: I read one file.",
+    "item prose: and look",
+    "item call: ✓ Read a.py ok: 1 line 1 | a = 1 Allowed: ",
+    "item prose: Then the other one, which takes a while to be named:",
+    "item prose: print(1) print(2)",
+    "item call: ✗ Read missing.py failed: missing.py does not exist. ",
+    "item prose: Now I know.",
+    "item call: ✓ Run cat a.py ok · ",
+    "item call: ✗ Run cat missing.py failed: exit 1 · ",
+    "item prose: It has to change.",
+    "item call: ✓ Create b.txt +1 -0 ok: you allowed it in browser 1",
+    "item call: ⊘ Create c.txt +1 -0 you said no in browser 1: not <c> --- /dev/null",
+    "item call: ✗ Run git push origin main failed: exit 128, you allowed it in terminal 2 · ",
+    "item prose: Which colour?",
+    "item said: You green",
+    "item prose: All of it is done.",
+    "item end: Done · 7 steps · cost unknown, ",
+)
 
 ITEMS = r"""() => [...document.querySelectorAll("#items > li.item")].filter((item) => !item.hidden)
   .map((item) => `${item.className}: ${item.textContent.replace(/\s+/g, " ").trim()}`)"""
@@ -119,7 +137,8 @@ async def test_what_was_seen_live_is_seen_after_a_reload_elsewhere_and_when_the_
         page = await browser.page(served)
         session = await work(page, served)
         live = await loaded(page)
-        print("\n".join(live))
+        for item, begins in zip(live, WORK, strict=True):
+            assert item.startswith(begins)
         await say(page, "Begin anew.")
         await page.wait_for_selector(".item:has-text('And go on')", timeout=PATIENCE * 1000)
         async with serving(tmp_path / "home", tmp_path / "ws") as elsewhere:
@@ -134,6 +153,7 @@ async def test_what_was_seen_live_is_seen_after_a_reload_elsewhere_and_when_the_
             await becomes(page, "!document.body.classList.contains('working')")
             await say(page, "/rewind 2")
             await page.wait_for_selector(".item.left:has-text('Something else was done.')", timeout=PATIENCE * 1000)
+            await page.wait_for_selector(".item.note:has-text('back at an earlier')", timeout=PATIENCE * 1000)
             live = await loaded(page)
             assert [item.partition(":")[0] for item in live[len(WORK) :]] == [*LEFT, "item note"]
             await is_seen(other, live)

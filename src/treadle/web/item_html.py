@@ -38,7 +38,7 @@ from treadle.present.words import (
     what_came_of,
     written_by,
 )
-from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.web.templating import render
 
@@ -106,6 +106,12 @@ def _parts(item: Item, view: SessionView) -> dict[str, Any]:  # noqa: C901, PLR0
             assert_never(item)
 
 
+def _printed(changed: CallChanged, result: CallResult) -> str:
+    """Give what a call brought, but for what its line says anyway."""
+    text = output_of(changed.kind, result)
+    return "" if " ".join(text.split()) == note_of(changed.kind, result, changed.decision) else text
+
+
 def _in_browser(by: str) -> str:
     """Say where another surface is, on the page itself."""
     kind, _, name = by.partition(":")
@@ -136,7 +142,7 @@ def _card(item: CallItem) -> dict[str, Any]:
     done = changed.status is CallStatus.FINISHED
     asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
     result = None if asks else changed.result
-    text = item.output if result is None else output_of(changed.kind, result)[:_SHOWN_RESULT]
+    text = item.output if result is None else _printed(changed, result)[:_SHOWN_RESULT]
     return {
         "kind": "call",
         "item": item,
