@@ -13,7 +13,7 @@ from treadle.protocol.permissions import Allowance, Mode, Question
 
 _LEAST_TIME = 0.5
 _CHARACTERS_PER_TOKEN = 4
-_MOST_TOGETHER = 100
+_MOST_TOGETHER = 400
 
 
 class Retry(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Cut(Struct, frozen=True):
 
 
 class ReplyView(Struct, frozen=True, kw_only=True):
-    """The reply that streams. `items` are the places of what it has said so far, its calls among them, by the hundred.
+    """The reply that streams. `items` are the places of what it has said so far, its calls among them, by the hundreds.
 
     `tail` is prose that still grows, `thought` reasoning (`thinking` is all of it, since `began`), `writing` a call.
     `heard` says that pieces of it came: otherwise the whole message shows all of it. `size` is how many characters of

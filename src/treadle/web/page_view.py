@@ -66,7 +66,7 @@ class PageContent(ItemBook):
         return html
 
 
-def page_of(root: str, model: str, past: Sequence[Stamped], live: Sequence[Notification] = ()) -> PageContent:
+def page_content(root: str, model: str, past: Sequence[Stamped], live: Sequence[Notification] = ()) -> PageContent:
     """Make the page of what happened before, and of what is under way and in no log yet."""
     content = PageContent(root, model)
     for stamped in with_begun_reply(past, live):
