@@ -41,7 +41,7 @@ def changed(status: CallStatus) -> CallChanged:
 
 
 def drawn(item: CallItem) -> str:
-    return item_html(Placed(position=1, version=1, seq=1, item=item), SessionView())
+    return item_html(Placed(position=1, version=1, seq=1, item=item), SessionView(), is_open=True)
 
 
 def test_a_call_that_starts_again_begins_without_the_output_of_its_first_run() -> None:

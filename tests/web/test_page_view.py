@@ -3,13 +3,18 @@
 import re
 from collections.abc import Iterable, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.present.test_told_once import wander
 from treadle.protocol.attach import Stamped
-from treadle.protocol.notifications import ConversationRewound, Notice
-from treadle.web.page_view import PageContent
+from treadle.protocol.messages import Message, Role
+from treadle.protocol.notifications import CallChanged, CallStatus, ConversationRewound, MessageDone, Notice
+from treadle.protocol.tools import ToolCall, ToolKind
+from treadle.protocol.usage import Usage
+from treadle.web.page_view import PageContent, page_content
 from treadle.web.stream import missed
 
 SHOWN = 4
@@ -104,3 +109,23 @@ def test_a_browser_that_knows_another_run_or_what_never_was_loads_the_page_anew(
     assert missed(view, view.run, 0) == list(view.items())
     assert missed(view, view.run, 1) == []
     assert missed(view, "another", 1) is missed(view, view.run, 2) is missed(view, view.run, -1) is None
+
+
+LEFT = {
+    CallStatus.PROPOSED: "did not run",
+    CallStatus.JUDGING: "did not run",
+    CallStatus.ASKING: "waited for an answer",
+    CallStatus.STARTING: "cut off",
+    CallStatus.RUNNING: "cut off",
+}
+
+
+@pytest.mark.parametrize("status", LEFT)
+def test_no_call_of_a_session_that_was_killed_is_still_under_way(status: CallStatus) -> None:
+    call = ToolCall(id="c", name="execute_command", arguments={"command": "git push"})
+    first = CallChanged(call=call, status=CallStatus.PROPOSED, kind=ToolKind.EXECUTE)
+    done = MessageDone(message=Message(role=Role.ASSISTANT, content=()), step=1, usage=Usage())
+    past = [Stamped(notification=one) for one in (first, replace(first, status=status), done)]
+    (open_one,), (killed,) = (shown(page_content("/w", "m", past, is_open=is_open)) for is_open in (True, False))
+    assert f'"state">{status.value}<' in open_one
+    assert f'"state">{LEFT[status]}<' in killed

@@ -188,7 +188,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="ports",
         effect=Reach.SEE,
-        given=Reach.WORK,
+        given=Reach.PORTS,
         arguments="[N]",
         about="list the ports on which commands listen; `N` opens one on this machine, `close N` closes it",
         takes_time=True,
@@ -290,11 +290,15 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
 
 
 class CommandAnswer(Struct, frozen=True, kw_only=True):
-    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command."""
+    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
+
+    `draft` is the message that its ops take back, for whoever wants to send it again in other words.
+    """
 
     text: str = ""
     ops: tuple[Op, ...] = ()
     send: str = ""
+    draft: str = ""
     warning: bool = False
 
 

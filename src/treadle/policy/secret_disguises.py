@@ -6,8 +6,8 @@ import json
 import re
 import string
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from urllib.parse import quote, quote_plus
 
@@ -81,37 +81,18 @@ def _forms_within(value: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _needles(values: Values) -> tuple[dict[str, str], dict[str, str]]:
-    """Give all forms of all known values with their names: those that are one long word, and the others."""
-    every: dict[str, str] = {}
-    for value, name in values:
-        for form in forms(value):
-            if len(form) >= SHORTEST_SECRET:
-                every.setdefault(form.replace("\n", ""), name)
-                every.setdefault(form, name)
-    words = {form: name for form, name in every.items() if len(form) >= _LONG and form.split() == [form]}
-    return words, {form: name for form, name in every.items() if form not in words}
-
-
-@lru_cache(maxsize=8)
-def _words_of(values: Values) -> Forms:
-    """Prepare to look for the forms that are one long word."""
-    return forms_of(_needles(values)[0])
-
-
-@lru_cache(maxsize=8)
 def _forms_of(values: Values) -> Forms:
-    """Prepare to look for all forms, inside of other encodings."""
-    long_ones, others = _needles(values)
-    within = {form: name for value, name in values for form in _forms_within(value)}
-    named = {**within, **others, **long_ones}
-    return forms_of({form: name for form, name in named.items() if "\n" not in form and "\r" not in form})
+    """Prepare to look for all forms of all known values, as they are and inside of other encodings."""
+    every = {form: name for value, name in values for form in _forms_within(value)}
+    for form, name in ((form, name) for value, name in reversed(values) for form in forms(value)):
+        every.update({spelled: name for spelled in (form, form.replace("\n", "")) if len(form) >= SHORTEST_SECRET})
+    return forms_of(every)
 
 
 @lru_cache(maxsize=8)
 def _beginnings(values: Values) -> tuple[frozenset[str], int]:
     """Give how each form may begin, and how long the longest is."""
-    every = [form for names in _needles(values) for form in names]
+    every = _forms_of(values).names
     found = (form[:size] for form in every for size in range(1, min(len(form), _PREFIX + 1)))
     return frozenset(found), max(map(len, every), default=0)
 
@@ -124,18 +105,6 @@ def find_all(text: str, literal: str) -> Iterator[int]:
         at = text.find(literal, at + len(literal))
 
 
-_SEARCHED_AT_ONCE = 2_000
-"""Characters of a text that is searched sooner than asked for the characters that it lacks."""
-
-
-def finder(text: str) -> Callable[[str], bool]:
-    """Give a test for literals: most have a character that a text lacks, which is seen sooner than that they lack."""
-    if len(text) < _SEARCHED_AT_ONCE:
-        return text.__contains__
-    lacks = cache(lambda char: char not in text)
-    return lambda literal: not any(map(lacks, literal)) and literal in text
-
-
 def long_words(text: str) -> str:
     """Give the words of a text in which a key may stand: most of a text is short words, and need not be searched."""
     return "\n".join({word for word in text.split() if len(word) >= _LONG})
@@ -145,16 +114,14 @@ def known(text: str, words: str, values: Values) -> Iterator[Span]:
     """Find known values, encoded too, also where lines break inside of long words; `words` are those of the text."""
     if not values:
         return
-    long_ones, others = _needles(values)
-    spelled_out = {value for value, _ in values}
+    names, spelled_out = _forms_of(values).names, {value for value, _ in values}
     joined, joints = _joined(text)
     searched = long_words(joined) if joints else words
-    needles = [*_words_of(values).candidates(in_bytes(searched)), *filter(finder(joined), others)]
-    for needle in needles:
+    for needle in _forms_of(values).candidates(in_bytes(joined)):
         for at in find_all(joined, needle):
             start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
             if needle not in spelled_out or not _is_part_of_word(text, start, last + 1):
-                yield start, last + 1, long_ones.get(needle) or others[needle]
+                yield start, last + 1, names[needle]
     for hit in _encoded_again(joined, searched, values):
         start, last = (place + bisect_right(joints, place) for place in (hit.start, hit.end - 1))
         yield (*(_with_rest(text, start, last + 1) if hit.in_digits else (start, last + 1)), hit.name)
@@ -249,9 +216,12 @@ def disguised(text: str, values: Values) -> Iterator[Span]:
         return
     plain = text.encode("ascii", "replace").decode()
     spread = _OFFSET.sub(lambda found: " " * len(found[0]), plain)
-    yield from _found(spread, [(_skeleton(value), name) for value, name in values])
+    yield from _found(spread, _bones(spread), _skeletons(values))
     dumped = _DUMPED.sub(_digits, plain)
-    for start, end, name in _found(dumped, [(form, name) for value, name in values for form in _in_numbers(value)]):
+    bones = _bones(dumped)
+    if not _numbers(values)[1].search(bones):
+        return
+    for start, end, name in _found(dumped, bones, _forms_of_numbers(values)):
         first, last = plain.rfind("\n", 0, start) + 1, (plain + "\n").find("\n", end)
         is_dump = dumped[first:last] != plain[first:last] or plain[first].isspace()
         yield (first, last, name) if is_dump else (start, end, name)
@@ -263,7 +233,34 @@ def _digits(line: re.Match[str]) -> str:
     return " " * (line.start(group) - line.start()) + line[group] + " " * (line.end() - line.end(group))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8)
+def _skeletons(values: Values) -> Forms:
+    """Prepare to look for the letters and digits of all values."""
+    return forms_of(_named((_skeleton(value), name) for value, name in values))
+
+
+@lru_cache(maxsize=8)
+def _numbers(values: Values) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """Give the bytes of all values as numbers, and what every text has that holds one: most have no so many digits."""
+    named = _named((form, name) for value, name in values for form in _in_numbers(value))
+    return named, re.compile(rf"[0-9a-fx]{{{min(map(len, named))}}}")
+
+
+@lru_cache(maxsize=8)
+def _forms_of_numbers(values: Values) -> Forms:
+    """Prepare to look for the bytes of all values as numbers."""
+    return forms_of(_numbers(values)[0])
+
+
+def _named(forms: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Give texts with their names; of two that are the same the first gives it."""
+    named: dict[str, str] = {}
+    for form, name in forms:
+        if form:
+            named.setdefault(form, name)
+    return named
+
+
 def _skeleton(value: str) -> str:
     """Give the letters and digits of a value in small letters; empty where they are too few to tell it by."""
     found = value.encode("ascii", "ignore").decode().translate(_DROPPED).lower()
@@ -271,7 +268,6 @@ def _skeleton(value: str) -> str:
     return found if is_telling else ""
 
 
-@lru_cache(maxsize=1024)
 def _in_numbers(value: str) -> list[str]:
     """Write the bytes of a value as numbers, as dumps and lists do, wherever a number of several bytes begins in it."""
     data = value.encode(errors="replace")
@@ -286,11 +282,14 @@ def _in_numbers(value: str) -> list[str]:
     return found
 
 
-def _found(text: str, wanted: Iterable[tuple[str, str]]) -> Iterator[Span]:
+def _bones(text: str) -> str:
+    """Give the letters and digits of a text of ASCII, in small letters."""
+    return text.translate(_DROPPED).lower()
+
+
+def _found(text: str, bones: str, wanted: Forms) -> Iterator[Span]:
     """Find texts of letters and digits, whatever stands between their characters, in small letters or not."""
-    bones = text.translate(_DROPPED).lower()
     places: list[int] = []
-    for form, name in wanted:
-        for at in find_all(bones, form) if form else ():
-            places = places or [found.start() for found in _KEPT.finditer(text)]
-            yield places[at], places[at + len(form) - 1] + 1, name
+    for start, end, name in wanted.places(bones.encode("ascii")):
+        places = places or [found.start() for found in _KEPT.finditer(text)]
+        yield places[start], places[end - 1] + 1, name

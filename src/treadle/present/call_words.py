@@ -5,16 +5,17 @@ from collections.abc import Callable, Collection
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
-from treadle.present.words import elsewhere, said_no
-from treadle.protocol.permissions import AllowScope, Decision, OptionKind
+from treadle.present.words import ANSWERS, elsewhere, said_no
+from treadle.protocol.notifications import QuestionClosed
+from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, CopyFate, Outcome
 
 
 def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewhere) -> str:
     """Say what a person said of a call, the last time that they were asked, and what became of what it changed.
 
-    `here` is the kind of the surface (`tui`) or its whole name (`tui:main`): where they were asked is said of another
-    one, as `where_is` names it.
+    `here` is the surface (`tui:main`) or its kind (`web`): where they were asked is said of another one, as
+    `where_is` names it.
     """
     result = item.changed.result
     fate = fate_of(result.copy) if result is not None else ""
@@ -22,7 +23,8 @@ def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewher
         is_no = result is not None and result.outcome is Outcome.REJECTED
         return _no("you said no", said_no(result)) if is_no and result is not None else fate
     answer = item.answers[-1]
-    where = f" {where_is(answer.by)}" if answer.by and here not in (answer.by, answer.by.partition(":")[0]) else ""
+    is_elsewhere = answer.by and here not in (answer.by, answer.by.partition(":")[0])
+    where = f"{', answered' if answer.by.startswith('mcp:') else ''} {where_is(answer.by)}" if is_elsewhere else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:
@@ -32,6 +34,13 @@ def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewher
     lasting = " for this session" if answer.scope is AllowScope.SESSION else " from now on"
     said = f"you allowed it{lasting if answer.option is OptionKind.ALLOW_ALWAYS else ''}"
     return f"{said}{' with your change' if answer.amended else ''}{where}"
+
+
+def answered_elsewhere(question: Question | None, closed: QuestionClosed, here: str) -> str:
+    """Say at once that a question about a call was answered on another surface than `here` (`tui:main`)."""
+    if question is None or question.kind is not QuestionKind.PERMISSION or closed.option is None:
+        return ""
+    return f"Answered {elsewhere(closed.by)}: {ANSWERS[closed.option]}." if closed.by not in ("", here) else ""
 
 
 def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:

@@ -77,23 +77,19 @@ def hear_piece(canvas: Canvas, piece: TextDelta | ThinkingDelta | CallDelta) -> 
 def _write(canvas: Canvas, text: str) -> None:
     """Take more of the answer, cut so that the same items come of it in whatever pieces it came."""
     _end_thought(canvas)
+    growing, tail = canvas.view.reply.growing, canvas.view.reply.tail
     while text:
         end = text.find("\n")
-        room = LONGEST_BLOCK + 1 - len(canvas.view.reply.growing.text)
+        room = LONGEST_BLOCK + 1 - len(growing.text)
         cut = max(1, min(room, len(text) if end < 0 else end or 1))
-        _write_piece(canvas, text[:cut])
+        finished, growing = grow(growing, text[:cut])
         text = text[cut:]
-
-
-def _write_piece(canvas: Canvas, text: str) -> None:
-    finished, growing = grow(canvas.view.reply.growing, text)
-    tail = canvas.view.reply.tail
-    if finished.strip():
-        if tail is None:
-            canvas.add_to_reply(ProseItem(finished))
-        else:
-            canvas.change(tail, ProseItem(finished))
-            tail = None
+        if finished.strip():
+            if tail is None:
+                canvas.add_to_reply(ProseItem(finished))
+            else:
+                canvas.change(tail, ProseItem(finished))
+                tail = None
     if tail is not None:
         tail = canvas.change(tail, ProseItem(growing.text, growing=True))
     elif growing.text.strip():

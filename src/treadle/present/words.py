@@ -6,14 +6,15 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.core.texts import rejected
+from treadle.engine.core.texts import amended, rejected
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 
@@ -21,8 +22,10 @@ _SHOWN_TITLE = 160
 _MOST_NAMED = 20
 _SHOWN_REASON = 240
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
+_GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
+_AMENDED = amended({}).removesuffix("{}")
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
 
@@ -188,13 +191,11 @@ def verb_of(tool: str) -> str:
 
 def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None) -> str:
     """Say how a call went: why it failed or was denied, what the person said with a no, or how much came back."""
-    text = plain(result.content).strip()
-    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
-        return ""
-    if result.outcome is Outcome.REJECTED:
-        return clip_text(said_no(result), _SHOWN_REASON)
-    if result.outcome is Outcome.DENIED:
-        return clip_text(_why_denied(decision), _SHOWN_REASON)
+    text = plain(_without_remarks(result.content)).strip()
+    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.UNKNOWN):
+        return ""  # what the model reads of these says what it should do
+    if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
+        return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
         first = printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
         status = _STATUS.match(first)
@@ -213,29 +214,40 @@ _NOTHING_PRINTED = "(no output)"
 
 
 def output_of(kind: ToolKind, result: CallResult) -> str:
-    """Give what a call brought a person: what it printed or found, without the status that its line says anyway."""
+    """Give what a call brought a person: what it printed or found, without what its line says anyway."""
     if result.outcome in _NOT_RUN or kind is ToolKind.EDIT:
         return ""
-    text = plain(result.content)
+    text = plain(_without_remarks(result.content))
     if kind is ToolKind.EXECUTE:
         first, _, rest = text.partition("\n")
-        text = rest if _STATUS.match(first) else text
-        text = text.removeprefix(_NOTHING_PRINTED)
+        went_wrong = result.outcome is not Outcome.OK and len(first) <= _SHOWN_REASON
+        said = went_wrong or _STATUS.match(first) or _GOES_ON.match(first)
+        text = (rest if said else text).removeprefix(_NOTHING_PRINTED)
     return text
+
+
+def result_for_person(result: CallResult, decision: Decision | None) -> str:
+    """Give all that came of a call; where it was denied or refused, why, without what only the model is to do."""
+    if result.outcome is not Outcome.DENIED:
+        return said_no(result) if result.outcome is Outcome.REJECTED else plain(result.content)
+    if decision is None:
+        return ""
+    nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+    why = printable(words_of_decision(decision).headline)
+    return f"{why}; nobody was there to say yes" if nobody else why
+
+
+def _without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
+    """Leave out what the session itself says to the model, before a result and after it."""
+    if content and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED):
+        content = content[1:]
+    remarks = (number for number, one in enumerate(content) if isinstance(one, Text) and one.text.startswith("\n["))
+    return content[: next((number for number in remarks if number), len(content))]
 
 
 def said_no(result: CallResult) -> str:
     """Give what a person said with their no to a call; empty where they said nothing."""
     return printable(plain(result.content).partition(_SAID_NO)[2].strip())
-
-
-def _why_denied(decision: Decision | None) -> str:
-    """Say to a person why a call was denied; what the model reads also says what it can do."""
-    if decision is None:
-        return ""
-    reason = printable(decision.reasons[0].text.rstrip(".")) if decision.reasons else ""
-    nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
-    return "; ".join(filter(None, (reason, "nobody was there to say yes" if nobody else "")))
 
 
 def _found(text: str) -> str:
@@ -352,9 +364,10 @@ def ended(stop: TurnStop) -> str:
 
 def describe_allowance(allowance: Allowance) -> str:
     """Say what an allowance covers."""
-    tool = f" with {allowance.tool}" if allowance.tool else ""
-    if allowance.argv:
-        words = " ".join(allowance.argv)
+    if allowance.tool == COMMAND_HOSTS:
+        return f"connections of commands to {allowance.host}"
+    tool, words = f" with {allowance.tool}" if allowance.tool else "", " ".join(allowance.argv)
+    if words:
         return f"the command `{words}`" if allowance.exact else f"commands that begin with `{words}`"
     if allowance.path:
         return f"{'writing' if allowance.op == 'write' else 'reading'} {allowance.path}{tool}"

@@ -18,7 +18,7 @@ from treadle.store.damage import is_broken, is_current, suspicion, unopened, unr
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
-_WAITS = 10.0
+WAITS = 10.0
 """Seconds that others have to let the file go."""
 
 _CHECKED_AT_MOST = 64 * 1024 * 1024
@@ -96,7 +96,7 @@ def _judge_header(path: Path, *, unclosed: bool) -> str:
 
 def _look_through(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(path, timeout=_WAITS)) as connection:
+        with closing(sqlite3.connect(path, timeout=WAITS)) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except UnicodeDecodeError as error:
         return str(unreadable_message(error))
@@ -162,7 +162,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
     return connection
 
 
-def keep_journal(connection: sqlite3.Connection, waits: float = _WAITS) -> None:
+def keep_journal(connection: sqlite3.Connection, waits: float = WAITS) -> None:
     """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it.
 
     Raises `sqlite3.OperationalError` where others have it locked for so many seconds, or where it cannot be used.
@@ -193,7 +193,7 @@ def connected_database(path: Path) -> sqlite3.Connection:
         place, more = f"{path.absolute().as_uri()}?immutable=1", {"uri": True}
     with _LOOKING:
         connection = sqlite3.connect(
-            place, isolation_level=None, check_same_thread=False, timeout=_WAITS, factory=_Connection, **more
+            place, isolation_level=None, check_same_thread=False, timeout=WAITS, factory=_Connection, **more
         )
         status = path.stat()
         connection.file = (status.st_dev, status.st_ino)

@@ -41,21 +41,25 @@ class ContextSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
 class NetworkSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hosts that commands reach without asking, and hosts that they never reach.
 
-    `pypi.org` names one, `.example.com` all below it. `loopback_ports` are ports of this machine's own servers that
+    `pypi.org` names one, `.example.com` all below it. `needs` names hosts that the work needs, each by itself: they are
+    asked about together, and nothing is allowed by it. `loopback_ports` are ports of this machine's own servers that
     commands reach on `localhost`, too.
     """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    needs: Annotated[tuple[str, ...], msgspec.Meta(max_length=20)] = ()
     loopback_ports: tuple[Annotated[int, msgspec.Meta(ge=1024, le=65535)], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for what is no name of a host."""
-        for one in (*self.allow, *self.deny):
+        for one in (*self.allow, *self.deny, *self.needs):
             if "." not in one.strip(".") or one != one.lower().rstrip(".") or not set(one) <= _HOST_CHARACTERS:
                 raise ValueError(
                     f"network contains {one!r}, which is neither a host such as 'pypi.org' nor '.pypi.org'"
                 )
+        if some := next((one for one in self.needs if one.startswith(".")), ""):
+            raise ValueError(f"network.needs contains {some!r}: name each host, as they are all asked about")
 
 
 class DiagnosticSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,7 +156,7 @@ class SandboxUse(StrEnum):
 
 
 class CheckpointSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether checkpoints are taken, of `ignored` files too, and how many megabytes they may take for a workspace."""
+    """Whether checkpoints are taken, of all `ignored` files too, and how many megabytes they take for a workspace."""
 
     enabled: bool = True
     ignored: bool = False

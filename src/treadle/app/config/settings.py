@@ -48,9 +48,10 @@ _USERS_OWN = {
     "editing": "Only you decide which keys you use.",
     "hooks_from": "Only you decide whose hooks run.",
     "instructions": "They are your own words to every model; a project has rules files for that.",
-    "network": "Only you decide which hosts commands reach.",
     "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",
+    "network.allow": "Only you decide which hosts commands reach. With network.needs they are asked about together.",
+    "network.loopback_ports": "Only you decide which servers of your machine commands reach.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
@@ -190,7 +191,8 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
     """Read what a repository sets: never where requests go, and never more than the user lets run or lets be spent."""
     layer = _read_file(file)
     for key, why in _USERS_OWN.items():
-        if key in layer.values:
+        table, _, name = key.rpartition(".")
+        if name in (layer.values.get(table, {}) if table else layer.values):
             raise _not_here(file, key, why)
     # What the budget does not say of itself is as the user has it, here and when the layers are put together.
     budget = _deep(msgspec.to_builtins(users.budget), layer.values.get("budget", {}))
@@ -204,7 +206,13 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
     for ref, said in wanted.models.items():
         if said.input_price is not None or said.output_price is not None:
             raise _not_here(file, "models", f"Prices decide what cost is shown to you for {ref}.")
-    return msgspec.structs.replace(layer, of_workspace=True)
+    values = layer.values
+    if "network" in values:  # a project adds to what you deny, and lifts none of it
+        of_both = {
+            name: [*getattr(users.network, name), *values["network"].get(name, ())] for name in ("deny", "needs")
+        }
+        values = {**values, "network": of_both}
+    return msgspec.structs.replace(layer, values=values, of_workspace=True)
 
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:

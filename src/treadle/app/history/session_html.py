@@ -9,6 +9,7 @@ from treadle.context.notified import notifications
 from treadle.present.words import (
     counted,
     enclosed_line,
+    result_for_person,
     room_made,
     shorten_middle,
     spent,
@@ -147,7 +148,8 @@ def _call(changed: CallChanged, result: CallResult, shown: Safe) -> str:
     if changed.preview is not None and changed.preview.text:
         text = shown(changed.preview.text.rstrip())
         body += f"<pre>{_coloured(text) if changed.preview.is_diff else text}</pre>"
-    words = _words(result.content).rstrip()
+    denied = result.outcome in (Outcome.DENIED, Outcome.REJECTED)
+    words = result_for_person(result, changed.decision) if denied else _words(result.content).rstrip()
     if words.strip():
         body += f"<pre>{shown(words)}</pre>"
     head = f"{shown(changed.call.name)}: {shown(title)} <span class=meta>[{what_came_of(changed, result)}]</span>"

@@ -26,6 +26,7 @@ from treadle.engine.ports import HookDecision, HookWord
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Decision, Mode
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolCall
 
 _AT_ONCE = 8
@@ -104,8 +105,8 @@ class SessionHooks:
 
     async def permission(self, call: ToolCall, decision: Decision) -> HookWord:
         """PermissionRequest: the call would be asked about."""
-        reasons = [reason.text for reason in decision.reasons]
-        more = {"permission_suggestions": [], "reasons": reasons}
+        words = words_of_decision(decision)
+        more = {"permission_suggestions": [], "reasons": [words.headline, *words.further]}
         return await self._ask(list(self._about_call(HookEvent.PERMISSION_REQUEST, call, more)))
 
     async def after_call(self, call: ToolCall, result: CallResult) -> HookWord:

@@ -141,7 +141,7 @@ def rewound(state: State, data: Rewound, past: State) -> State:
         hint="",
         calls=(),
         unread=(*past.unread, *(call.call.id for call in past.calls)),
-        questions=(),
+        questions=state.questions,  # of commands in the background, as no turn goes on
         queue=state.queue,
         allowances=state.allowances,
         money=replace(state.money, terms=None),

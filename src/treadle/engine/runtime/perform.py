@@ -32,7 +32,7 @@ from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
-from treadle.engine.runtime.cancelling import after_keeping, end_in_time
+from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
 from treadle.engine.runtime.model_call import CallBill, ModelCall, broken_reply, call_model, cancelled_reply, is_answer
 from treadle.engine.runtime.requests import build_request, offer_now, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
@@ -46,7 +46,6 @@ from treadle.protocol.events import (
     Interrupt,
     TimerFired,
 )
-from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
@@ -67,7 +66,7 @@ class Performer:
         self._ports = ports
         self._session = session
         self._group = group
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, OwnedWork] = {}
         self._prepared: dict[str, Prepared] = {}
         self._heard: dict[str, BeforeCall] = {}
         self._assembler = Assembler(ports, session)
@@ -114,9 +113,8 @@ class Performer:
             case StartTimer(timer=timer, seconds=seconds):
                 self._own(timer_work(timer), lambda: self._wait(timer, seconds))
             case Cancel(work=work):
-                task = self._tasks.get(work)
-                if task is not None:
-                    task.cancel()
+                if (owned := self._tasks.get(work)) is not None:
+                    owned.cancel()
             case Notify() | Respond() | Seal():
                 pass
             case _:
@@ -139,7 +137,7 @@ class Performer:
         task.add_done_callback(self._checkpointing.discard)
 
     def _no_checkpoint(self, trouble: str) -> None:
-        self._session.publish(Notice(text=f"No checkpoint: {trouble}"))
+        self._session.tell(f"No checkpoint: {trouble}")
 
     def _not_restored(self, wanted: Restore, trouble: str) -> None:
         self._session.post_soon(Restored(checkpoint=wanted.checkpoint, error=trouble))
@@ -150,8 +148,8 @@ class Performer:
 
     def cancel_all(self) -> None:
         """Stop all work."""
-        for task in self._tasks.values():
-            task.cancel()
+        for owned in self._tasks.values():
+            owned.cancel()
 
     def begin(self, work: str, run: Callable[[], Coroutine[None, None, None]]) -> None:
         """Begin with other work, which is cancelled with the rest."""
@@ -170,10 +168,11 @@ class Performer:
         A cancel may hit it anywhere, before its first step too, so the outcome is posted here, after the task has
         ended; what it has reported by itself comes first, and the second report is then refused.
         """
+        owned = OwnedWork(run())
 
         async def guard() -> None:
             try:
-                await end_in_time(run(), _LONGEST_END)
+                await owned.end(_LONGEST_END)
             except RefusedError:
                 pass  # it came too late: the state has moved on
             except Exception as error:
@@ -182,14 +181,15 @@ class Performer:
                 self._session.post_soon(broken(error))
 
         def done(task: asyncio.Task[None]) -> None:
-            if self._tasks.get(work) is task:
+            owned.leave()
+            if self._tasks.get(work) is owned:
                 del self._tasks[work]
             if cut is not None and task.cancelled():
                 self._session.post_soon(cut())
 
-        task = self._group.create_task(guard(), name=work)
-        self._tasks[work] = task
-        task.add_done_callback(done)
+        owned.guard = self._group.create_task(guard(), name=work)
+        self._tasks[work] = owned
+        owned.guard.add_done_callback(done)
 
     async def _call_model(self, step: int, attempt: int, bill: CallBill) -> None:
         state, ports = self._session.state, self._ports
@@ -273,7 +273,7 @@ class Performer:
         try:
             await asyncio.to_thread(self._ports.remember, allowances)
         except StoreError as error:
-            self._session.publish(Notice(text=f"{error.what} {error.why} It applies to this session only."))
+            self._session.tell(f"{error.what} {error.why} It applies to this session only.")
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
@@ -368,7 +368,7 @@ class Performer:
         return with_hooks_words(result, heard, word)
 
     def _end_turn(self, reason: str) -> None:
-        self._session.publish(Notice(text=f"A hook ends the turn: {reason}"))
+        self._session.tell(f"A hook ends the turn: {reason}")
         self._session.post_soon(Interrupt(), HOOK)
 
     async def _ask(self, call_id: str, asked: Asked, /) -> PersonReply:
