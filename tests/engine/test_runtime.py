@@ -26,6 +26,7 @@ from treadle.protocol.events import (
     Answer,
     CallFinished,
     CallJudged,
+    CallProposed,
     CallStarted,
     Compacted,
     CompactNow,
@@ -62,14 +63,17 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.notifications import (
+    CallChanged,
     CallOutput,
     ContextCompacted,
+    MessageDone,
     Notice,
     Notification,
     Phase,
     PromptDelivered,
     QuestionAsked,
     QuestionClosed,
+    TextDelta,
     TurnEnded,
     TurnOutcome,
     TurnStop,
@@ -204,6 +208,33 @@ async def test_a_result_goes_back_to_the_model_with_the_next_request() -> None:
     ]
     assert [request.id for request in provider.requests] == ["s-1", "s-2"]
     assert [tool.name for tool in provider.requests[0].tools] == ["look"]
+
+
+async def test_what_a_reply_says_behind_a_call_is_told_behind_it_however_long_the_log_takes() -> None:
+    said = asyncio.Event()
+
+    class SlowLog(FakeLog):
+        async def append(self, events: Sequence[Event], *, durable: bool) -> None:
+            if any(isinstance(event.data, CallProposed) for event in events):
+                await asyncio.wait_for(said.wait(), PATIENCE)
+            await super().append(events, durable=durable)
+
+    class Talking(Replies):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            async for event in super().stream(request):
+                yield event
+                if isinstance(event, StreamText) and event.text == "Two.":
+                    await asyncio.sleep(0)
+                    said.set()
+
+    *call, stop = calls("look")
+    log, provider = SlowLog(), Talking([StreamText(text="One."), *call, StreamText(text="Two."), stop], DONE)
+    async with working(ports(provider, FakeTool("look", ok), log=log), log) as run:
+        await run.prompt()
+    told = [one for one in run.told if isinstance(one, TextDelta | CallChanged | MessageDone)]
+    assert [getattr(one, "text", type(one).__name__) for one in told[:4]] == [
+        *("One.", "CallChanged", "Two.", "MessageDone")
+    ]
 
 
 async def test_the_offer_is_in_the_log_once_and_again_when_it_changes() -> None:

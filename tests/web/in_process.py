@@ -102,7 +102,7 @@ async def until(page: PageSession, true: Callable[[], bool]) -> None:
 
 async def idle(page: PageSession) -> None:
     """Wait for the end of a turn."""
-    await until(page, lambda: page.view.facts.stop is not None and not page.session.status.turn_active)
+    await until(page, lambda: page.content.view.stop is not None and not page.session.status.turn_active)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.faults.driving import attended, run, script
 from tests.e2e.running import PATIENCE
 from treadle.app.session.remote import RemoteSession
+from treadle.present.items import ProblemItem, TurnItem
 from treadle.protocol.attach import FeedCursor
 from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event, Prompt
@@ -17,7 +18,6 @@ from treadle.protocol.permissions import OptionKind
 from treadle.providers.scripted.server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.book import SessionBook
-from treadle.web.items import Problem, TurnEnd
 from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 
@@ -29,7 +29,7 @@ async def until(found: Callable[[], bool]) -> None:
 
 
 def shown(page: PageSession) -> list[str]:
-    return [type(entry.item).__name__ for entry in page.view.before(None, 1_000)]
+    return [type(placed.item).__name__ for placed in page.content.items()]
 
 
 async def test_a_session_of_elsewhere_comes_is_made_anew_when_it_missed_too_much_and_can_be_read_after_its_end(
@@ -42,7 +42,7 @@ async def test_a_session_of_elsewhere_comes_is_made_anew_when_it_missed_too_much
             question = await session.asked()
             await until(lambda: id_ in book.opened)
             first = book.opened[id_]
-            await until(lambda: shown(first) == ["SaidItem", "CallCard"])
+            await until(lambda: shown(first) == ["SaidItem", "CallItem"])
             assert isinstance(first.session, RemoteSession)
             # It comes back with a number that the session does not know any more.
             first.session._cursor = FeedCursor(run="another", number=1)
@@ -52,18 +52,18 @@ async def test_a_session_of_elsewhere_comes_is_made_anew_when_it_missed_too_much
             second = await session.asked()
             await until(lambda: book.opened.get(id_) not in (None, first))
             anew = book.opened[id_]
-            assert first.view.run != anew.view.run
+            assert first.content.run != anew.content.run
             await until(lambda: len(anew.questions) == 1)
-            assert shown(anew) == ["SaidItem", "CallCard", "Note", "CallCard"]
+            assert shown(anew) == ["SaidItem", "CallItem", "CallItem"]
             await session.answer(second, OptionKind.ALLOW_ONCE)
             await session.ended()
-            await until(lambda: any(isinstance(entry.item, TurnEnd) for entry in anew.view.entries))
+            await until(lambda: any(isinstance(placed.item, TurnItem) for placed in anew.content.items()))
             live = shown(anew)
-            assert live.count("CallCard") == 2
-            assert "Notice" not in live
+            assert live.count("CallItem") == 2
+            assert "NoteItem" not in live
         await until(lambda: id_ not in book.opened)
         past = book.past(id_)
-        assert [type(entry.item).__name__ for entry in past.before(None, 1_000)] == live
+        assert [type(placed.item).__name__ for placed in past.items()] == live
         with pytest.raises(SessionError, match="no session"):
             book.past(id_[:-1])
 
@@ -92,6 +92,5 @@ async def test_what_ended_a_session_stands_at_the_end_of_its_page(
         await until(lambda: id_ not in book.opened)
         monkeypatch.undo()
         monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-        assert book.past(id_).entries[-1].item == Problem(
-            "The session log cannot be written.", "disk full", "Free some space."
-        )
+        *_, last = book.past(id_).items()
+        assert last.item == ProblemItem("The session log cannot be written.", "disk full", "Free some space.")

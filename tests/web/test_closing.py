@@ -12,8 +12,8 @@ from treadle.app.compose import open_session
 from treadle.app.reports.session_list import SessionState, listed_sessions
 from treadle.app.session.live import LiveSession
 from treadle.app.stopping import StopResult, stop_background, stop_sessions
+from treadle.present.items import OwnCommandItem, TurnItem
 from treadle.providers.scripted.script import SayText, Turn, Wait
-from treadle.web.items import OwnCommand
 from treadle.web.page_session import PageSession
 
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
@@ -48,7 +48,7 @@ async def test_a_session_that_nobody_needs_is_closed_and_the_next_message_contin
         await asyncio.gather(*(visit.done(f"/s/{id_}/say", text="Go on.", id="once") for _ in range(3)))
         await closed(here, id_)
         past = await asyncio.to_thread(here.book.past, id_)
-        assert [type(entry.item).__name__ for entry in past.entries].count("TurnEnd") == 2
+        assert sum(isinstance(placed.item, TurnItem) for placed in past.items()) == 2
         assert str(here.server.requests[-1].body["messages"]).count("Go on.") == 1
 
 
@@ -68,7 +68,8 @@ async def test_a_session_stays_open_as_long_as_anything_of_it_is_needed(
             assert not is_over(page), "somebody looks at it"
         assert is_over(page)
         await visit.done(f"/s/{page.session.id}/say", text="!echo one")
-        await until(page, lambda: any(isinstance(one.item, OwnCommand) and one.item.said for one in page.view.entries))
+        items = page.content.items
+        await until(page, lambda: any(isinstance(one.item, OwnCommandItem) and one.item.said for one in items()))
         assert not is_over(page), "what a command printed goes with the next message"
         await visit.done(f"/s/{page.session.id}/say", text="Set a timer.")
         await until(page, lambda: page.session.status.turn_active)
@@ -101,7 +102,7 @@ async def test_stopping_a_session_of_the_page_ends_it_and_stopping_all_in_the_ba
         visit = here.visit()
         page = await here.start(visit)
         id_ = page.session.id
-        await until(page, lambda: any("I begin." in str(entry.item) for entry in page.view.entries))
+        await until(page, lambda: any("I begin." in str(placed.item) for placed in page.content.items()))
         await visit.done(f"/s/{id_}/say", text="Then this.")
         assert await stop_background(None) == []
         (stopped,) = await stop_sessions([id_])

@@ -6,6 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from treadle.engine.core import texts
+from treadle.present.items import CallItem, Placed
+from treadle.present.view import SessionView
+from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone
 from treadle.protocol.permissions import Decision, Reason, Verdict
@@ -23,8 +26,7 @@ from treadle.protocol.tools import (
 )
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
-from treadle.web.item_html import entry_html
-from treadle.web.items import CallCard, PageEntry
+from treadle.web.item_html import item_html
 from treadle.web.page_view import PageContent
 
 ASKED = Decision(
@@ -38,25 +40,32 @@ def changed(status: CallStatus) -> CallChanged:
     )
 
 
+def drawn(item: CallItem) -> str:
+    return item_html(Placed(position=1, version=1, seq=1, item=item), SessionView(), is_open=True)
+
+
 def test_a_call_that_starts_again_begins_without_the_output_of_its_first_run() -> None:
-    ran = CallCard(changed(CallStatus.RUNNING), output="first run", above=3, since=1.0)
-    assert ran.moved(changed(CallStatus.STARTING), 5.0) == CallCard(changed(CallStatus.STARTING))
+    ran = CallItem(changed(CallStatus.RUNNING), output="first run", above=3, since=1.0)
+    assert ran.moved(changed(CallStatus.STARTING), 5.0) == CallItem(changed(CallStatus.STARTING))
 
 
-def test_a_call_keeps_its_output_and_its_time_while_it_runs_and_has_taken_seconds_at_its_end() -> None:
-    started = CallCard(changed(CallStatus.STARTING)).moved(changed(CallStatus.RUNNING), 5.0)
+def test_a_call_keeps_its_output_while_it_runs_and_has_taken_seconds_at_its_end() -> None:
+    started = CallItem(changed(CallStatus.STARTING)).moved(changed(CallStatus.RUNNING), 5.0)
     running = replace(started, output="so far")
     assert (running.since, running.seconds) == (5.0, None)
     ended = running.moved(changed(CallStatus.FINISHED), 7.5)
-    assert ended == CallCard(changed(CallStatus.FINISHED), output="so far", seconds=2.5)
+    assert ended == CallItem(changed(CallStatus.FINISHED), seconds=2.5), "what it printed is in its result"
     assert running.moved(changed(CallStatus.FINISHED), None).seconds is None
 
 
 @pytest.mark.parametrize(
     ("result", "state"),
     [
-        (result_text(Outcome.REJECTED, texts.rejected("")), "asked, rejected"),
-        (result_text(Outcome.REJECTED, texts.rejected("use <tabs>")), "asked, rejected: “use &lt;tabs&gt;”"),
+        (
+            result_text(Outcome.REJECTED, texts.rejected("")),
+            '⊘</span> <span class="verb">Run</span> <code></code> <span class="state">you said no</span>',
+        ),
+        (result_text(Outcome.REJECTED, texts.rejected("use <tabs>")), "you said no: use &lt;tabs&gt;</span>"),
         (result_text(Outcome.DENIED, texts.denied(ASKED, no_user=True)), "denied: it writes; nobody was there"),
         (result_text(Outcome.SKIPPED, texts.SKIPPED), "asked, skipped"),
     ],
@@ -64,8 +73,8 @@ def test_a_call_keeps_its_output_and_its_time_while_it_runs_and_has_taken_second
 def test_a_call_that_was_not_run_says_why_to_a_person_and_not_what_the_model_is_to_do(
     result: CallResult, state: str
 ) -> None:
-    card = CallCard(replace(changed(CallStatus.FINISHED), result=result, decision=ASKED))
-    html = entry_html(PageEntry(position=1, version=1, item=card))
+    card = CallItem(replace(changed(CallStatus.FINISHED), result=result, decision=ASKED))
+    html = drawn(card)
     assert state in html
     for words in ("Ask what", "The user", "Find another way", "Continue without it", "Take that into account"):
         assert words not in html
@@ -86,8 +95,8 @@ def test_the_page_trusts_each_folder_once_where_it_was_started_so(
 def test_a_reply_that_is_done_moves_the_page_to_its_step() -> None:
     view = PageContent("/w")
     message = Message(role=Role.ASSISTANT, content=(Text(text="Done."),))
-    view.take(MessageDone(step=7, message=message, usage=Usage(), cost=0.25), None)
-    assert view.facts.step == 7
+    view.take(Stamped(notification=MessageDone(step=7, message=message, usage=Usage(), cost=0.25)))
+    assert view.view.step == 7
 
 
 @pytest.mark.parametrize(
@@ -105,7 +114,5 @@ def test_a_card_says_what_became_of_the_changes_of_a_copy(fate: CopyFate, code: 
         content=(Text(text=f"Exit status {code}.\n(no output)"),),
         copy=copy,
     )
-    html = entry_html(
-        PageEntry(position=1, version=1, item=CallCard(replace(changed(CallStatus.FINISHED), result=result)))
-    )
+    html = drawn(CallItem(replace(changed(CallStatus.FINISHED), result=result)))
     assert said in html

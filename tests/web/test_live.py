@@ -68,7 +68,8 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
             "Write a file.",
             "All done, see a.txt.",
             "print('<b>')",
-            "Answered on the web page, in browser 2: no.",
+            "you allowed it in browser 1",
+            "you said no in browser 2: not today",
         ):
             assert said in text
         assert await page.locator("#items strong").inner_text() == "written"

@@ -42,4 +42,5 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             await page.wait_for_timeout(700)
             await page.click(".question button[data-act=reject]")
             await page.wait_for_selector(".item.end:has-text('Done')")
+            await page.close()
             seen.complaints.clear()  # of requests that no server took

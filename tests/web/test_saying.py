@@ -10,11 +10,11 @@ import pytest
 from tests.e2e.faults.driving import block, make, run
 from tests.mcp.hubs import FAKE
 from tests.web.in_process import idle, page_here, until
-from tests.web.test_page_view import in_a_log, stands
+from tests.web.test_page_view import shown
+from treadle.present.items import OwnCommandItem, SaidItem
 from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
-from treadle.web.items import OwnCommand
 from treadle.web.keys import Visitor
 from treadle.web.status import page_status
 
@@ -84,7 +84,7 @@ async def test_an_edit_of_which_no_block_is_taken_is_rejected(tmp_path: Path, mo
         answer = {"question_id": question.id, "option": "allow_once", "blocks": [False, False]}
         await visit.done(f"/s/{page.session.id}/answer", **answer)
         await idle(page)
-        assert page.view.answered == {question.id: "Answered on the web page, in browser 1: no."}
+        assert page.content.answered == {question.id: "Answered on the web page, in browser 1: no."}
         assert (here.folder / "a.py").read_text() == SOURCE
 
 
@@ -99,12 +99,13 @@ async def test_a_message_that_comes_twice_arrives_once_even_after_the_session_wa
         said = {"text": "again", "id": "m1"}
         both = await asyncio.gather(visit.post(f"{path}/say", **said), visit.post(f"{path}/say", **said))
         assert list(both) == [(200, {"shown": ""}), (200, {"shown": ""})]
-        await until(page, lambda: page.view.delivered >= {"m1"} and not page.session.status.turn_active)
+        await until(page, lambda: page.content.delivered >= {"m1"} and not page.session.status.turn_active)
         await visit.done(f"{path}/close")
         await visit.done(f"{path}/say", **said)
         again = here.book.opened[page.session.id]
         assert again is not page
-        assert [getattr(item, "text", "") for item in stands(again.view)].count("again") == 1
+        texts = [one.item.text for one in again.content.items() if isinstance(one.item, SaidItem)]
+        assert texts.count("again") == 1
         assert not again.session.status.turn_active
 
 
@@ -130,7 +131,7 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
         await idle(page)
         assert page.session.status.queue == ()
         await visit.done(f"{path}/say", text="Both of it.", id="m4")
-        await until(page, lambda: "m4" in page.view.delivered)
+        await until(page, lambda: "m4" in page.content.delivered)
         await idle(page)
         assert str(here.server.requests[-1].body).count("image/png") == 1  # it goes along with the next message
 
@@ -167,8 +168,8 @@ async def test_commands_of_ones_own_run_are_stopped_and_go_along_with_the_next_m
         path = f"/s/{page.session.id}"
 
         def ended() -> list[tuple[str, bool, str]]:
-            items = [item for item in stands(page.view) if isinstance(item, OwnCommand) and item.since is None]
-            return [(item.line, item.good, item.output) for item in items]
+            items = [one.item for one in page.content.items() if isinstance(one.item, OwnCommandItem)]
+            return [(item.line, item.good, item.output) for item in items if item.since is None]
 
         await visit.done(f"{path}/say", text="!echo '<b>'; exit 3")
         await until(page, lambda: ended() == [("echo '<b>'; exit 3", False, "<b>\n")])
@@ -179,7 +180,7 @@ async def test_commands_of_ones_own_run_are_stopped_and_go_along_with_the_next_m
         assert "&lt;b&gt;" in await visit.get(path)
         assert len(here.server.requests) == 1
         await visit.done(f"{path}/say", text="What happened?", id="m")
-        await until(page, lambda: "m" in page.view.delivered)
+        await until(page, lambda: "m" in page.content.delivered)
         await idle(page)
         sent = str(here.server.requests[-1].body["messages"][-1])
         assert "; exit 3" in sent
@@ -196,7 +197,7 @@ async def test_images_go_along_and_what_is_none_is_refused(tmp_path: Path, monke
             status, said = await visit.post(path, text="look", id="m", images=[{"name": "a.png", "data": data}])
             assert (status, said["code"]) == (400, "attachment")
         await visit.done(path, text="look", id="m", images=[{"name": "a.png", "data": PIXEL}])
-        await until(page, lambda: "m" in page.view.delivered)
+        await until(page, lambda: "m" in page.content.delivered)
         await idle(page)
         assert "image/png" in str(here.server.requests[-1].body)
 
@@ -225,7 +226,7 @@ async def test_a_closed_session_of_a_folder_that_nobody_trusts_is_continued_afte
             "shown": ""
         }
         page = here.book.opened[session_id]
-        await until(page, lambda: "m" in page.view.delivered)
+        await until(page, lambda: "m" in page.content.delivered)
         assert page.session.trust.trusted
 
 
@@ -246,10 +247,10 @@ async def test_the_page_of_a_session_that_was_closed_is_the_one_that_saw_it_work
             option = "allow_once" if about == "SEARCH" else "reject_once"
             await visit.done(f"/s/{page.session.id}/answer", question_id=question.id, option=option)
         await idle(page)
-        seen = in_a_log(stands(page.view))
+        seen = shown(page.content)
         await visit.done(f"/s/{page.session.id}/close")
         past = await asyncio.to_thread(here.book.past, page.session.id)
-        assert in_a_log(stands(past)) == seen
+        assert shown(past) == seen
 
 
 async def test_one_command_in_the_background_is_stopped_and_no_other_session_can(

@@ -1,6 +1,6 @@
 """What became of a call, in the words of its line."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
@@ -11,10 +11,11 @@ from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Quest
 from treadle.protocol.tools import CallResult, CopyFate, Outcome
 
 
-def said_of(item: CallItem, here: str) -> str:
+def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewhere) -> str:
     """Say what a person said of a call, the last time that they were asked, and what became of what it changed.
 
-    `here` is the surface (`tui:main`) or its kind (`web`): where they were asked is said of another one.
+    `here` is the surface (`tui:main`) or its kind (`web`): where they were asked is said of another one, as
+    `where_is` names it.
     """
     result = item.changed.result
     fate = fate_of(result.copy) if result is not None else ""
@@ -23,7 +24,7 @@ def said_of(item: CallItem, here: str) -> str:
         return _no("you said no", said_no(result)) if is_no and result is not None else fate
     answer = item.answers[-1]
     is_elsewhere = answer.by and here not in (answer.by, answer.by.partition(":")[0])
-    where = f"{', answered' if answer.by.startswith('mcp:') else ''} {elsewhere(answer.by)}" if is_elsewhere else ""
+    where = f"{', answered' if answer.by.startswith('mcp:') else ''} {where_is(answer.by)}" if is_elsewhere else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:

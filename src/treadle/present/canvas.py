@@ -69,7 +69,7 @@ class Canvas:
     def add_to_reply(self, item: Item) -> Placed:
         """Put an item behind all others that goes when the reply does not count."""
         placed = self.add(item)
-        self.set_reply(items=(*self.view.reply.items, placed))
+        self.set_reply(items=self.view.reply.items_with(placed))
         return placed
 
     def open_call(self, item: CallItem) -> None:

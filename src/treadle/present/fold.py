@@ -24,8 +24,8 @@ from treadle.present.items import (
     SaidItem,
     TurnItem,
 )
-from treadle.present.reply_fold import drop_reply, finish_reply, hear_piece, settle_reply
-from treadle.present.view import Cut, ReplyView, Retry, SessionView, cuts_of
+from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear_piece, settle_reply
+from treadle.present.view import Cut, FoldedView, ReplyView, Retry, SessionView, cuts_of
 from treadle.present.words import restored_words, seen_from, written_text
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
@@ -58,11 +58,11 @@ from treadle.protocol.notifications import (
     TurnStarted,
 )
 
-FoldedView = tuple[SessionView, tuple[Placed, ...]]
-
 
 def fold_notification(view: SessionView, stamped: Stamped) -> FoldedView:
     """Take one notification; gives the view as it is now, and the items that changed with it, the oldest first."""
+    if (grown := grow_item(view, stamped)) is not None:
+        return grown
     canvas = Canvas(view, stamped)
     _take(canvas, stamped.notification)
     return canvas.view, canvas.changed

@@ -1,11 +1,14 @@
 """A reply as it streams, or whole as a log has it: the same items come of it, in whatever pieces it was heard."""
 
+from itertools import chain
+
 from msgspec.structs import replace
 
 from treadle.present.canvas import Canvas
-from treadle.present.items import CallItem, Item, ProseItem, ThoughtItem, WritingItem
+from treadle.present.items import CallItem, Item, Placed, ProseItem, ThoughtItem, WritingItem
 from treadle.present.prose import LONGEST_BLOCK, Growing, grow
-from treadle.present.view import ReplyView
+from treadle.present.view import FoldedView, ReplyView, SessionView
+from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Text, Thinking, ToolUse
 from treadle.protocol.notifications import CallDelta, MessageDone, Phase, TextDelta, ThinkingDelta
 
@@ -14,6 +17,47 @@ _SHOWN_WRITING = 2_000
 
 _MOST_THOUGHT = 40_000
 _KEPT_ARGUMENT = 120
+_NOTHING = Growing()
+
+
+def grow_item(view: SessionView, stamped: Stamped) -> FoldedView | None:
+    """Take more of what grows already, as nearly every piece is; None where more than that item changes."""
+    reply = view.reply
+    match stamped.notification:
+        case _ if view.proposed:
+            return None
+        case TextDelta(text=more) if reply.tail is not None and "\n" not in more:
+            text = reply.growing.text + more
+            if len(text) > LONGEST_BLOCK:
+                return None
+            grown = _grown(view, reply.tail, ProseItem(text, growing=True))
+            growing = replace(reply.growing, text=text)
+            reply = replace(reply, size=reply.size + len(more), tail=grown, growing=growing)
+        case ThinkingDelta(text=more) if reply.thought is not None:
+            whole = len(reply.thinking) >= _MOST_THOUGHT
+            thinking = reply.thinking if whole else (reply.thinking + more)[:_MOST_THOUGHT]
+            grown = _grown(view, reply.thought, _more_thought(reply.thought, more))
+            reply = replace(reply, size=reply.size + len(more), thought=grown, thinking=thinking)
+        case CallDelta(text=more) if reply.writing is not None and _is_at_rest(reply):
+            grown = _grown(view, reply.writing, _written(reply.writing.item, stamped.notification))
+            reply = replace(reply, size=reply.size + len(more), writing=grown)
+        case _:
+            return None
+    return replace(view, version=grown.version, seq=max(view.seq, stamped.seq), reply=reply), (grown,)
+
+
+def _is_at_rest(reply: ReplyView) -> bool:
+    """Whether neither words nor thoughts of it grow."""
+    return reply.thought is None and reply.tail is None and reply.growing == _NOTHING
+
+
+def _grown(view: SessionView, placed: Placed, item: Item) -> Placed:
+    return Placed(placed.position, view.version + 1, placed.seq, item)
+
+
+def _more_thought(thought: Placed, more: str) -> ThoughtItem:
+    known = thought.item.text if isinstance(thought.item, ThoughtItem) else ""
+    return ThoughtItem((known + more)[-_SHOWN_WRITING:], growing=True)
 
 
 def hear_piece(canvas: Canvas, piece: TextDelta | ThinkingDelta | CallDelta) -> None:
@@ -56,22 +100,21 @@ def _write(canvas: Canvas, text: str) -> None:
 def _think(canvas: Canvas, text: str) -> None:
     _end_text(canvas)
     reply = canvas.view.reply
-    thinking = (reply.thinking + text)[:_MOST_THOUGHT]
-    item = ThoughtItem((reply.thinking[-_SHOWN_WRITING:] + text)[-_SHOWN_WRITING:], growing=True)
     if reply.thought is None:
-        thought, since = canvas.add_to_reply(item), canvas.at
+        thought, since = canvas.add_to_reply(ThoughtItem(text[-_SHOWN_WRITING:], growing=True)), canvas.at
     else:
-        thought, since = canvas.change(reply.thought, item), reply.thinking_since
-    canvas.set_reply(thought=thought, thinking=thinking, thinking_since=since)
+        thought, since = canvas.change(reply.thought, _more_thought(reply.thought, text)), reply.thinking_since
+    canvas.set_reply(thought=thought, thinking=(reply.thinking + text)[:_MOST_THOUGHT], thinking_since=since)
 
 
 def _end_thought(canvas: Canvas) -> None:
     reply = canvas.view.reply
-    if reply.thought is not None:
-        since = reply.thinking_since
-        seconds = None if canvas.at is None or since is None or not reply.heard else max(0.0, canvas.at - since)
-        item = ThoughtItem(reply.thinking, seconds=seconds) if reply.thinking.strip() else None
-        canvas.change(reply.thought, item)
+    if reply.thought is None:
+        return
+    since = reply.thinking_since
+    seconds = None if canvas.at is None or since is None or not reply.heard else max(0.0, canvas.at - since)
+    item = ThoughtItem(reply.thinking, seconds=seconds) if reply.thinking.strip() else None
+    canvas.change(reply.thought, item)
     canvas.set_reply(thought=None, thinking="", thinking_since=None)
 
 
@@ -79,7 +122,8 @@ def _end_text(canvas: Canvas) -> None:
     reply = canvas.view.reply
     if reply.tail is not None:
         canvas.change(reply.tail, ProseItem(reply.growing.text) if reply.growing.text.strip() else None)
-    canvas.set_reply(tail=None, growing=Growing())
+    if reply.tail is not None or reply.growing != _NOTHING:
+        canvas.set_reply(tail=None, growing=_NOTHING)
 
 
 def _write_call(canvas: Canvas, delta: CallDelta) -> None:
@@ -107,8 +151,7 @@ def drop_reply(canvas: Canvas, kept: Message | None) -> None:
     """Withdraw what was streamed, and its calls; the words that the user cut stay."""
     heard = canvas.view.reply.heard
     settle_reply(canvas)
-    reply, calls = canvas.view.reply.items, canvas.view.calls
-    for placed in (*reply, *calls):
+    for placed in (*chain.from_iterable(canvas.view.reply.items), *canvas.view.calls):
         if kept is None or isinstance(placed.item, CallItem):
             canvas.change(placed, None)
     canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=(), silent={})

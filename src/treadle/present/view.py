@@ -13,6 +13,7 @@ from treadle.protocol.permissions import Allowance, Mode, Question
 
 _LEAST_TIME = 0.5
 _CHARACTERS_PER_TOKEN = 4
+_MOST_TOGETHER = 400
 
 
 class Retry(Struct, frozen=True):
@@ -32,7 +33,7 @@ class Cut(Struct, frozen=True):
 
 
 class ReplyView(Struct, frozen=True, kw_only=True):
-    """The reply that streams. `items` are the places of what it has said so far, its calls among them.
+    """The reply that streams. `items` are the places of what it has said so far, its calls among them, by the hundreds.
 
     `tail` is prose that still grows, `thought` reasoning (`thinking` is all of it, since `began`), `writing` a call.
     `heard` says that pieces of it came: otherwise the whole message shows all of it. `size` is how many characters of
@@ -40,7 +41,7 @@ class ReplyView(Struct, frozen=True, kw_only=True):
     """
 
     heard: bool = False
-    items: tuple[Placed, ...] = ()
+    items: tuple[tuple[Placed, ...], ...] = ()
     growing: Growing = field(default_factory=Growing)
     tail: Placed | None = None
     thought: Placed | None = None
@@ -49,6 +50,11 @@ class ReplyView(Struct, frozen=True, kw_only=True):
     writing: Placed | None = None
     size: int = 0
     began: float | None = None
+
+    def items_with(self, placed: Placed) -> tuple[tuple[Placed, ...], ...]:
+        """Give its items with one more; a long reply takes time by its length, not by the square of it."""
+        *full, last = self.items or ((),)
+        return (*full, (*last, placed)) if len(last) < _MOST_TOGETHER else (*full, last, (placed,))
 
     @property
     def tokens(self) -> int:
@@ -128,6 +134,10 @@ class SessionView(Struct, frozen=True, kw_only=True):
     def left_at(self, seq: int) -> bool:
         """Whether what came with an event of the log has left the conversation."""
         return any(cut.to < seq < cut.seq for cut in self.cuts)
+
+
+FoldedView = tuple[SessionView, tuple[Placed, ...]]
+"""A view, and the items that changed with it."""
 
 
 def cuts_of(cuts: tuple[Cut, ...], new: Cut) -> tuple[Cut, ...]:

@@ -20,7 +20,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.folder_index import FolderIndex
 from treadle.web.page_session import KIND, PageSession
-from treadle.web.page_view import PageContent, page_of
+from treadle.web.page_view import PageContent, page_content
 from treadle.web.signals import Signal
 
 _LOOK, _LOOK_ANYWAY = 0.25, 2.0
@@ -89,7 +89,7 @@ class SessionBook:
             known = self._past.get(session_id)
         if known is None or known[0] != events:
             row, past = session_past(session_id)
-            view = page_of(row.workspace, row.model, past, is_open=False)
+            view = page_content(row.workspace, row.model, past, is_open=False)
             if session_id in self._failures:
                 view.add_problem(self._failures[session_id])
             known = (row.events, view)

@@ -38,13 +38,12 @@ from treadle.present.words import (
     what_came_of,
     written_by,
 )
-from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.reasons import words_of_decision
-from treadle.protocol.tools import Outcome
+from treadle.protocol.tools import CallResult, Outcome
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
-_KIND = "web"
 
 _SIGNS = {
     Outcome.OK: "✓",
@@ -85,7 +84,7 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
         case AnswerItem(answer=answer):
-            where = f" {elsewhere(answer.by)}" if answer.by else ""
+            where = f" {_in_browser(answer.by)}" if answer.by else ""
             return _note(f"Answered{where}: {ANSWERS[answer.option]}.")
         case ModeItem(mode=mode):
             return _note(f"Mode: {mode}")
@@ -111,6 +110,32 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             assert_never(item)
 
 
+def _printed(changed: CallChanged, result: CallResult) -> str:
+    """Give what a call brought, but for what its line says anyway."""
+    text = output_of(changed.kind, result)
+    return "" if " ".join(text.split()) == note_of(changed.kind, result, changed.decision) else text
+
+
+def _in_browser(by: str) -> str:
+    """Say where another surface is, on the page itself."""
+    kind, _, name = by.partition(":")
+    return f"in {printable(name)}" if kind == "web" else elsewhere(by)
+
+
+def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
+    """Say where a call is in its life or how it ended, and what a person said of it."""
+    changed = item.changed
+    said = "" if changed.status is CallStatus.ASKING else said_of(item, "", _in_browser)
+    if result is None:
+        return ": ".join(filter(None, (_open_state(changed.status, is_open=is_open), said)))
+    if result.outcome is Outcome.REJECTED:
+        return said
+    # Who was asked is said behind it where it is known.
+    came = result.outcome.value if item.answers else what_came_of(changed, result)
+    words = ", ".join(filter(None, (note_of(changed.kind, result, changed.decision), said)))
+    return f"{came}: {words}" if words else came
+
+
 def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
     return {"kind": "note", "item": NoteItem(text, warns)}
 
@@ -130,17 +155,14 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     done = changed.status is CallStatus.FINISHED
     asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
     result = None if asks else changed.result
-    text = item.output if result is None else output_of(changed.kind, result)[:_SHOWN_RESULT]
-    rejected = result is not None and result.outcome is Outcome.REJECTED
-    note = "" if result is None or rejected else note_of(changed.kind, result, changed.decision)
+    text = item.output if result is None else _printed(changed, result)[:_SHOWN_RESULT]
     return {
         "kind": "call",
         "item": item,
         "name": describe_call(changed),
-        "state": what_came_of(changed, result) if result is not None else _open_state(changed.status, is_open=is_open),
+        "state": _state(item, result, is_open=is_open),
         "outcome": result.outcome.value if result is not None else "open",
         "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
-        "note": ", ".join(filter(None, (note, said_of(item, _KIND)))),
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": output_of_command(text),
         "done": done,

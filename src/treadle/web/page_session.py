@@ -23,7 +23,7 @@ from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
 from treadle.web.keys import Visitor
 from treadle.web.own_commands import PageCommands
-from treadle.web.page_view import PageContent, page_of
+from treadle.web.page_view import PageContent, page_content
 from treadle.web.question_cards import question_html
 from treadle.web.rights import may, require
 from treadle.web.signals import Signal
@@ -65,7 +65,9 @@ class PageSession:
         await self.client.__aenter__()
         session = self.session
         live = () if self.own else session.opening
-        content = await asyncio.to_thread(page_of, str(session.workspace), session.status.model, session.past, live)
+        content = await asyncio.to_thread(
+            page_content, str(session.workspace), session.status.model, session.past, live
+        )
         for stamped in self._early or ():
             content.take(stamped)
         self.content, self._early = content, None

@@ -68,7 +68,7 @@ class PageContent(ItemBook):
         return html
 
 
-def page_of(
+def page_content(
     root: str, model: str, past: Sequence[Stamped], live: Sequence[Notification] = (), *, is_open: bool = True
 ) -> PageContent:
     """Make the page of what happened before, and of what is under way and in no log yet."""

@@ -22,7 +22,7 @@ async def restore_in(request: Request, wanted: Restore) -> WentBack:
     return await go_back(session_id, wanted, None if opened is None else post)
 
 
-def restored_words(went: WentBack) -> dict[str, Any]:
+def went_back_words(went: WentBack) -> dict[str, Any]:
     """Say what was restored, and how that is undone."""
     result, undo = went.result, went.undo
     return {

@@ -23,6 +23,9 @@ from treadle.protocol.notifications import (
     ThinkingDelta,
 )
 
+REPLY_PIECES = (TextDelta, ThinkingDelta, CallDelta)
+"""Pieces of a reply, in no log."""
+
 RECENT = 8_000
 """Notifications that are kept for surfaces that come back, of at most `_RECENT_BYTES` in all."""
 

@@ -12,7 +12,7 @@ from treadle.context.transcript import Transcript
 from treadle.engine.core.effects import Effect, Notify, Respond, Seal, TakeCheckpoint
 from treadle.engine.core.state import State
 from treadle.engine.ports import Hooks, OutputHandler, Ports
-from treadle.engine.runtime.feeds import Feed, Feeds
+from treadle.engine.runtime.feeds import REPLY_PIECES, Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
 from treadle.engine.runtime.track import Track
@@ -24,6 +24,7 @@ from treadle.protocol.events import (
     ENGINE,
     HOOK,
     CallFinished,
+    CallProposed,
     CallStarted,
     Event,
     EventData,
@@ -72,7 +73,8 @@ class Session:
         self._track = track
         self._clock = clock
         self._ports: Ports | None = None
-        self._inbox: deque[_Posted] = deque()
+        self._inbox: deque[_Posted | Notify] = deque()
+        self._calling = False
         self._arrived = asyncio.Event()
         self._closing = False
         self._feeds = Feeds()
@@ -166,13 +168,17 @@ class Session:
         """Queue an event of the engine; a refusal is of no interest any more."""
         self._put(_Posted(data, source, None))
 
-    def _put(self, posted: _Posted) -> None:
+    def _put(self, posted: _Posted | Notify) -> None:
         self._inbox.append(posted)
+        self._calling = self._calling or _is_of_reply(posted)
         self._arrived.set()
 
     def publish(self, notification: Notification) -> None:
-        """Tell every surface what is in no log, or not yet."""
-        self._feeds.publish(notification, seq=0, at=self._clock())
+        """Tell every surface what is in no log, or not yet; what a reply says behind a call waits until that is."""
+        if self._calling and isinstance(notification, REPLY_PIECES):
+            self._put(Notify(notification=notification, at=self._clock()))
+        else:
+            self._feeds.publish(notification, seq=0, at=self._clock())
 
     def tell(self, text: str) -> None:
         """Let every surface show a line that nothing waits for."""
@@ -216,6 +222,9 @@ class Session:
         accepted: list[_Posted] = []
         while self._inbox:
             posted = self._inbox.popleft()
+            if isinstance(posted, Notify):
+                effects.append(posted)
+                continue
             event = self._stamp(posted.data, posted.source)
             try:
                 effects += self._take(event, events)
@@ -223,10 +232,9 @@ class Session:
                 posted.refuse(refusal)
                 continue
             accepted.append(posted)
-        if not events:
-            return
         try:
-            await ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
+            if events:
+                await ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
         except StoreError:
             self._inbox.extendleft(reversed(accepted))  # refused with the rest
             raise
@@ -237,8 +245,10 @@ class Session:
         # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
         for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
             self._act(effect, performer)
-        self._published = events[-1].seq
-        await self._observe(ports, events)
+        self._calling = any(map(_is_of_reply, self._inbox))
+        if events:
+            self._published = events[-1].seq
+            await self._observe(ports, events)
 
     def _held_for(self, hooks: Hooks, effects: list[Effect], performer: Performer) -> list[Effect]:
         """Hold back what says that a turn is over until the hooks have let it end; gives what is to be done now.
@@ -352,9 +362,10 @@ class Session:
         """Log what `close` has not stopped, or the outcome of what it has, so that nothing known is lost."""
         events: list[Event] = []
         effects: list[Effect] = []
-        for posted in [posted for posted in self._inbox if isinstance(posted.data, kinds)]:
+        for posted in tuple(self._inbox):
+            if isinstance(posted, Notify) or not isinstance(data := posted.data, kinds):
+                continue
             self._inbox.remove(posted)
-            data = posted.data
             if isinstance(data, ReplyFinished) and not is_answer(data):
                 continue  # its calls were not taken
             if isinstance(data, ReplyFailed) and not self.state.cancelling:
@@ -374,8 +385,14 @@ class Session:
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:
-            posted.refuse(_closed(posted.data))
+            if isinstance(posted, _Posted):
+                posted.refuse(_closed(posted.data))
         self._inbox.clear()
+
+
+def _is_of_reply(posted: _Posted | Notify) -> bool:
+    """Whether it is something that a reply says, on its way to surfaces in the order of the reply."""
+    return isinstance(posted, Notify) or isinstance(posted.data, CallProposed)
 
 
 def _closed(data: EventData) -> SessionClosedError:

@@ -30,7 +30,7 @@ from treadle.protocol.checkpoints import Restore
 from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
 from treadle.web.question_cards import why_blocks
 from treadle.web.requests import answer, body_of, book_of, done
-from treadle.web.restoring import restore_in, restored_words
+from treadle.web.restoring import restore_in, went_back_words
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
@@ -219,7 +219,7 @@ async def _take_back(request: Request) -> Response:
             return render("review_conflict.html", conflict=found, why=went.result.conflicts[0].why)
 
     shown = await asyncio.to_thread(conflict) if went.result.conflicts else ""
-    return answer({**restored_words(went), "conflict": shown})
+    return answer({**went_back_words(went), "conflict": shown})
 
 
 def _note(session_id: str, marks: Mapping[str, str]) -> None:

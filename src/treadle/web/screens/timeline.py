@@ -19,7 +19,7 @@ from treadle.app.reports.event_words import EventTopic
 from treadle.app.reports.timeline import PAGE_EVENTS, Going, TimelinePage, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
 from treadle.web.requests import answer, body_of
-from treadle.web.restoring import restore_in, restored_words
+from treadle.web.restoring import restore_in, went_back_words
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 
@@ -130,7 +130,7 @@ async def _preview(request: Request) -> Response:
 async def _restore(request: Request) -> Response:
     """Bring files, the conversation or both back."""
     wanted = (await body_of(request, _Wish)).restore()
-    return answer(restored_words(await restore_in(request, wanted)))
+    return answer(went_back_words(await restore_in(request, wanted)))
 
 
 class _Fork(Struct):
