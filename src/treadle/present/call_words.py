@@ -5,9 +5,9 @@ from collections.abc import Collection
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
-from treadle.present.words import elsewhere, said_no
+from treadle.present.words import elsewhere, note_of, output_of, plain, said_no
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind
-from treadle.protocol.tools import CallResult, CopyFate, Outcome
+from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
 
 
 def said_of(item: CallItem, here: str) -> str:
@@ -31,6 +31,30 @@ def said_of(item: CallItem, here: str) -> str:
     lasting = " for this session" if answer.scope is AllowScope.SESSION else " from now on"
     said = f"you allowed it{lasting if answer.option is OptionKind.ALLOW_ALWAYS else ''}"
     return f"{said}{' with your change' if answer.amended else ''}{where}"
+
+
+def end_of(item: CallItem, here: str) -> str:
+    """Say how a call went, and what a person had to do with it: `exit 3, you allowed it`; empty for nothing to say."""
+    changed = item.changed
+    result = changed.result
+    rejected = result is None or result.outcome is Outcome.REJECTED
+    note = "" if rejected or result is None else note_of(changed.kind, result, changed.decision)
+    return ", ".join(filter(None, (note, said_of(item, here))))
+
+
+def whole_output(item: CallItem) -> str:
+    """Give all that a call brought a person; of an edit that failed why, where its line has not all of that."""
+    kind, result = item.changed.kind, item.changed.result
+    if result is None:
+        return item.output
+    if kind is ToolKind.EDIT and result.outcome in _SAYS_WHY:
+        text = plain(result.content).strip()
+        return "" if text == note_of(kind, result) else text
+    return output_of(kind, result)
+
+
+_SAYS_WHY = frozenset({Outcome.FAILED, Outcome.INVALID, Outcome.UNKNOWN})
+"""Outcomes of which the text says what went wrong."""
 
 
 def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:

@@ -24,10 +24,20 @@ class SaidItem(Struct, frozen=True):
 
 
 class ProseItem(Struct, frozen=True):
-    """Whole blocks of the model's Markdown; `growing` ones are still being written."""
+    """Whole blocks of the model's Markdown; `growing` ones are still being written.
+
+    A code block that grew too long is cut: the first `opened` and the last `closed` characters are not the model's.
+    """
 
     markdown: str
     growing: bool = False
+    opened: int = 0
+    closed: int = 0
+
+    @property
+    def written(self) -> str:
+        """What the model wrote of it."""
+        return self.markdown[self.opened : len(self.markdown) - self.closed]
 
 
 class ThoughtItem(Struct, frozen=True):

@@ -42,19 +42,24 @@ def _write(canvas: Canvas, text: str) -> None:
 
 
 def _write_piece(canvas: Canvas, text: str) -> None:
-    finished, growing = grow(canvas.view.reply.growing, text)
-    tail = canvas.view.reply.tail
+    before, tail = canvas.view.reply.growing, canvas.view.reply.tail
+    finished, growing = grow(before, text)
     if finished.strip():
+        item = ProseItem(finished, opened=before.opened, closed=growing.closed)
         if tail is None:
-            canvas.add_to_reply(ProseItem(finished))
+            canvas.add_to_reply(item)
         else:
-            canvas.change(tail, ProseItem(finished))
+            canvas.change(tail, item)
             tail = None
     if tail is not None:
-        tail = canvas.change(tail, ProseItem(growing.text, growing=True))
+        tail = canvas.change(tail, _still_growing(growing))
     elif growing.text.strip():
-        tail = canvas.add_to_reply(ProseItem(growing.text, growing=True))
+        tail = canvas.add_to_reply(_still_growing(growing))
     canvas.set_reply(growing=growing, tail=tail)
+
+
+def _still_growing(growing: Growing) -> ProseItem:
+    return ProseItem(growing.text, growing=True, opened=growing.opened)
 
 
 def _think(canvas: Canvas, text: str) -> None:
@@ -82,7 +87,8 @@ def _end_thought(canvas: Canvas) -> None:
 def _end_text(canvas: Canvas) -> None:
     reply = canvas.view.reply
     if reply.tail is not None:
-        canvas.change(reply.tail, ProseItem(reply.growing.text) if reply.growing.text.strip() else None)
+        item = replace(_still_growing(reply.growing), growing=False)
+        canvas.change(reply.tail, item if item.markdown.strip() else None)
     canvas.set_reply(tail=None, growing=Growing())
 
 
