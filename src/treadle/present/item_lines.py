@@ -50,14 +50,15 @@ PIECES = (TextDelta, ThinkingDelta, CallDelta, CallOutput)
 _LONGEST = 200
 
 
-def line_of(item: Item) -> str:
+def note_line(item: Item) -> str:
     """Say in a line what is no message and no call; empty for what is, or what its own place tells."""
     match item:
         case NoteItem(text=text):
             return text
-        case AnswerItem(answer=answer):
+        case AnswerItem(asked=asked, answer=answer):
             where = f" {elsewhere(answer.by)}" if answer.by else ""
-            return f"Answered{where}: {ANSWERS[answer.option]}."
+            said = clip_text(answer.text, _LONGEST) or f"{ANSWERS[answer.option]}."
+            return f"{clip_text(asked, _LONGEST)} Answered{where}: {said}"
         case ModeItem(mode=mode):
             return f"Mode: {mode}"
         case ModelItem(model=model, why=why):
@@ -117,7 +118,7 @@ class ProgressLines:
             case CallItem() as item:
                 yield from self._call(placed.position, item)
             case item:
-                if line := line_of(item):
+                if line := note_line(item):
                     yield ProgressLine("~", line)
 
     def _call(self, position: int, item: CallItem) -> Iterator[ProgressLine]:

@@ -15,12 +15,16 @@ MOST_PRINTED = 20_000
 
 
 class SaidItem(Struct, frozen=True):
-    """What was said to the model; `by` names the source where it was not the user, `enclosed` what went along."""
+    """What was said to the model; `by` names the source where it was not the user, `enclosed` what went along.
+
+    `commands` are the user's own that went along, each with its output. An answer to a question has no `prompt_id`.
+    """
 
     text: str
     enclosed: tuple[str, ...] = ()
     by: str = ""
     prompt_id: str = ""
+    commands: tuple[str, ...] = ()
 
 
 class ProseItem(Struct, frozen=True):

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 from treadle.engine.core.texts import rejected
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
-from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
+from treadle.protocol.messages import (
+    OWN_COMMAND,
+    Document,
+    Image,
+    ResultContent,
+    Text,
+    UserContent,
+    without_own_commands,
+)
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
@@ -103,6 +111,12 @@ def plain(content: tuple[ResultContent, ...]) -> str:
 def written_text(content: tuple[UserContent, ...]) -> str:
     """Give what the user wrote and attached; the output of their own commands is left out."""
     return plain(without_own_commands(content))
+
+
+def own_commands(content: tuple[UserContent, ...]) -> tuple[str, ...]:
+    """Give the commands that the user ran and sent along, each with its output."""
+    texts = (block.text for block in content if isinstance(block, Text))
+    return tuple(text.removeprefix(OWN_COMMAND) for text in texts if text.startswith(OWN_COMMAND))
 
 
 def enclosed_line(origins: Sequence[str]) -> str:
