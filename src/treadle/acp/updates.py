@@ -64,22 +64,22 @@ def plan_of(checklist: str) -> Update:
 
 
 class _Shown:
-    """How much of a text the client was shown, and as a piece of which message."""
+    """How many characters (`size`) of a text the client was shown, and as a piece of which message."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, size: int = 0) -> None:
         self.kind = kind
         self.message = message
-        self._size = 0
+        self.size = size
 
     def more(self, text: str) -> Iterator[Update]:
         """Show what is new of it."""
-        if new := text[self._size :]:
-            self._size = len(text)
+        if new := text[self.size :]:
+            self.size = len(text)
             yield text_chunk(self.kind, new, self.message)
 
 
-_WHOLE_LINES = "whole lines"
-_PROSE = ("a line", _WHOLE_LINES)
+_ENDED = "ended"
+_PROSE = ("text", _ENDED)
 """What was shown last, if it is the answer."""
 
 
@@ -103,6 +103,7 @@ class Updates:
         self._in_terminals: dict[str, str] = {}
         self._texts: dict[int, _Shown] = {}
         self._message = self._last = ""
+        self._ahead = 0
         self._spoke = False
 
     def past(self, past: Iterable[Stamped]) -> Iterator[Update]:
@@ -186,12 +187,14 @@ class Updates:
         if position not in self._texts:
             message = self._message if self._last in _PROSE else uuid.uuid4().hex
             # Not all clients keep messages apart that follow on each other.
-            if self._spoke and self._last != _WHOLE_LINES:
+            if self._spoke and self._last != _ENDED:
                 yield text_chunk("agent_message", "\n\n", message)
             self._message, self._spoke = message, True
-            self._texts[position] = _Shown("agent_message", message)
+            self._texts[position] = _Shown("agent_message", message, self._ahead)
         yield from self._texts[position].more(prose.written)
-        self._last = _WHOLE_LINES if prose.written.endswith("\n") else _PROSE[0]
+        # The beginning of a block may have been shown as the end of the one before.
+        self._ahead = 0 if prose.growing else max(0, self._texts[position].size - len(prose.written))
+        self._last = _ENDED if prose.ends else _PROSE[0]
 
     def _thought(self, position: int, thought: ThoughtItem) -> Iterator[Update]:
         text = self.view.reply.thinking if thought.growing else thought.text

@@ -30,13 +30,21 @@ class SaidItem(Struct, frozen=True):
 class ProseItem(Struct, frozen=True):
     """Whole blocks of the model's Markdown; `growing` ones are still being written.
 
-    A code block that grew too long is cut: the first `opened` and the last `closed` characters are not the model's.
+    A block that grew too long is `cut`, and the next one continues it. The first `opened` and the last `closed`
+    characters of a part of a code block are not the model's.
     """
 
     markdown: str
     growing: bool = False
     opened: int = 0
     closed: int = 0
+    cut: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether the next block can follow as it is: this one ends with an empty line, or does not end."""
+        last = self.written.removesuffix("\n").rpartition("\n")[2]
+        return self.cut or (self.written.endswith("\n") and not last.strip())
 
     @property
     def written(self) -> str:

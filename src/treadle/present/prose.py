@@ -15,6 +15,7 @@ class Growing(Struct, frozen=True, kw_only=True):
     """Markdown since the last cut. `line` is where its last line begins; `fence` opened a code fence that is open.
 
     What nobody wrote: the first `opened` characters open a fence again, the last `closed` of the block before end it.
+    `cut` says that the block before was cut because it was too long.
     """
 
     text: str = ""
@@ -23,6 +24,7 @@ class Growing(Struct, frozen=True, kw_only=True):
     after_blank: bool = False
     opened: int = 0
     closed: int = 0
+    cut: bool = False
 
 
 def grow(growing: Growing, more: str) -> tuple[str, Growing]:
@@ -31,7 +33,7 @@ def grow(growing: Growing, more: str) -> tuple[str, Growing]:
     Blocks end at blank lines outside code fences; an indented line goes on with the block before it. A block that
     grows too long is cut at a line end, inside a fence with the fence closed and opened again.
     """
-    growing = replace(growing, text=growing.text + more, closed=0)
+    growing = replace(growing, text=growing.text + more, closed=0, cut=False)
     cut = 0
     while (end := growing.text.find("\n", growing.line)) >= 0:
         line = growing.text[growing.line : end]
@@ -65,8 +67,10 @@ def _cut_long(growing: Growing) -> tuple[str, Growing]:
     head, rest = _split(growing, growing.line if whole_lines else len(growing.text))
     closing = "" if head.endswith("\n") else "\n"
     closing += f"{_mark(growing.fence)}\n" if growing.fence else ""
-    counts = {"line": len(opening), "opened": len(opening), "closed": len(closing)}
-    return head + closing, replace(rest, text=opening + rest.text, **counts)
+    size = len(opening)
+    return head + closing, replace(
+        rest, text=opening + rest.text, line=size, opened=size, closed=len(closing), cut=True
+    )
 
 
 def _opening(line: str) -> str:

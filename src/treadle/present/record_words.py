@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from treadle.present.call_words import said_of, whole_output
 from treadle.present.item_book import ItemBook
-from treadle.present.items import CallItem, Placed, ProseItem, TurnItem
+from treadle.present.items import CallItem, Placed, TurnItem
 from treadle.present.view import SessionView
 from treadle.present.words import CallName, clip_text, counted, describe_call, ended, note_of, span, spent
 from treadle.protocol.attach import Stamped
@@ -102,12 +102,6 @@ def file_lines(item: TurnItem) -> Iterator[str]:
     yield from (f"{one.path} (+{one.added} -{one.removed})" for one in item.files)
     if item.files and not item.outcome.exact:
         yield "at least these: no checkpoint shows what else commands changed"
-
-
-def is_cut(prose: ProseItem) -> bool:
-    """Whether the next block goes on with its last paragraph, or block of code."""
-    last = prose.written.removesuffix("\n").rpartition("\n")[2]
-    return prose.written.endswith("\n") and bool(last.strip())
 
 
 def recorded(past: Sequence[Stamped], view: SessionView, turn: int = 1) -> tuple[SessionView, tuple[Placed, ...]]:

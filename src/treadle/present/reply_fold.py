@@ -45,7 +45,7 @@ def _write_piece(canvas: Canvas, text: str) -> None:
     before, tail = canvas.view.reply.growing, canvas.view.reply.tail
     finished, growing = grow(before, text)
     if finished.strip():
-        item = ProseItem(finished, opened=before.opened, closed=growing.closed)
+        item = ProseItem(finished, opened=before.opened, closed=growing.closed, cut=growing.cut)
         if tail is None:
             canvas.add_to_reply(item)
         else:

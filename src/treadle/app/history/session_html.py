@@ -134,7 +134,7 @@ def _answer(blocks: Sequence[ProseItem], shown: Safe) -> str:
     """Write what the model said in one piece."""
     text = blocks[0].written
     for before, block in pairwise(blocks):
-        text = text + block.written if before.written.endswith("\n") else f"{text}\n\n{block.written}"
+        text = text + block.written if before.ends else f"{text}\n\n{block.written}"
     return _section("model", "Treadle", _text(text.strip(), shown))
 
 

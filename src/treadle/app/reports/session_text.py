@@ -21,7 +21,6 @@ from treadle.present.record_words import (
     LEFT_CONVERSATION,
     call_record,
     file_lines,
-    is_cut,
     recorded,
     turn_words,
 )
@@ -79,7 +78,7 @@ def _lines(item: Item, before: Item | None) -> Iterator[str]:  # noqa: C901 - on
                 yield from ("", f"({enclosed_line(enclosed)})")
         case ProseItem() as prose:
             yield from (() if isinstance(before, ProseItem) else ("", "## Treadle"))
-            yield from (() if isinstance(before, ProseItem) and is_cut(before) else ("",))
+            yield from (() if isinstance(before, ProseItem) and before.cut else ("",))
             yield prose.written.strip("\n")
         case CallItem():
             yield from _call(item)
