@@ -15,6 +15,7 @@ from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolKind
 
 _KIND = "acp"
+_YES = "you allowed it"
 _LONGEST_TITLE = 300
 _SHOWN_OUTPUT = 64_000
 _MOST_LOCATIONS = 50
@@ -99,6 +100,8 @@ def _outcome(item: CallItem, result: CallResult, diff: tuple[ToolContent, ...]) 
     runs = item.changed.kind is ToolKind.EXECUTE
     text = "" if diff and not result.is_error else whole_output(item)
     words = end_of(item, _KIND) if result.is_error and (runs or not text) else said_of(item, _KIND)
+    if words == _YES:  # nothing else than the editor's user knows
+        words = ""
     if words:
         yield text_content(printable(words))
     if not text.strip():

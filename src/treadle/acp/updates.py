@@ -64,9 +64,10 @@ def plan_of(checklist: str) -> Update:
 
 
 class _Shown:
-    """How many characters (`size`) of a text the client was shown, and as a piece of which message."""
+    """How many characters (`size`) of a text the client was shown, and as a piece of which message, after a `gap`."""
 
-    def __init__(self, kind: str, message: str, size: int = 0) -> None:
+    def __init__(self, kind: str, message: str, size: int = 0, gap: str = "") -> None:
+        self._gap = gap
         self.kind = kind
         self.message = message
         self.size = size
@@ -75,7 +76,8 @@ class _Shown:
         """Show what is new of it."""
         if new := text[self.size :]:
             self.size = len(text)
-            yield text_chunk(self.kind, new, self.message)
+            yield text_chunk(self.kind, self._gap + new, self.message)
+            self._gap = ""
 
 
 _ENDED = "ended"
@@ -157,6 +159,8 @@ class Updates:
                 return call.id in self.answered
             case ProseItem(), QuestionClosed(question_id=question_id):
                 return question_id in self.asked
+            case CallItem(), QuestionClosed():
+                return True  # who answered is said when it has ended
             case _:
                 return False
 
@@ -169,7 +173,7 @@ class Updates:
             case CallItem() as call:
                 yield from self._call(placed.position, call)
             case SaidItem() as said:
-                self._last, self._spoke = "", False
+                self._last, self._spoke = "", self._spoke and not said.prompt_id
                 yield from _said(said, self._prompts.pop(said.prompt_id, ()))
             case TurnItem(outcome=outcome):
                 yield from self._end(outcome)
@@ -187,10 +191,9 @@ class Updates:
         if position not in self._texts:
             message = self._message if self._last in _PROSE else uuid.uuid4().hex
             # Not all clients keep messages apart that follow on each other.
-            if self._spoke and self._last != _ENDED:
-                yield text_chunk("agent_message", "\n\n", message)
+            gap = "\n\n" if self._spoke and self._last != _ENDED else ""
             self._message, self._spoke = message, True
-            self._texts[position] = _Shown("agent_message", message, self._ahead)
+            self._texts[position] = _Shown("agent_message", message, self._ahead, gap)
         yield from self._texts[position].more(prose.written)
         # The beginning of a block may have been shown as the end of the one before.
         self._ahead = 0 if prose.growing else max(0, self._texts[position].size - len(prose.written))
