@@ -23,6 +23,8 @@ NAMES = (
     "editor",
     "servers",
     "web",
+    "step",
+    "peers",
 )
 
 

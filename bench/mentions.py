@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import offered_models
 from treadle.app.session.mentionable import mentionable_paths

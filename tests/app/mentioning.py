@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import Prompt, Source

@@ -222,7 +222,8 @@ class OwnWorkScene:
             if hang:
                 self.hanging.set()
                 await asyncio.Event().wait()
-        (self.top / "one" / "junk.log").write_text(f"ignored {next(self._numbers)}")
+        (self.top / "one" / "build").mkdir(exist_ok=True)
+        (self.top / "one" / "build" / "junk.log").write_text(f"ignored {next(self._numbers)}")
         return replace(result_text(Outcome.OK, "done"), changes=tuple(changes) if reports else ())
 
     def judge(self, spec: ToolSpec, *_: object) -> Decision:
@@ -484,7 +485,7 @@ async def own_work_scene(seed: int) -> AsyncIterator[OwnWorkScene]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TREADLE_HOME", str(Path(folder, "home")))
         top = Path(folder, "work").resolve()
-        for path, text in {**Written().files(), "one/.gitignore": "*.log\n"}.items():
+        for path, text in {**Written().files(), "one/.gitignore": "build/\nold.txt\n"}.items():
             (top / path).parent.mkdir(parents=True, exist_ok=True)
             (top / path).write_text(text)
         store = open_store()

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.events import Answer, Prompt, SetLimits, SetMode, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
-from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
-from treadle.protocol.permissions import Mode, OptionKind, Question
+from treadle.protocol.notifications import CallChanged, CallStatus, Notice, QuestionAsked, TurnEnded
+from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.server import ScriptedServer
@@ -23,12 +23,13 @@ ME = Source(kind="test")
 
 @dataclass
 class Rehearsal:
-    """The questions, the results in the order of the calls, the bodies of the requests, and what nobody allowed."""
+    """The questions, the results in the order of the calls, the requests' bodies, what nobody allowed, and notices."""
 
     asked: list[Question] = field(default_factory=list)
     results: list[CallResult] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
     denied: int = 0
+    notices: list[str] = field(default_factory=list)
 
     @property
     def texts(self) -> list[str]:
@@ -53,6 +54,7 @@ async def rehearse(
     mode: Mode = Mode.ASK,
     present: bool = False,
     option: OptionKind = OptionKind.ALLOW_ONCE,
+    scope: AllowScope = AllowScope.SESSION,
     trusted: bool = True,
     events: Sequence[SetMode | SetLimits] = (),
     later: Mapping[int, Mode] = MappingProxyType({}),
@@ -82,9 +84,11 @@ async def rehearse(
                         seen.asked.append(question)
                         if len(seen.asked) in later:
                             await live.post(SetMode(mode=later[len(seen.asked)]), ME)
-                        await live.post(Answer(question_id=question.id, option=option), ME)
+                        await live.post(Answer(question_id=question.id, option=option, scope=scope), ME)
                     case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
                         seen.results.append(result)
+                    case Notice(text=text):
+                        seen.notices.append(text)
                     case TurnEnded(outcome=outcome):
                         seen.denied = outcome.denied
                         break

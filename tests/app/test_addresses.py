@@ -17,11 +17,12 @@ from tests.providers.support import collect, request
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.edit import set_value
 from treadle.app.config.hosts import confirm_host, require_host
-from treadle.app.config.settings import ProviderSettings, Settings, load_settings
+from treadle.app.config.sections import ProviderSettings, Settings
+from treadle.app.config.settings import load_settings
 from treadle.app.exits import Exit
 from treadle.app.models.choosing import Models
 from treadle.app.models.keys import require_key_host
-from treadle.app.models.names import check_setting
+from treadle.app.models.saving import check_setting
 from treadle.protocol.errors import ConfigError
 
 KEYS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.support import collect, failure_of, request
-from treadle.app.config.settings import ProviderSettings, Settings
+from treadle.app.config.sections import ProviderSettings, Settings
 from treadle.app.models.aws import AwsAccount, aws_account, aws_region
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import provider_lines

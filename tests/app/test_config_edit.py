@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from treadle.app.config.edit import Saved, set_value, unset_value
 from treadle.app.config.lines import dotted, leaves
-from treadle.app.config.settings import Settings, load_settings
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import load_settings
 
 BEFORE = """\
 # the model

@@ -18,7 +18,7 @@ from tests.app.rehearsal import rehearse, run
 from tests.policy.views import CASES
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.session import Session

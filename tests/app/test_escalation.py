@@ -8,7 +8,7 @@ import pytest
 
 from tests.needed import needs
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded

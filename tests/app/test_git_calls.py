@@ -14,7 +14,7 @@ import pytest
 
 from tests.app.rehearsal import Rehearsal, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.session.callers import Callers
+from treadle.app.session.callers import Caller, Callers
 from treadle.app.session.git_calls import GitCalls
 from treadle.engine.ports import Asked, PersonReply
 from treadle.protocol.permissions import Decision, Mode, OptionKind, QuestionKind, Standing, Verdict
@@ -166,7 +166,8 @@ async def test_a_yes_comes_too_late_for_a_caller_that_has_ended(folder: Path) ->
         await asyncio.sleep(0.2)
 
     callers, notes = Callers(), list[str]()
-    caller, setup = callers.enter(Setup(), "out.py", slowly)
+    caller = Caller("out.py", slowly)
+    setup = callers.enter(Setup(), caller)
     setup.started(os.getpid())
     calls = GitCalls(open_workspace(folder), judge, lambda: Standing(mode=Mode.AUTO), callers, note=notes.append)
     given = GitCall(words=("tag", "v1"), cwd=str(folder), variables={}, process=0)

@@ -13,8 +13,7 @@ from tests.app.rehearsal import ME, Rehearsal, call, rehearse, run
 from tests.workspace.namespaces.test_names import hello
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.sections import NetworkSettings
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import NetworkSettings, Settings
 from treadle.app.security.trusting import session_trust
 from treadle.protocol.events import Answer, Interrupt, Prompt
 from treadle.protocol.messages import Text
@@ -49,7 +48,7 @@ async def ran(tmp: Path, *lines: str, answer: OptionKind = OptionKind.ALLOW_ONCE
 
 def asking(line: str, host: str = "example.com") -> str:
     shown = line if len(line) <= 80 else f"{line[:80]}…"
-    return f"Let commands connect to {host} until this session ends? Looked up by: {shown}"
+    return f"Let commands connect to {host}? Looked up by: {shown}"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ async def test_settings_answer_in_the_place_of_a_person(tmp_path: Path, there: O
         tmp_path, CURL, "curl -sS http://sub.example.com/", "curl http://bad.example.com/", network=network
     )
     assert (found.asked, there.connected) == ([], ["example.com:80", "sub.example.com:80"])
-    assert "bad.example.com was refused: your setting network.deny names it." in found.texts[2]
+    assert "bad.example.com was refused: the setting network.deny names it." in found.texts[2]
 
 
 @pytest.mark.parametrize("verdict", ["deny", "allow"])
@@ -210,12 +209,6 @@ async def test_the_program_that_looks_a_name_up_tells_which_command_asks(tmp_pat
     server = call("execute_command", command="sleep 30; curl http://other.org/", background=True)
     found = await rehearse(tmp_path, [server, run(CURL)], mode=Mode.AUTO, present=True)
     assert [one.text.partition("by: ")[2] for one in found.asked] == [CURL]
-
-
-async def test_a_command_that_no_call_waits_for_is_refused_and_named(tmp_path: Path, there: Outside) -> None:
-    server = call("execute_command", command="sleep 1; curl -sS http://other.org/; sleep 30", background=True)
-    found = await rehearse(tmp_path, [server, run("sleep 3; true")], mode=Mode.AUTO, present=True)
-    assert (found.asked, there.connected) == ([], [])
 
 
 async def test_a_port_of_this_machine_is_reached_where_the_user_says_so(tmp_path: Path, there: Outside) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.app.local_servers import Asked, http_server
 from tests.providers.support import collect, request
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models import known
 from treadle.app.models.choosing import Models
 from treadle.app.models.known import ASSUMED_WINDOW, data_notice, day, fetched_file, known_models

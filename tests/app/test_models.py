@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.app.local_servers import http_server, ollama
-from treadle.app.config.settings import ModelSettings, ModeSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ModeSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.keys import ApiKey, key_file, store_key
 from treadle.app.models.known import ASSUMED_WINDOW, LearningProvider, windows_file

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.config.settings import Settings, load_settings
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import offered_models
-from treadle.app.models.names import save_default
+from treadle.app.models.saving import save_default
 from treadle.protocol.errors import ConfigError
 
 

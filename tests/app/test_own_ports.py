@@ -14,12 +14,12 @@ from tests.app.rehearsal import ME, call, run
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.attaching import attach_session
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
 from treadle.app.slash import do_command
-from treadle.app.slash.answers import CommandAnswer
+from treadle.app.slash_commands import CommandAnswer
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol

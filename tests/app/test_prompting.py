@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.app.rehearsal import rehearse
 from tests.e2e.process import Program
-from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.exits import Exit
 from treadle.app.reports.prompt_parts import shown_prompt
 from treadle.app.security.trusting import session_trust

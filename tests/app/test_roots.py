@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust, trust_store
 from treadle.app.session.known_values import session_redactor
 from treadle.app.session.roots import Roots, further_roots, past_roots

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import SandboxUse, Settings
+from treadle.app.config.sections import SandboxUse, Settings
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.sandbox_state import SandboxSummary, describe_sandbox
 from treadle.app.session.lacking import Lacking, lacking

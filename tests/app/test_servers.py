@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.running import left_of
 from tests.mcp.hubs import FAKE
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusted_servers import server_lines
 from treadle.app.security.trusting import session_trust
 from treadle.app.servers.configured import ServerOrigin, configured_servers, read_servers, server_secrets

@@ -13,11 +13,11 @@ from tests.mcp.hubs import FAKE
 from tests.orphans import no_orphans
 from treadle.app.attaching import attach_session
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.session.live import LiveSession
 from treadle.app.session.remote import RemoteSession
 from treadle.app.slash import do_command
-from treadle.app.slash.answers import CommandAnswer
+from treadle.app.slash_commands import CommandAnswer
 
 __all__ = ["no_orphans"]
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from treadle.app.compose import limits_of
 from treadle.app.config.lines import ConfigEntry, entries
-from treadle.app.config.settings import ModeSettings, ProviderSettings, Settings, load_settings
+from treadle.app.config.sections import ModeSettings, ProviderSettings, Settings
+from treadle.app.config.settings import load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode

@@ -1,7 +1,9 @@
 """The situation is told once and briefly: who is there, what the mode lets run, where git stands."""
 
+import dataclasses
 import os
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +12,14 @@ from msgspec.structs import replace
 
 from tests.app.rehearsal import Rehearsal, call, rehearse
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.config.settings import ModelSettings
+from treadle.app.config.sections import ModelSettings
 from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.app.session.repository_state import describe_repository
-from treadle.policy.modes import UNTRUSTED
 from treadle.protocol.events import SetLimits
 from treadle.protocol.limits import Limits
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict
-from treadle.protocol.tools import Access, Confinement, ReadPath, Risk, RunCommand, WritePath
-from treadle.workspace.situation import repository_line, situation_lines
+from treadle.protocol.tools import Access, Confinement, Risk, RunCommand, WritePath
+from treadle.workspace.situation import SAMPLE_ANSWERS, SAMPLE_WORDS, SAMPLES, repository_line, situation_lines
 
 NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."
 BYTES_PER_TOKEN = 3.6
@@ -51,51 +52,71 @@ def blocks(seen: Rehearsal) -> list[str]:
     return [text.split("<environment>\n")[1].split("\n</environment>")[0] for text in texts]
 
 
-SAMPLES: dict[str, Access] = {
-    "read": ReadPath(path="a.py"),
+CALLS: dict[str, Access] = {
     "edit": WritePath(path="a.py"),
     "look": RunCommand(command="git log --oneline", cwd=""),
     "test": RunCommand(command="pytest -q", cwd=""),
+    "files": RunCommand(command="touch a.py", cwd=""),
     "commit": RunCommand(command="git commit -m x", cwd=""),
     "fetch": RunCommand(command="curl https://example.com/", cwd=""),
+    "publish": RunCommand(command="git push origin main", cwd=""),
 }
 
 
-def _answers(folder: Path, mode: Mode, *, trusted: bool) -> dict[str, Decision]:
-    context = asked_context(folder, mode, trusted=trusted)
+def _letter(decision: Decision) -> str:
+    if decision.verdict is not Verdict.ALLOW:
+        return "d" if decision.verdict is Verdict.DENY else "a"
+    in_copy = decision.confinement is Confinement.LOOK
+    if decision.asks_when_used:
+        return "L" if in_copy else "l"
+    return "c" if in_copy else "r"
+
+
+def _answers(folder: Path, mode: Mode, *, trusted: bool, try_first: bool) -> str:
+    context = dataclasses.replace(asked_context(folder, mode, trusted=trusted), try_first=try_first)
 
     def placed(access: Access) -> Access:
-        if isinstance(access, RunCommand):
-            return replace(access, cwd=str(folder))
-        return replace(access, path=str(folder / "a.py")) if isinstance(access, ReadPath | WritePath) else access
+        return replace(access, cwd=str(folder)) if isinstance(access, RunCommand) else WritePath(path=f"{folder}/a.py")
 
-    return {name: judge_access(placed(access), context) for name, access in SAMPLES.items()}
+    return "".join(_letter(judge_access(placed(CALLS[name]), context)) for name in SAMPLES)
 
 
-@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
-@pytest.mark.parametrize("mode", Mode)
-def test_what_the_model_is_told_is_what_the_policy_answers(folder: Path, mode: Mode, trusted: bool) -> None:
-    """The words are chosen by the mode, as the policy is loaded later: they are held to its answers here."""
+@pytest.mark.parametrize(("mode", "trusted", "try_first"), SAMPLE_ANSWERS)
+def test_what_the_model_is_told_is_what_the_policy_answers(
+    folder: Path, mode: Mode, trusted: bool, try_first: bool
+) -> None:
+    """The policy is loaded after the first request: what it answers stands in a table, and is asked for here."""
     bubblewrap()
     git(folder, "init")
+    found = _answers(folder, mode, trusted=trusted, try_first=try_first)
+    assert found == SAMPLE_ANSWERS[mode, trusted, try_first]
     situation = Situation(mode=mode, user_present=True, max_steps=None)
-    said = " ".join(situation_lines(situation, first=True, trusted=trusted)).lower().removeprefix(f"mode: {mode}. ")
-    found = _answers(folder, mode, trusted=trusted)
-    allowed = {name for name, decision in found.items() if decision.verdict is Verdict.ALLOW}
-    assert {"read", "look"} <= allowed
-    if mode is Mode.FULL:
-        assert ("all is allowed" in said, allowed) == (True, set(SAMPLES))
-        return
-    assert ("edits" in said and "allowed" in said.split("edits")[1].split(".")[0]) is ("edit" in allowed)
-    assert ("nothing may be changed" in said) is (found["edit"].verdict is Verdict.DENY)
-    in_copy = found["test"].verdict is Verdict.ALLOW and found["test"].confinement is Confinement.LOOK
-    assert ("throw-away copy" in said) is in_copy
-    assert ("edits and commands are allowed" in said) is (found["test"].confinement is Confinement.WORK and trusted)
-    assert ("only" in said and "read" in said) is (found["test"].verdict is not Verdict.ALLOW)
-    assert ("to git" in said) is (found["commit"].verdict is Verdict.ALLOW and mode is not Mode.PLAN)
-    asked_later = bool(found["fetch"].asks_when_used)
-    assert ("hosts need approval" in said or "network need approval" in said) is asked_later
-    assert (UNTRUSTED in [reason.text for reason in found["test"].reasons]) is (not trusted)
+    (said,) = situation_lines(situation, first=True, trusted=trusted, try_first=try_first)
+    assert said.lower().endswith(SAMPLE_WORDS[found].lower())
+    assert ("not trusted" in said) is (not trusted and mode is not Mode.FULL)
+
+
+def test_every_answer_of_the_policy_has_words_and_they_say_what_it_means() -> None:
+    assert set(SAMPLE_ANSWERS) == {(mode, *rest) for mode in Mode for rest in product((True, False), repeat=2)}
+    assert set(SAMPLE_WORDS) == set(SAMPLE_ANSWERS.values())
+    for answers, words in SAMPLE_WORDS.items():
+        found = dict(zip(SAMPLES, answers, strict=True))
+        if set(answers[:-1]) == {"r"}:
+            assert words.startswith("all is allowed, but publishing")
+            continue
+        assert ("edits" in words and "allowed" in words.split("edits")[1].split(".")[0]) is (found["edit"] == "r")
+        assert ("nothing may be changed" in words) is (found["edit"] == "d")
+        assert ("throw-away copy" in words) is (found["test"] == "c")
+        assert ("edits and commands are allowed" in words) is (found["test"] == "r")
+        assert ("plain file commands" in words) is (found["files"] == "r" and found["test"] != "r")
+        assert ("only" in words and "read" in words) is (found["test"] in "ad")
+        assert ("to git" in words) is (found["commit"] == "r")
+        assert ("hosts need approval" in words or "network need approval" in words) is (found["fetch"] in "lL")
+
+
+async def test_where_nothing_is_tried_first_the_model_is_not_told_of_copies(folder: Path) -> None:
+    first, *_ = blocks(await rehearse(folder, LOOKS, mode=Mode.ASK, present=True, try_first=False))
+    assert first.startswith("Mode: ask. Commands that only read run; all else needs approval.")
 
 
 LOOKS = [call("list_files", path="."), call("list_files", path="a"), call("list_files", path="b")]

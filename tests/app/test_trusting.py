@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.app.compose import Opening, open_session, session_workspace
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import (
     SessionTrust,
     session_trust,

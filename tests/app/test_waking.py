@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.places import outputs
 from treadle.app.reports.jobs import armed_lines, end_timer, list_jobs
 from treadle.app.security.trusting import session_trust

@@ -37,6 +37,7 @@ IMPORTS_LATE = {
     "headless/host_control.py": "what hosts ask for rarely is loaded when one does",
     "headless/hosting.py": "what answers the requests of hosts is loaded with the first one",
     "headless/host_messages.py": "what does commands for hosts is loaded with the first one",
+    "engine/core/texts.py": "what explains a decision is loaded where a call is denied",
     "headless/progress.py": "what says what happened, and how a turn ended, is loaded when there is something to say",
     "providers/certificates.py": "the library is loaded by a thread",
     "providers/connect.py": "one wire API is loaded, not all",

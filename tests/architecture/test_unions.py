@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.samples import members, samples
 from treadle import tools
 from treadle.app.reports.session_text import record_lines
-from treadle.cli.main import COMMANDS
+from treadle.cli.task import COMMANDS
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
 from treadle.headless.progress import Progress

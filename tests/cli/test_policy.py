@@ -176,6 +176,7 @@ def test_rows_that_cannot_be_read_are_answered_with_their_error(
         "class": "read_only",
         "verdict": "ALLOW",
         "confinement": "look" if probe().backend else "open",
+        "why": "ls only reads",
         "asks_when_used": [],
         "reasons": ["ls only reads", "mode ask allows it"],
         "rules": ["reader", "mode"],
@@ -186,6 +187,7 @@ def test_rows_that_cannot_be_read_are_answered_with_their_error(
         "id": "p",
         "where": "inside",
         "verdict": "ALLOW",
+        "why": "reads a file of the workspace",
         "resolved": f"{work}/a",
         "reasons": ["inside the workspace"],
     }
@@ -202,8 +204,8 @@ def test_past_calls_are_judged_anew_by_another_policy_or_mode(treadle: Command, 
     assert by_rules[-1] == {"calls": 3, "changed": 1, "sessions": 1, "gone": []}
     by_mode = treadle("policy", "replay", "--all", "--mode", "edits").out.splitlines()
     assert [line.partition("  (")[0] for line in by_mode] == [
-        "REQUIRE_USER_CONFIRMATION -> ALLOW  touch a",
-        "REQUIRE_USER_CONFIRMATION -> ALLOW  touch b",
+        "REQUIRE_USER_CONFIRMATION -> ALLOW  touch a: touch changes files",
+        "REQUIRE_USER_CONFIRMATION -> ALLOW  touch b: touch changes files",
         "2 of 3 calls in 1 sessions would change.",
     ]
 

@@ -11,8 +11,7 @@ from tests.cli.conftest import Command
 from treadle.app.exits import Exit
 from treadle.app.security.trusting import session_trust
 from treadle.app.slash_commands import SLASH_TABLE, find_slash, slash_word
-from treadle.cli.main import COMMANDS
-from treadle.cli.task import slash_task, task_of
+from treadle.cli.task import COMMANDS, slash_task, task_of
 from treadle.protocol.errors import ConfigError
 
 

@@ -138,7 +138,10 @@ def test_the_audit_shows_every_step_of_a_call(home: Path, capsys: pytest.Capture
     assert (told[2]["answer"], told[4]["outcome"], len(told[4]["chain"])) == ("allow_once", "ok", 64)
     assert run(audit, "show", "s1") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "1970-01-01 00:00:02  engine  decision  c1  REQUIRE_USER_CONFIRMATION  mode  dddddddddddddddd" in lines[1]
+    assert (
+        "1970-01-01 00:00:02  engine  decision  c1  REQUIRE_USER_CONFIRMATION  mode  dddddddddddddddd  it runs code"
+        in lines[1]
+    )
     assert "\x1b" not in "".join(lines)
 
 

@@ -16,7 +16,7 @@ from tests.needed import needs, require
 from tests.next_step import says_what_to_do
 from tests.tools.web_server import serving
 from treadle.app.compose import Opening, open_session, tool_specs
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.exits import Exit
 from treadle.context.system import describe_tool
 from treadle.parsing import validate_arguments

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import Running, left_of, log_of, model, running
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.exits import Exit
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State

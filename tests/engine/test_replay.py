@@ -12,11 +12,11 @@ from treadle.app.compose import tool_specs
 from treadle.app.history.replaying import ReplayReport, replay_rows
 from treadle.context.focus import with_progress
 from treadle.engine.replay.strict import Conditions
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.sealed import Sealed
-from treadle.protocol.stored import StoredEvent
 from treadle.store.tape import chained
 
 LOGS = golden_logs()

@@ -12,8 +12,9 @@ from struct import pack
 from typing import Any, NamedTuple
 
 from tests.golden.config import ROOT
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.events import Event
-from treadle.protocol.stored import LogReader, StoredEvent
+from treadle.protocol.stored import LogReader
 
 LOGS = Path(__file__).with_name("logs")
 VERSIONS = ("0.1.0", "2")

@@ -27,7 +27,7 @@ import msgspec
 from tests.golden.config import ARGUMENTS, KEY, ROOT, config
 from tests.golden.scenarios import SCENARIOS, Work, call, done, goes_on, run, say, tool
 from treadle.app.compose import Opening, open_session, open_store
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.engine.core.history import read_past
 from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.player import Performance, perform

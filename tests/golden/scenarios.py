@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from treadle.app.config.settings import BudgetSettings
+from treadle.app.config.sections import BudgetSettings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import (
     Answer,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.exits import Exit
 from treadle.app.places import database
 from treadle.app.reports.session_list import SessionState, listed_sessions

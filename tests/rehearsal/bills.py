@@ -11,7 +11,7 @@ from random import Random
 
 from tests.rehearsal.sessions import KEY, PATHS, TEST, WIRE_APIS, events_of
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.reports.usage_sums import UsageReader
 from treadle.app.security.trusting import SessionTrust

@@ -6,14 +6,14 @@ from msgspec.structs import replace
 
 from tests.e2e.process import Program
 from tests.e2e.running import log_of
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.history.replaying import conditions_now, replay_rows, report_lines, session_tape
 from treadle.engine.ports import Ports
 from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
 from treadle.engine.runtime.requests import known_tools
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import encode
 from treadle.protocol.events import SCHEMA_VERSION, Event, SessionStarted
-from treadle.protocol.stored import StoredEvent
 
 
 def rows_of(events: Sequence[Event]) -> list[StoredEvent]:

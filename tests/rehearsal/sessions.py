@@ -13,7 +13,7 @@ from tests.rehearsal.model import ReactingModel
 from tests.rehearsal.replays import replay_trouble
 from treadle.app.assembly import assemble
 from treadle.app.compose import Opening, limits_of, open_session, open_store
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession

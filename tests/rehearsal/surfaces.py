@@ -21,7 +21,7 @@ from tests.e2e.faults.driving import DONE, run
 from tests.e2e.process import Program
 from tests.e2e.running import model
 from treadle.app.attaching import attach_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.session.remote import RemoteSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import Answer, Event, Source

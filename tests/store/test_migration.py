@@ -17,8 +17,8 @@ from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
 from treadle.store.appending import tag_of
+from treadle.store.damage import SCHEMA
 from treadle.store.leases import new_owner
-from treadle.store.opening import SCHEMA
 from treadle.store.schema import STEPS
 from treadle.store.spending import Purpose
 from treadle.store.sqlite import Store

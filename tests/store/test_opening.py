@@ -16,7 +16,8 @@ import pytest
 from tests.store.sessions import add, event, fill
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event
-from treadle.store.opening import connected_database, find_trouble, is_current, keep_journal
+from treadle.store.damage import is_current
+from treadle.store.opening import connected_database, find_trouble, keep_journal
 from treadle.store.schema import migrate
 from treadle.store.sqlite import Store
 

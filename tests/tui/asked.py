@@ -72,7 +72,7 @@ def path(access: ReadPath | WritePath, risk: Risk, **more: Any) -> Question:
         text=f"Edit {access.path}",
         options=ONCE,
         call_id="c",
-        decision=decided(risk, "outside"),
+        decision=decided(risk, "inside" if risk is Risk.WRITE else "outside"),
         accesses=(access,),
         **more,
     )

@@ -15,7 +15,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
 from tests.person import ESCAPE, Stroke
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
 from treadle.app.session.own_shell import Ended

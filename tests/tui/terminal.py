@@ -15,8 +15,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from treadle.app.config.sections import Editing
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Editing, Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.messages import Text
 from treadle.tui.look import look_of

@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from treadle.web.items import CallCard, Note, PageItem, TurnEnd
+from treadle.web.past_view import left_view, viewed
 
 from tests.web.streams import Told, sessions
-from treadle.protocol.notifications import Notice
-from treadle.web.items import CallCard, Note, PageItem, TurnEnd
+from treadle.protocol.messages import Message, Role
+from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone, Notice, Notification
+from treadle.protocol.tools import ToolCall, ToolKind
+from treadle.protocol.usage import Usage
+from treadle.web.item_html import entry_html
 from treadle.web.page_view import PageContent
-from treadle.web.past_view import viewed
 from treadle.web.stream import missed
 
 SHOWN = 4
@@ -121,3 +126,23 @@ def test_nothing_grows_or_is_being_written_once_a_turn_has_ended(told: Told) -> 
     view = viewed("/ws", "", told.live)
     assert not [item for item in stands(view) if getattr(item, "growing", False) or type(item).__name__ == "Writing"]
     assert (view.facts.active, view.facts.retry) == (False, "")
+
+
+LEFT = {
+    CallStatus.PROPOSED: "did not run",
+    CallStatus.JUDGING: "did not run",
+    CallStatus.ASKING: "waited for an answer",
+    CallStatus.STARTING: "cut off",
+    CallStatus.RUNNING: "cut off",
+}
+
+
+@pytest.mark.parametrize("status", LEFT)
+def test_no_call_of_a_session_that_was_killed_is_still_under_way(status: CallStatus) -> None:
+    call = ToolCall(id="c", name="execute_command", arguments={"command": "git push"})
+    first = CallChanged(call=call, status=CallStatus.PROPOSED, kind=ToolKind.EXECUTE)
+    done = MessageDone(message=Message(role=Role.ASSISTANT, content=()), step=1, usage=Usage())
+    past: list[Notification] = [first, replace(first, status=status), done]
+    (open_one,), (killed,) = viewed("/ws", "m", past).entries, left_view("/ws", "m", past).entries
+    assert f'"state">{status.value}<' in entry_html(open_one)
+    assert f'"state">{LEFT[status]}<' in entry_html(killed)

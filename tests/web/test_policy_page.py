@@ -58,7 +58,7 @@ def test_a_broken_file_is_the_first_thing_that_the_page_says(visit: Visit, rules
 @pytest.mark.parametrize("line", ["npm publish", "ls | head", "rm -rf / && npm test", f"echo '{HOSTILE}'"])
 def test_an_explanation_is_that_of_the_command_line(visit: Visit, line: str) -> None:
     trust = session_trust(visit.recorded.folder)
-    context = asked_context(visit.recorded.folder, Mode.EDITS, trusted=trust.trusted)
+    context = asked_context(visit.recorded.folder, Mode.EDITS, trusted=trust.lets_code_run)
     wanted = explanation_lines(explain_access(RunCommand(command=line, cwd=context.roots[0]), context))
     page = visit.text(f"/policy/explain?{urlencode({'what': line, 'mode': 'edits', 'kind': 'command'})}")
     shown = page.partition('aria-label="Explanation">')[2].partition("</pre>")[0]

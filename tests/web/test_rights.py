@@ -45,6 +45,7 @@ ACTING: Mapping[str, Reach] = {
             *("context/compact", "context/pin", "context/unpin"),
         )
     },
+    **dict.fromkeys(("/s/{session_id}/ports/open", "/s/{session_id}/ports/close"), Reach.PORTS),
     "/devices/out": Reach.WORK,
     "/devices/link": Reach.DEVICES,
     "/health/check": Reach.WORK,
@@ -155,7 +156,8 @@ async def test_a_command_typed_on_a_phone_does_what_the_phone_may(
         servers = {f"/mcp {follows}" for follows in FOLLOWS if follows}
         rules = {f"/rules {follows}" for follows in FOLLOWS if follows}
         files = {f"/export {follows}" for follows in FOLLOWS if follows}
-        assert refused == widened | servers | rules | files
+        ports = {f"/ports {follows}" for follows in FOLLOWS if follows}
+        assert refused == widened | servers | rules | files | ports
         assert page.session.status.mode is Mode.ASK
         for text in ("!id", " ! id", "!treadle config set model x"):
             assert (await device.post(f"/s/{page.session.id}/say", text=text))[0] == 403, text

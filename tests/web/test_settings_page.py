@@ -9,8 +9,9 @@ import pytest
 
 from tests.web.recorded import HOST, MODEL, Visit
 from treadle.app.config.mistakes import plain_paths
+from treadle.app.config.sections import ProviderSettings
 from treadle.app.config.setting_help import help_of
-from treadle.app.config.settings import ProviderSettings, read_layers
+from treadle.app.config.settings import read_layers
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.setting_table import setting_rows
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust

@@ -11,7 +11,7 @@ from treadle.acp.shapes import ChosenOption, FormAnswer, PermissionChoice, ToolC
 from treadle.present.answer_rows import Act, answer_rows
 from treadle.present.escape import printable
 from treadle.present.forms import filled_in, form_lines
-from treadle.present.grants import grants_of
+from treadle.present.grants import Grants, grants_of
 from treadle.present.questions import (
     QuestionStyle,
     QuestionWords,
@@ -158,6 +158,8 @@ def _choices(question: Question, mode: Mode) -> "list[PermissionChoice]":
             return [_choice("allow_once", yes), _choice("reject_once", "No")]
         case QuestionKind.ELICITATION if question.form:
             return []
+        case QuestionKind.ELICITATION if grants := grants_of(question):
+            return [_choice("allow_once", "Yes, for this command"), *_lasting(grants), _choice("reject_once", "No")]
         case QuestionKind.ELICITATION:
             yes = "Yes, I have opened it" if question.url else "Yes"
             return [_choice("allow_once", yes), _choice("reject_once", "No")]
@@ -188,10 +190,15 @@ def _permission(question: Question, mode: Mode) -> list[PermissionChoice]:
         name = "Yes, and all edits in this project this session (edits mode)"
         choices.append(PermissionChoice(option_id=ALL_EDITS, name=name, kind="allow_always"))
     elif grants := grants_of(question):
-        choices.append(_choice("allow_always", f"Yes, and don't ask again this session for: {grants.session}"))
-        always = f"Always {grants.where}: {grants.always}"
-        choices.append(PermissionChoice(option_id=_USER, name=always, kind="allow_always"))
+        choices += _lasting(grants)
     return [*choices, no]
+
+
+def _lasting(grants: Grants) -> tuple[PermissionChoice, PermissionChoice]:
+    return (
+        _choice("allow_always", f"Yes, and don't ask again this session for: {grants.session}"),
+        PermissionChoice(option_id=_USER, name=f"Always {grants.where}: {grants.always}", kind="allow_always"),
+    )
 
 
 def _choice(option: str, name: str) -> PermissionChoice:
@@ -208,8 +215,8 @@ def _title(question: Question, asked: QuestionWords) -> str:
 def _content(question: Question, asked: QuestionWords, root: str) -> tuple[ToolContent, ...]:
     preview = question.preview
     is_diff = preview is not None and preview.is_diff
-    lines = [asked.meaning.note, *asked.why, asked.rights]
-    lines += [f"{part.text}: {part.meaning.note} {part.where}".strip() for part in asked.parts]
+    lines = [asked.headline, asked.counted, *asked.why, asked.rights]
+    lines += [f"{part.effect.verb} {part.text} {part.where}".strip() for part in asked.parts]
     if question.copy is not None:
         lines.append(in_fence(printable(question.copy.diff), "diff"))
     shown = [] if is_diff or not asked.text else [in_fence(asked.text)]

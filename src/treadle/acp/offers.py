@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from treadle.acp.shapes import OpenAnswer, SelectOption, SelectValue, SessionMode, SessionModes
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.command_files import WRITTEN_HERE, NamedText

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,6 +39,7 @@ from treadle.protocol.events import (
     EventData,
 )
 from treadle.protocol.models import Spent
+from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance
 from treadle.store.appending import SessionLog
 from treadle.store.spending import Purpose
@@ -155,6 +156,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             repository=partial(_repository, parts),
             approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
             trusted=parts.trust.lets_code_run,
+            try_first=parts.settings.try_first,
             lacking=Lacking(),
         ),
         trace=partial(_trace, redactor),
@@ -187,6 +189,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             network=parts.settings.network,
             judge=shaped.judge,
             now=lambda: standing(track.state),
+            tell=lambda text: engine.publish(Notice(text=text)),
         )
     )
     engine: Session = Session(shaped, track)
@@ -219,7 +222,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             _clean_up, browser, parts.store, (joined, diagnostics, workspace, commands, files, parts.models)
         ),
         hooks=hooks,
-        beside=[] if hooks is None else [hooks.watch],
+        beside=[] if hooks is None else [partial(_watched, hooks)],
         servers=joined.servers,
         ports=partial(commands.ports, asyncio.get_running_loop()),
         wakes=workspace.wakes,
@@ -310,6 +313,13 @@ def _tidy_sockets(leased: Collection[str]) -> None:
         from treadle.app.session.wire import remove_stale_sockets
 
         remove_stale_sockets(leased)
+
+
+def _watched(hooks: "SessionHooks", live: LiveSession) -> AbstractAsyncContextManager[None]:
+    """Let hooks look on while a session is open."""
+    from treadle.app.hooks.watching import watched_by_hooks
+
+    return watched_by_hooks(hooks, live)
 
 
 def _checkpoints(parts: Parts) -> SessionCheckpoints | None:

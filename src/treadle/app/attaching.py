@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.app.compose import open_store
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.choosing import Models, process_circuits
 from treadle.app.places import outputs
 from treadle.app.security.trusting import session_trust

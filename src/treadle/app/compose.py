@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.choosing import Models, OwnModel, process_circuits
 from treadle.app.places import database, outputs
 from treadle.app.security.trusting import SessionTrust, session_trust

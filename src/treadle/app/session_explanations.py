@@ -60,6 +60,9 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "job-unknown": Explanation(
             "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
         ),
+        "port-unknown": Explanation(
+            "No command of the session listens on this port any more.", "`/ports` lists those on which one does."
+        ),
         "session-busy": Explanation(
             "The session is open in another process, and two would disturb each other.",
             "Join it with `treadle --attach ID`, or stop it with `treadle stop ID`.",

@@ -1,12 +1,15 @@
 """The slash commands, in one table for every surface, and how a prompt is told from one."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Flag, auto
 from types import MappingProxyType
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from treadle.app.effects import Reach
+from treadle.app.session.access import SessionAccess
+from treadle.protocol.events import Op
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 
@@ -185,7 +188,7 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="ports",
         effect=Reach.SEE,
-        given=Reach.WORK,
+        given=Reach.PORTS,
         arguments="[N]",
         about="list the ports on which commands listen; `N` opens one on this machine, `close N` closes it",
         takes_time=True,
@@ -284,3 +287,21 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
     if not near:
         return ""
     return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
+
+
+class CommandAnswer(Struct, frozen=True, kw_only=True):
+    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command."""
+
+    text: str = ""
+    ops: tuple[Op, ...] = ()
+    send: str = ""
+    warning: bool = False
+
+
+Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]
+"""Does a command, given the session and what follows the name. May raise `ConfigError`."""
+
+
+def wrong(text: str) -> CommandAnswer:
+    """Say what is wrong with a command."""
+    return CommandAnswer(text=text, warning=True)

@@ -65,6 +65,7 @@ def _line(record: "AuditRecord") -> str:
         record.verdict or "",
         ", ".join(record.rules),
         record.digest[:16],
+        record.why,
         record.answer or "",
         record.outcome or "",
         f"{record.bytes:,} bytes" if record.bytes is not None else "",

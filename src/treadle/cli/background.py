@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from treadle.cli.arguments import WISHES, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.detached import run_detached
 from treadle.cli.task import slash_task, task_of
-from treadle.cli.working import WISHES, opening_of, session_trust_of, task_content, task_from
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _say(session_id: str) -> None:
 
 def _task(arguments: "argparse.Namespace") -> str:
     """Give the one task, behind --bg or -p or without a flag; `-` is standard input. Raises `ConfigError`."""
-    from treadle.cli.main import COMMANDS
+    from treadle.cli.task import COMMANDS
 
     said = [text for text in (arguments.bg, arguments.print_task) if text]
     if arguments.task and not said:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle.cli import work
+from treadle.cli.arguments import flags
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def execute(arguments: argparse.Namespace) -> int:
     match arguments.verb:
         case "set":
             from treadle.app.config.edit import set_value
-            from treadle.app.models.names import check_setting
+            from treadle.app.models.saving import check_setting
 
             return _saved(arguments.key, set_value(arguments.key, arguments.value, check_setting))
         case "unset":
             from treadle.app.config.edit import unset_value
-            from treadle.app.models.names import check_setting
+            from treadle.app.models.saving import check_setting
 
             return _saved(arguments.key, unset_value(arguments.key, check_setting), removed=True)
         case "get":
@@ -82,7 +83,7 @@ def _read(arguments: argparse.Namespace) -> "tuple[Sequence[SettingLine], Sessio
 
     folder = arguments.directory.expanduser().resolve()
     trust = session_trust(folder, once=arguments.trust or trusted_by_variable())
-    layers = read_layers(work.flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
+    layers = read_layers(flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
     return list(setting_lines(layers)), trust
 
 
@@ -93,7 +94,7 @@ def _get(arguments: argparse.Namespace) -> int:
     from treadle.app.config.edit import key_path
     from treadle.app.config.lines import dotted
     from treadle.app.config.mistakes import require_key
-    from treadle.app.config.settings import Settings
+    from treadle.app.config.sections import Settings
 
     path = key_path(arguments.key)
     require_key(path, Settings)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from enum import Enum
 
 from treadle.app.config.edit import set_value
-from treadle.app.config.settings import Settings, load_settings
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import load_settings
 from treadle.app.exits import Exit
 from treadle.app.models.choosing import Models
 from treadle.app.models.listing import local_servers, models_of_provider
-from treadle.app.models.names import check_setting
+from treadle.app.models.saving import check_setting
 from treadle.cli.add_key import add_key
 from treadle.present.words import tokens
 from treadle.protocol.errors import ConfigError

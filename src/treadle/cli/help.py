@@ -10,8 +10,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the help."""
-    from treadle.cli.main import COMMANDS, parser_of
-    from treadle.cli.task import unknown_command
+    from treadle.cli.main import parser_of
+    from treadle.cli.task import COMMANDS, unknown_command
 
     if arguments.command and arguments.command not in COMMANDS:
         raise unknown_command(arguments.command, COMMANDS)

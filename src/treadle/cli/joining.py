@@ -3,15 +3,14 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from treadle.cli.arguments import WISHES, flags, task_content, task_from
 from treadle.cli.task import slash_task
-from treadle.cli.work import flags
-from treadle.cli.working import WISHES, task_content, task_from
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
 
-    from treadle.app.config.settings import Settings
+    from treadle.app.config.sections import Settings
     from treadle.protocol.messages import UserContent
 
 

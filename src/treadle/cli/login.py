@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle.app.config.settings import Settings
+    from treadle.app.config.sections import Settings
     from treadle.app.models.call_check import CallCheck
 
 

@@ -17,7 +17,7 @@ def serve_mcp(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves or a signal comes; returns the exit code."""
     import asyncio
 
-    from treadle.cli.work import flags
+    from treadle.cli.arguments import flags
     from treadle.mcp_server.wire import WireLines, WireOutput
 
     if not arguments.http and sys.stdin.isatty():

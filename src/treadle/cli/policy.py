@@ -118,7 +118,7 @@ def _explain(arguments: argparse.Namespace) -> int:
             "There is nothing to explain.",
             fix="Give a shell line in quotes, --path PATH with --op, or --url URL.",
         )
-    context = _context(arguments, trusted=_trusted(arguments))
+    context = _context(arguments, trusted=_lets_code_run(arguments))
     if arguments.url is not None:
         explained = explain_access(FetchUrl(url=arguments.url, method=arguments.method), context)
     elif arguments.path is not None:
@@ -158,6 +158,15 @@ def _trusted(arguments: argparse.Namespace) -> bool:
         return bool(arguments.trusted)
     found = TrustStore(data_directory() / "trust").read(arguments.workspace.resolve())
     return found.state is TrustState.TRUSTED
+
+
+def _lets_code_run(arguments: argparse.Namespace) -> bool:
+    """Go by what a session here would, unless the command line says to suppose something."""
+    from treadle.app.security.trusting import session_trust
+
+    if arguments.trusted or arguments.untrusted:
+        return bool(arguments.trusted)
+    return session_trust(arguments.workspace.resolve()).lets_code_run
 
 
 def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
@@ -200,7 +209,10 @@ def _replay(arguments: argparse.Namespace) -> int:
             dict.fromkeys(f"{one.rule}{f' [{one.source}]' if one.source else ''}" for one in change.reasons)
         )
         sys.stdout.write(
-            visible(f"{change.before} -> {change.after}  {change.what}  ({rules})  {change.session}:{change.seq}")
+            visible(
+                f"{change.before} -> {change.after}  {change.what}: {change.why}  ({rules})"
+                f"  {change.session}:{change.seq}"
+            )
         )
         sys.stdout.write("\n")
     summed = replay.sum(changed)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.cli import work
+from treadle.cli.arguments import flags
 
 if TYPE_CHECKING:
     from treadle.app.reports.prompt_parts import ShownPart
@@ -28,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     folder = check_workspace(getattr(arguments, "directory", None) or Path())
     trust = session_trust(folder, once=arguments.trust or trusted_by_variable())
-    settings = load_settings(work.flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
+    settings = load_settings(flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
     found = shown_prompt(settings, trust)
     if arguments.json:
         sys.stdout.write(f"{encode(found).decode()}\n")

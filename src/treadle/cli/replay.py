@@ -59,7 +59,7 @@ def _run_tools(arguments: argparse.Namespace) -> int:
     from treadle.app.history.branching import folder_beside
     from treadle.app.history.live_tools import DriftOutcome, drift_lines, run_tools_again
     from treadle.app.wrapping import harmless, write_wrapped
-    from treadle.cli.working import opening_for
+    from treadle.cli.arguments import opening_for
     from treadle.protocol.codec import encode
 
     folder = (arguments.into or folder_beside(str(session_workspace(arguments.id)))).expanduser().absolute()

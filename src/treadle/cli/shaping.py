@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from treadle.app.claude_rules import ListedTools, listed_tools, server_tools, split_tools
 from treadle.app.report import print_notice
-from treadle.cli.working import WISHES
+from treadle.cli.arguments import WISHES
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 

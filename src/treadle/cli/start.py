@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from treadle.cli import demo, work
+from treadle.cli.arguments import flags
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.config.settings import load_settings
     from treadle.app.models.choosing import Models
 
-    settings = load_settings(work.flags(arguments))
+    settings = load_settings(flags(arguments))
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if at_terminal or settings.base_url or Models(settings).configured():
         from treadle.cli.working import interactive

@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from treadle.cli import work
+from treadle.cli.arguments import flags
 
 if TYPE_CHECKING:
     from treadle.app.reports.tool_list import ToolLine, ToolList
@@ -23,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.app.reports.tool_list import find_tool, list_tools
     from treadle.protocol.codec import encode
 
-    found = list_tools(load_settings(work.flags(arguments)))
+    found = list_tools(load_settings(flags(arguments)))
     lines = [find_tool(found, arguments.name)] if arguments.name else found.tools
     for line in lines if arguments.json else ():
         sys.stdout.write(f"{encode(line).decode()}\n")

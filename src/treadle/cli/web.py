@@ -2,7 +2,8 @@
 
 import argparse
 
-from treadle.cli.work import add_settings, flags
+from treadle.cli.arguments import flags
+from treadle.cli.work import add_settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,6 @@ TYPE_CHECKING = False
 """`--help` is written from here, and loads nothing that it does not need."""
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
-    from typing import Any
 
 MODES = ("plan", "ask", "edits", "auto", "full")
 PROTOCOLS = ("native", "xml")
@@ -120,19 +118,6 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
     )
 
 
-_SETTINGS = (
-    "model",
-    "base_url",
-    "mode",
-    "tool_protocol",
-    "fallback",
-    "thinking_budget",
-    "max_steps",
-    "max_seconds",
-)
-"""Flags of the same name as the setting."""
-
-
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -140,18 +125,6 @@ def _positive(text: str) -> int:
 
         raise ArgumentTypeError("must be 1 or more")
     return number
-
-
-def flags(arguments: "argparse.Namespace") -> "Mapping[str, Any]":
-    """Give the settings that were said on the command line."""
-    said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
-    budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
-    budget = {name: value for name, value in budget.items() if value is not None}
-    if getattr(arguments, "screen_reader", None):
-        said["screen_reader"] = True
-    if arguments.add_dirs:
-        said["add_dirs"] = tuple(str(folder.expanduser().absolute()) for folder in arguments.add_dirs)
-    return {**said, "budget": budget} if budget else said
 
 
 def execute(arguments: "argparse.Namespace") -> int:

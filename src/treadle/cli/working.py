@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from treadle.cli.arguments import WISHES, flags, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.task import slash_task, task_of
-from treadle.cli.work import flags
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
 
     from treadle.app.compose import Opening
-    from treadle.app.config.settings import Settings
+    from treadle.app.config.sections import Settings
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.slash_commands import SlashCommand
     from treadle.protocol.messages import UserContent
     from treadle.tui.look import Look
-
-
-WISHES = ("allowed_tools", "disallowed_tools", "system_prompt", "append_system_prompt", "json_schema")
-"""Flags for tasks that nobody sits at; what reads them is loaded with the first one."""
 
 
 def work(arguments: "argparse.Namespace") -> int:
@@ -37,7 +33,7 @@ def work(arguments: "argparse.Namespace") -> int:
     if arguments.attach != "":
         return _attach(arguments)
     if arguments.print_task is None:
-        from treadle.cli.main import COMMANDS
+        from treadle.cli.task import COMMANDS
 
         return interactive(arguments, task_of(arguments.task, COMMANDS))
     if arguments.task:
@@ -64,19 +60,6 @@ def _require_id(arguments: "argparse.Namespace") -> None:
 
 def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def task_from(said: str, arguments: "argparse.Namespace", *, flag: str = "-p") -> str:
-    """Give the task that a flag says, `-` for standard input; only for a session that goes on it may be empty."""
-    text = sys.stdin.read() if said == "-" else said
-    if text.strip() or arguments.resume or arguments.go_on:
-        return text.strip()
-    raise ConfigError(
-        "task-empty",
-        "The task is empty.",
-        why="Standard input was empty." if said == "-" else f"{flag} got no text.",
-        fix=f'Say what to do: treadle {flag} "..."',
-    )
 
 
 async def _headless(arguments: "argparse.Namespace", task: str) -> int:
@@ -116,12 +99,6 @@ def resume_headless(arguments: "argparse.Namespace") -> int:
     return asyncio.run(work_on())
 
 
-def opening_for(arguments: "argparse.Namespace", folder: Path) -> "Opening":
-    """Open a new session in a folder, without a person, as the arguments say otherwise."""
-    arguments.directory, arguments.resume = folder, ""
-    return opening_of(arguments, session_trust_of(arguments), user_present=False)
-
-
 def _without_session(command: "tuple[SlashCommand, str]", trust: "SessionTrust") -> str:
     """Do a command that needs no session; empty for one that needs one."""
     from treadle.app.slash import answer_without_session
@@ -129,19 +106,6 @@ def _without_session(command: "tuple[SlashCommand, str]", trust: "SessionTrust")
 
     row, argument = command
     return harmless(answer_without_session(row.name, argument, trust))
-
-
-def task_content(arguments: "argparse.Namespace", task: str) -> "tuple[UserContent, ...]":
-    """Give the task as a message: its text, and what goes along."""
-    from treadle.protocol.messages import Text
-
-    said = (Text(text=task),) if task else ()
-    if not arguments.file:
-        return said
-    from treadle.app.session.attachments import attach
-    from treadle.app.wrapping import harmless
-
-    return (*said, *attach(arguments.file, lambda scaled: sys.stderr.write(f"{harmless(scaled)}\n")))
 
 
 def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
@@ -322,15 +286,6 @@ def _say_how_to_go_on(session_id: str) -> None:
         write_wrapped(sys.stderr, resume_line(session_id))
 
 
-def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
-    """Find the folder of the session, and the user's word on it as it was given before or for this run."""
-    from treadle.app.compose import check_workspace, session_workspace
-    from treadle.app.security.trusting import session_trust, trusted_by_variable
-
-    folder = session_workspace(arguments.resume) if arguments.resume else check_workspace(arguments.directory)
-    return session_trust(folder, once=arguments.trust or trusted_by_variable())
-
-
 def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.app.compose import last_session
@@ -342,18 +297,3 @@ def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust
     if arguments.go_on:
         last_session(trust.workspace)
     return settle_trust(trust, look) if trust.asks and Models(load_settings(flags(arguments))).configured() else trust
-
-
-def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
-    from treadle.app.compose import Opening, last_session
-    from treadle.app.config.settings import load_settings
-
-    given = flags(arguments)
-    return Opening(
-        workspace=trust.workspace,
-        settings=load_settings(given, workspace=trust.workspace, trusted=trust.trusted),
-        user_present=user_present,
-        given=frozenset(given),
-        resume=last_session(trust.workspace) if getattr(arguments, "go_on", False) else arguments.resume,
-        trust=trust,
-    )

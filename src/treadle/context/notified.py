@@ -54,7 +54,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
     TurnStarted,
 )
-from treadle.protocol.permissions import Question, QuestionKind
+from treadle.protocol.permissions import CallAsked, Question, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -92,6 +92,7 @@ class NotificationReader:
         self._others: dict[str, str] = {}
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
+        self._beside: set[str] = set()
         self._turn = 0
         self._working = False
         self._error: ModelError | None = None
@@ -175,6 +176,8 @@ class NotificationReader:
                 yield from self._answered(answer, source)
             case Interrupt():
                 yield from self._closed(self._questions)
+            case CallAsked(question_id=question_id, text="", url="") if question_id in self._questions:
+                yield from self._closed((question_id,))
             case Restore() as wanted:
                 self._restoring = wanted
             case Restored() as restored:
@@ -223,7 +226,7 @@ class NotificationReader:
             case ChecklistUpdated(text=text):
                 yield ChecklistChanged(text=text)
             case TurnSettled(outcome=outcome):
-                yield from self._closed(self._questions)
+                yield from self._closed(self._questions.keys() - self._beside)
                 self._calls.clear()
                 self._working = False
                 yield TurnEnded(outcome=outcome)
@@ -259,6 +262,8 @@ class NotificationReader:
             self._held = None
         self._release()
         self._questions[put.id] = put.call_id
+        if put.kind is QuestionKind.ELICITATION:  # what a command in the background asks outlives the turn
+            self._beside.add(put.id)
         call = self._calls.get(put.call_id)
         if call is not None:
             if put.decision is not None:
@@ -286,6 +291,7 @@ class NotificationReader:
     def _closed(self, question_ids: Iterable[str]) -> Iterator[Notification]:
         for question_id in list(question_ids):
             del self._questions[question_id]
+            self._beside.discard(question_id)
             yield QuestionClosed(question_id=question_id)
 
 

@@ -15,7 +15,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.permissions import Allowance, Decision, Situation, Standing
+from treadle.protocol.permissions import Allowance, AllowScope, Decision, Situation, Standing
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, CallResult, FileChange, Preview, Rights, ToolCall, ToolSpec
 
@@ -266,20 +266,27 @@ class Hooks(Protocol):
 class Asked(Struct, frozen=True, kw_only=True):
     """What a running call asks the user for: the values of a flat JSON Schema of an object, to open a URL, or a yes.
 
-    `who` asks, such as an MCP server.
+    `who` asks, such as an MCP server. `offers` are what a lasting yes allows. `outlives`: it may be asked when the call
+    is over, for what the call started and left to run.
     """
 
     text: str
     form: Mapping[str, Any] = field(default_factory=dict)
     url: str = ""
     who: str = ""
+    offers: tuple[Allowance, ...] = ()
+    outlives: bool = False
 
 
 class PersonReply(Struct, frozen=True, kw_only=True):
-    """What the user said to what a call asked. Neither accepted nor declined: nobody is there, or it was withdrawn."""
+    """What the user said to what a call asked. Neither accepted nor declined: nobody is there, or it was withdrawn.
+
+    `scope` says for how long a lasting yes holds; None for a yes to this one question.
+    """
 
     accepted: bool = False
     declined: bool = False
+    scope: AllowScope | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -17,6 +17,7 @@ from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
+from treadle.protocol.tools import ToolCall
 
 if TYPE_CHECKING:
     from treadle.headless.hosting import HostedSession
@@ -62,6 +63,8 @@ class OpenQuestions:
         match question.kind:
             case QuestionKind.PERMISSION | QuestionKind.FOLLOWUP:
                 await self._ask_host(live, question)
+            case QuestionKind.ELICITATION if question.offers:
+                await self._ask_host(live, question)
             case QuestionKind.ELICITATION:
                 await self._ask_form(live, question)
             case QuestionKind.SUMMARY:
@@ -76,7 +79,13 @@ class OpenQuestions:
                 await self._host.ask_nobody(live)
 
     async def _ask_host(self, live: LiveSession, question: Question) -> None:
-        host, call, root = self._host, self._host.frames.calls[question.call_id], str(live.workspace)
+        host, root = self._host, str(live.workspace)
+        # What asks in the background is of no call of this turn.
+        call = (
+            host.frames.calls[question.call_id]
+            if question.call_id
+            else ToolCall(id=question.id, name="execute_command", arguments={})
+        )
         try:
             said = await host.channel.ask(permission_request(question, call, root, live.roots))
         except HostError as error:

@@ -3,9 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from treadle.app.slash.answers import CommandAnswer, wrong
 from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
-from treadle.app.slash_commands import SlashCommand, Surfaces
+from treadle.app.slash_commands import CommandAnswer, SlashCommand, Surfaces, wrong
 from treadle.headless.channel import Frame
 from treadle.protocol.errors import TreadleError
 

@@ -12,7 +12,7 @@ from treadle.present.escape import exact
 from treadle.present.questions import asked_in_words
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import ReadPath, ToolCall, WritePath
+from treadle.protocol.tools import ReadPath, Right, ToolCall, WritePath
 
 ACCESS = "SandboxAccess"
 """The tool that hosts are asked about where a command needs more than its sandbox lets it: Claude Code has none."""
@@ -52,15 +52,18 @@ def permission_request(question: Question, call: ToolCall, root: str, roots: Seq
         "tool_use_id": call.id,
         "permission_suggestions": list(_suggestions(question, name)),
     }
-    if asked.why:
-        request["decision_reason"] = " ".join(asked.why)
-    elif question.decision is not None and question.decision.reasons:
-        request["decision_reason"] = question.decision.reasons[0].text
+    if said := [line for line in (asked.headline, *asked.why) if line]:
+        request["decision_reason"] = "\n".join(said)
     outside = next((path for path in _paths(question) if not _within(path, (root, *roots))), None)
     return request if outside is None else {**request, "blocked_path": outside}
 
 
 def _shown(question: Question, call: ToolCall, root: str) -> tuple[str, Frame]:
+    if question.offers:
+        shown = claude_call(call.name, call.arguments, root)
+        hosts = ", ".join(offer.host for offer in question.offers)
+        wanted = {"tool_name": shown.name, "input": shown.input, "right": Right.NETWORK.value, "target": hosts}
+        return ACCESS, wanted
     if question.kind is not QuestionKind.PERMISSION:
         options = [{"label": option, "description": ""} for option in question.options]
         asked = {"question": question.text, "header": "", "options": options, "multiSelect": False}
@@ -83,7 +86,7 @@ def _within(path: str, roots: Sequence[str]) -> bool:
 
 def _suggestions(question: Question, name: str) -> Iterator[Frame]:
     """Offer what "always allow" would allow, never more."""
-    if OptionKind.ALLOW_ALWAYS not in question.options or question.decision is None:
+    if OptionKind.ALLOW_ALWAYS not in question.options:
         return
     rules = [{"toolName": tool, "ruleContent": rule} for tool, rule in _rules(question, name)]
     yield {"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"}
@@ -93,7 +96,7 @@ def _suggestions(question: Question, name: str) -> Iterator[Frame]:
 
 def _rules(question: Question, name: str) -> list[tuple[str, str]]:
     """Give what "always allow" would allow, as rules for a tool."""
-    offers = () if question.decision is None else question.decision.offers
+    offers = question.offers or (() if question.decision is None else question.decision.offers)
     return [(name, _rule(offer)) for offer in offers]
 
 
@@ -112,7 +115,7 @@ def host_answer(question: Question, call: ToolCall, root: str, said: Frame) -> H
         return HostAnswer(answer=answer, interrupt=said.get("interrupt") is True)
     given = said.get("updatedInput")
     given = given if isinstance(given, dict) else None
-    if question.kind is not QuestionKind.PERMISSION:
+    if question.kind is not QuestionKind.PERMISSION and not question.offers:
         text = _answers(given or {}) or _NO_ANSWER
         return HostAnswer(answer=Answer(question_id=question.id, option=OptionKind.ANSWER, text=text))
     listed = said.get("updatedPermissions")
@@ -169,6 +172,8 @@ def _not_done(updates: Sequence[Frame], mode: str, *, always: bool) -> Iterator[
 
 
 def _amended(question: Question, call: ToolCall, root: str, given: Frame) -> dict[str, Any] | None:
+    if question.offers:
+        raise ValueError("what a running command asks cannot be changed. Approve or reject it as it is.")
     if question.denial is not None or question.copy is not None:
         raise ValueError("it has run already, so its input cannot be changed. Approve or reject it as it is.")
     return amended_arguments(call.name, question.arguments or call.arguments, given, root)

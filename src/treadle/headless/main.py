@@ -101,7 +101,9 @@ async def finish_task(
             if structured is not None:
                 from treadle.headless.structured_end import until_answered
 
-                outcome = await until_answered(live, outcome, structured, lambda: _until_end(live, feed, console))
+                outcome = await until_answered(
+                    live, outcome, structured, next_end=lambda: _until_end(live, feed, console), source=HEADLESS
+                )
         except asyncio.CancelledError:
             if signals.code is None:
                 raise

@@ -14,6 +14,7 @@ from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
 from treadle.protocol.permissions import Question
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import ToolKind
 
 _SOURCE = Source(kind="headless", id="narrator")
@@ -57,5 +58,6 @@ def _approval(question: Question) -> Iterator[str]:
     if question.preview is not None:
         yield from (f"    {line}" for line in question.preview.text.splitlines())
     if question.decision is not None:
-        yield from (f"  because: {reason.text}" for reason in question.decision.reasons)
+        words = words_of_decision(question.decision)
+        yield from (f"  because: {line}" for line in (words.headline, *words.further))
     yield "  y (answered for you)"

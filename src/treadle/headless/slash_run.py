@@ -9,14 +9,7 @@ from treadle.app.exits import Exit
 from treadle.app.session.live import LiveSession
 from treadle.app.slash.entering import answered_aside, run_entered
 from treadle.app.slash_commands import SlashCommand
-from treadle.headless.main import (
-    HEADLESS,
-    HeadlessConsole,
-    HeadlessSignals,
-    OutputFormat,
-    TextWriter,
-    finish_task,
-)
+from treadle.headless.main import HEADLESS, HeadlessConsole, HeadlessSignals, OutputFormat, TextWriter, finish_task
 from treadle.headless.records import CommandRecord
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification

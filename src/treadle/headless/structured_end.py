@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from treadle.app.session.live import LiveSession
 from treadle.app.structured import AGAIN, MOST_TRIES, StructuredAnswer
-from treadle.headless.main import HEADLESS
-from treadle.protocol.events import Prompt
+from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnOutcome
 
@@ -15,12 +14,14 @@ async def until_answered(
     live: LiveSession,
     outcome: TurnOutcome,
     structured: StructuredAnswer,
+    *,
     next_end: Callable[[], Awaitable[TurnOutcome]],
+    source: Source,
 ) -> TurnOutcome:
     """Ask for the answer until it is there, a few times; gives the end of the last turn."""
     for _ in range(MOST_TRIES):
         if not structured.is_missing(outcome):
             break
-        await live.wake(Prompt(id=uuid.uuid4().hex, content=(Text(text=AGAIN),)), HEADLESS)
+        await live.wake(Prompt(id=uuid.uuid4().hex, content=(Text(text=AGAIN),)), source)
         outcome = await next_end()
     return outcome

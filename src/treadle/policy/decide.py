@@ -11,13 +11,14 @@ from msgspec import structs
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
-from treadle.policy.modes import asked_rights, granting, rights_beyond, rights_when_used, verdict_for
+from treadle.policy.modes import UNTRUSTED, asked_rights, granting, rights_beyond, rights_when_used, verdict_for
 from treadle.policy.paths import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network import PUBLISHES
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
+from treadle.protocol.reasons import strength_of
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -35,6 +36,7 @@ _RISKS = tuple(Risk)
 _LOOKS = frozenset({Risk.NONE, Risk.READ, Risk.READ_OUTSIDE})
 _READING_METHODS = frozenset({"GET", "HEAD"})
 _POLICY_VERSION = "2"
+_MODE = "mode"
 SERVER_TOOLS = "mcp__"
 """How the names of tools of MCP servers begin."""
 
@@ -63,12 +65,13 @@ def decide(
     confinement = None if verdict is Verdict.DENY else _confinement(judged, verdict, rights, context)
     # Where a part is not allowed, what speaks for the others explains nothing. The part that decides comes first.
     telling = [part for part in parts if verdict is Verdict.ALLOW or part.verdict is not Verdict.ALLOW]
-    telling.sort(key=lambda part: (STRICTEST_FIRST.index(part.verdict), -_RISKS.index(part.risk)))
-    reasons = dict.fromkeys(reason for part in telling for reason in part.reasons)
+    telling.sort(key=_weight)
+    first, *others = dict.fromkeys(reason for part in telling for reason in part.reasons)
+    others.sort(key=lambda reason: reason.rule == _MODE)  # what the mode says of one part speaks of no other
     return Decision(
         verdict=verdict,
         risk=_riskiest(parts),
-        reasons=(*reasons, *(granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ())),
+        reasons=(first, *others, *(granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ())),
         parts=tuple(parts),
         digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
         confinement=confinement,
@@ -76,6 +79,12 @@ def decide(
         asks_when_used=() if verdict is Verdict.DENY else tuple(right for one in judged for right in one.later),
         outside=any(one.command is not None and one.command.outside for one in judged),
     )
+
+
+def _weight(part: Part) -> tuple[int, int, int]:
+    """Order parts by how much they explain, the strongest first."""
+    strength = strength_of(reason.rule for reason in part.reasons)
+    return STRICTEST_FIRST.index(part.verdict), -_RISKS.index(part.risk), -strength
 
 
 def _riskiest(parts: Iterable[Part]) -> Risk:
@@ -153,6 +162,7 @@ def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
 def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -> Part:
     check = check_path(path, op, context.roots[0] if context.roots else "/", context)
     reason = check.reasons[0]
+    text = reason.text
     match check.where:
         case Where.PROTECTED:
             risk = Risk.CRITICAL
@@ -163,10 +173,11 @@ def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -
             risk = Risk.READ if context.confined and not context.is_hidden(check.resolved) else Risk.READ_OUTSIDE
         case Where.INSIDE:
             risk = Risk.WRITE if op is PathOp.WRITE else Risk.READ
+            text = f"{'changes' if op is PathOp.WRITE else 'reads'} a file of the workspace"
         case _:
             assert_never(check.where)
     subject = Subject(tool=spec.name, trace=Trace(paths=[(op, check.resolved)]))
-    return _answer(path, (Finding(risk, reason.rule, reason.text),), subject, context)[0]
+    return _answer(path, (Finding(risk, reason.rule, text),), subject, context)[0]
 
 
 def _judge_url(access: FetchUrl, spec: ToolSpec, context: PolicyContext) -> Part:
@@ -295,25 +306,26 @@ def _verdict(
     (verdict, why), (beside, why_beside) = modes
     found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
     ruled = () if rule is None else (reason_of(rule),)
-    mode = (Reason(rule="mode", text=why),)
+    mode = (Reason(rule=_MODE, text=why),)
     if rule is not None and rule.verdict is Verdict.DENY:
         return Verdict.DENY, (*ruled, *found, *(mode if verdict is Verdict.DENY else ()))
     if verdict is Verdict.DENY:
         return Verdict.DENY, (*mode, *found, *ruled)
     # Where the mode would allow it, the reason is what was found, or the rule.
     asked = mode if verdict is not Verdict.ALLOW else ()
-    if rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
-        return Verdict.REQUIRE_USER_CONFIRMATION, (*ruled, *found, *asked)
     if worst(every) is Risk.CRITICAL or any(finding.always_asks for finding in every):
         return Verdict.REQUIRE_USER_CONFIRMATION, (*found, *ruled, *asked)
+    if rule is not None and rule.verdict is Verdict.REQUIRE_USER_CONFIRMATION:
+        return Verdict.REQUIRE_USER_CONFIRMATION, (*ruled, *found, *asked)
     if context.rules.problems and worst(every) is not Risk.NONE:
         problem = Reason(rule="broken-rules", text=f"automatic approval is off: {context.rules.problems[0]}")
         return Verdict.REQUIRE_USER_CONFIRMATION, (problem, *ruled, *found)
     if rule is None:
-        return verdict, (*found, *mode)
+        # In a trusted folder the same would run: that this one is not is what decides.
+        return verdict, (*mode, *found) if why == UNTRUSTED else (*found, *mode)
     if beside is Verdict.ALLOW:
         return beside, (*ruled, *found)
-    return beside, (*found, *ruled, Reason(rule="mode", text=why_beside))
+    return beside, (*found, *ruled, Reason(rule=_MODE, text=why_beside))
 
 
 def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) -> bool:
@@ -332,8 +344,9 @@ def _may_lift(rule: Rule, risk: Risk, subject: Subject, context: PolicyContext) 
 def _telling(findings: Iterable[Finding]) -> list[Finding]:
     """Keep what explains the answer, what decides first: the findings that are more than reading, or else one."""
 
-    def weight(finding: Finding) -> tuple[bool, bool, int]:
-        return finding.risk is Risk.CRITICAL, finding.always_asks, _RISKS.index(finding.risk)
+    def weight(finding: Finding) -> tuple[bool, bool, int, int]:
+        risk = _RISKS.index(finding.risk)
+        return finding.risk is Risk.CRITICAL, finding.always_asks, risk, strength_of((finding.rule,))
 
     listed = sorted(findings, key=weight, reverse=True)
     return [found for found in listed if found.always_asks or not is_plain([found])] or listed[:1]

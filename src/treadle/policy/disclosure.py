@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,8 +19,7 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
     """Make a call ask in every mode whose arguments hold a known value, also encoded; nothing else is ever lifted."""
     if spec.risk is Risk.NONE:
         return decision
-    telling = Redactor(tuple((value, name) for value, name in redactor.values if not _ORDINARY.fullmatch(value)))
-    names = dict.fromkeys(name for text in _texts(arguments) for name in telling.known_in(text))
+    names = dict.fromkeys(name for text in _texts(arguments) for name in _telling(redactor).known_in(text))
     if not names:
         return decision
     advice = "do not write secrets into a call: let the program read it from where it is stored"
@@ -34,6 +34,12 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
         parts=(*decision.parts, part),
         offers=(),
     )
+
+
+@lru_cache(maxsize=8)
+def _telling(redactor: Redactor) -> Redactor:
+    """Give one that knows the values alone that are worth a question; a session has the same all the time."""
+    return Redactor(tuple((value, name) for value, name in redactor.values if not _ORDINARY.fullmatch(value)))
 
 
 def _texts(value: Any) -> Iterator[str]:

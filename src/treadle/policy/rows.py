@@ -10,6 +10,7 @@ from treadle.policy.decide import decide
 from treadle.policy.findings import PathOp
 from treadle.policy.paths import check_path, refusal
 from treadle.protocol.permissions import Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import ReadPath, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
 _STARTS = ("/", "~", "file:", "FILE:")
@@ -19,10 +20,10 @@ _STARTS = ("/", "~", "file:", "FILE:")
 def answer_row(row: object, context: PolicyContext) -> dict[str, Any]:
     """Answer one row, which is decoded JSON; nothing is run.
 
-    `{"id", "command"}` gives `{"id", "class", "verdict", "confinement", "asks_when_used", "reasons", "rules"}`,
-    where the confinement is null for what is not allowed, and `asks_when_used` lists rights that are asked for in the
-    middle, such as `network:pypi.org`; `{"id", "path", "op", "cwd"}` gives `{"id", "where", "verdict", "resolved",
-    "reasons"}`. `cwd` may be left out or relative: it starts at the first root.
+    `{"id", "command"}` gives `{"id", "class", "verdict", "confinement", "why", "asks_when_used", "reasons",
+    "rules"}`, where the confinement is null for what is not allowed, and `asks_when_used` lists rights that are
+    asked for in the middle, such as `network:pypi.org`; `{"id", "path", "op", "cwd"}` gives `{"id", "where", "verdict",
+    "why", "resolved", "reasons"}`. `cwd` may be left out or relative: it starts at the first root.
     Raises `ValueError` for a row that is neither, or an unknown `op`.
     """
     if not isinstance(row, Mapping):
@@ -49,6 +50,7 @@ def _answer_command(row: Mapping[str, Any], cwd: str, context: PolicyContext) ->
         "class": judgement.command_class.value,
         "verdict": decision.verdict.value,
         "confinement": decision.confinement if decision.verdict is Verdict.ALLOW else None,
+        "why": words_of_decision(decision).headline,
         "asks_when_used": [
             f"{right.right}:{target}" if target else str(right.right)
             for right in decision.asks_when_used
@@ -76,6 +78,7 @@ def _answer_path(row: Mapping[str, Any], cwd: str, context: PolicyContext) -> di
         "id": row.get("id", ""),
         "where": check.where.value,
         "verdict": decision.verdict.value,
+        "why": words_of_decision(decision).headline,
         "resolved": check.resolved,
         "reasons": [reason.text for reason in check.reasons],
     }

@@ -6,7 +6,7 @@ import json
 import re
 import string
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import groupby
 from urllib.parse import quote, quote_plus
@@ -249,9 +249,12 @@ def disguised(text: str, values: Values) -> Iterator[Span]:
         return
     plain = text.encode("ascii", "replace").decode()
     spread = _OFFSET.sub(lambda found: " " * len(found[0]), plain)
-    yield from _found(spread, [(_skeleton(value), name) for value, name in values])
+    yield from _found(spread, _bones(spread), _skeletons(values))
     dumped = _DUMPED.sub(_digits, plain)
-    for start, end, name in _found(dumped, [(form, name) for value, name in values for form in _in_numbers(value)]):
+    bones = _bones(dumped)
+    if not _numbers(values)[1].search(bones):
+        return
+    for start, end, name in _found(dumped, bones, _forms_of_numbers(values)):
         first, last = plain.rfind("\n", 0, start) + 1, (plain + "\n").find("\n", end)
         is_dump = dumped[first:last] != plain[first:last] or plain[first].isspace()
         yield (first, last, name) if is_dump else (start, end, name)
@@ -263,7 +266,34 @@ def _digits(line: re.Match[str]) -> str:
     return " " * (line.start(group) - line.start()) + line[group] + " " * (line.end() - line.end(group))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8)
+def _skeletons(values: Values) -> Forms:
+    """Prepare to look for the letters and digits of all values."""
+    return forms_of(_named((_skeleton(value), name) for value, name in values))
+
+
+@lru_cache(maxsize=8)
+def _numbers(values: Values) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """Give the bytes of all values as numbers, and what every text has that holds one: most have no so many digits."""
+    named = _named((form, name) for value, name in values for form in _in_numbers(value))
+    return named, re.compile(rf"[0-9a-fx]{{{min(map(len, named))}}}")
+
+
+@lru_cache(maxsize=8)
+def _forms_of_numbers(values: Values) -> Forms:
+    """Prepare to look for the bytes of all values as numbers."""
+    return forms_of(_numbers(values)[0])
+
+
+def _named(forms: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Give texts with their names; of two that are the same the first gives it."""
+    named: dict[str, str] = {}
+    for form, name in forms:
+        if form:
+            named.setdefault(form, name)
+    return named
+
+
 def _skeleton(value: str) -> str:
     """Give the letters and digits of a value in small letters; empty where they are too few to tell it by."""
     found = value.encode("ascii", "ignore").decode().translate(_DROPPED).lower()
@@ -271,7 +301,6 @@ def _skeleton(value: str) -> str:
     return found if is_telling else ""
 
 
-@lru_cache(maxsize=1024)
 def _in_numbers(value: str) -> list[str]:
     """Write the bytes of a value as numbers, as dumps and lists do, wherever a number of several bytes begins in it."""
     data = value.encode(errors="replace")
@@ -286,11 +315,14 @@ def _in_numbers(value: str) -> list[str]:
     return found
 
 
-def _found(text: str, wanted: Iterable[tuple[str, str]]) -> Iterator[Span]:
+def _bones(text: str) -> str:
+    """Give the letters and digits of a text of ASCII, in small letters."""
+    return text.translate(_DROPPED).lower()
+
+
+def _found(text: str, bones: str, wanted: Forms) -> Iterator[Span]:
     """Find texts of letters and digits, whatever stands between their characters, in small letters or not."""
-    bones = text.translate(_DROPPED).lower()
     places: list[int] = []
-    for form, name in wanted:
-        for at in find_all(bones, form) if form else ():
-            places = places or [found.start() for found in _KEPT.finditer(text)]
-            yield places[at], places[at + len(form) - 1] + 1, name
+    for start, end, name in wanted.places(bones.encode("ascii")):
+        places = places or [found.start() for found in _KEPT.finditer(text)]
+        yield places[start], places[end - 1] + 1, name

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.present.forms import filled_in, form_fields
-from treadle.present.grants import grants_of
+from treadle.present.grants import Grants, grants_of
 from treadle.present.questions import QuestionStyle, is_edit, once, question_style
 from treadle.present.words import counted
 from treadle.protocol.permissions import Mode, Question, QuestionKind
@@ -82,6 +82,9 @@ def answer_rows(
 
 
 def _elicitation(question: Question) -> tuple[AnswerRow, ...]:
+    if grants := grants_of(question):
+        yes = AnswerRow(Act.ALLOW, "Yes, for this command")
+        return (yes, *_lasting(grants), AnswerRow(Act.REJECT, "No"))
     wants = bool(form_fields(question.form))
     complete = not filled_in(question.form, "", question.arguments)[1]
     send = (AnswerRow(Act.ALLOW, "Send this" if wants else "Yes, opened" if question.url else "Yes"),) * complete
@@ -115,11 +118,17 @@ def _permission(question: Question, mode: Mode, *, changed: bool, blocks: int) -
     if edits_mode_allows(question, mode):
         rows.append(AnswerRow(Act.EDITS, "Yes, and all edits in this project this session (edits mode, shift-tab)"))
     elif grants := grants_of(question):
-        rows.append(AnswerRow(Act.SESSION, f"Yes, and don't ask again this session for: {grants.session}"))
-        rows.append(AnswerRow(Act.ALWAYS, f"Always {grants.where}: {grants.always}"))
+        rows += _lasting(grants)
     if blocks:
         rows.append(AnswerRow(Act.BLOCKS, f"Choose block by block ({blocks})"))
     return (*rows, no)
+
+
+def _lasting(grants: Grants) -> tuple[AnswerRow, AnswerRow]:
+    return (
+        AnswerRow(Act.SESSION, f"Yes, and don't ask again this session for: {grants.session}"),
+        AnswerRow(Act.ALWAYS, f"Always {grants.where}: {grants.always}"),
+    )
 
 
 def edits_mode_allows(question: Question, mode: Mode) -> bool:

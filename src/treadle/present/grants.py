@@ -23,7 +23,7 @@ class Grants(Struct, frozen=True, kw_only=True):
 
 def grants_of(question: Question) -> Grants | None:
     """Say what a lasting yes would allow; None where none is offered."""
-    offers = () if question.decision is None else question.decision.offers
+    offers = question.offers or (() if question.decision is None else question.decision.offers)
     if not offers or OptionKind.ALLOW_ALWAYS not in question.options:
         return None
     of_commands = all(offer.argv for offer in offers)

@@ -10,10 +10,10 @@ from msgspec import Struct
 from treadle.present.copies import changes_of, lines_of
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.forms import form_lines
-from treadle.present.meanings import Meaning, meaning_of, meaning_of_decision
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
+from treadle.protocol.reasons import PartEffect, effect_of, words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -27,8 +27,8 @@ from treadle.protocol.tools import (
     WritePath,
 )
 
-_FIRST_USE = "first-use"
-"""The rule that asks about a tool of an MCP server which nobody has said yes to yet."""
+_IN_TITLE = frozenset({"inside", ""})
+"""Rules of which the title says what the headline would: that a file of the project is changed, or nothing."""
 
 
 class QuestionStyle(Enum):
@@ -41,7 +41,7 @@ class QuestionStyle(Enum):
 class AskedPart(Struct, frozen=True, kw_only=True):
     """One part of a command: what it does, its text, where, and which rules say so."""
 
-    meaning: Meaning
+    effect: PartEffect
     text: str
     where: str = ""
     rules: str = ""
@@ -50,13 +50,15 @@ class AskedPart(Struct, frozen=True, kw_only=True):
 class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
 
-    `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that are always shown; `details` are
-    lines for who wants to know more. Everything is harmless to show.
+    `headline` is the reason of the decision that every surface gives, `counted` counts the lines that an edit changes
+    or the files that a command did. `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that
+    are always shown; `details` are lines for who wants to know more. Everything is harmless to show.
     """
 
     title: str
     style: QuestionStyle = QuestionStyle.USUAL
-    meaning: Meaning = Meaning("", "")
+    headline: str = ""
+    counted: str = ""
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
     rights: str = ""
@@ -170,7 +172,7 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Que
     return QuestionWords(
         title=exact_line(question.text),
         style=question_style(question),
-        meaning=Meaning(lines_of(copy), ""),
+        counted=lines_of(copy),
         text=base.text,
         rights=_runs(granted),
         why=(*unshown, *changes_of(copy, roots)),
@@ -182,30 +184,23 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
     style = question_style(question)
     title, text = _title(question, roots)
-    meaning = meaning_of_decision(decision)
-    counted = _counted(question)
+    words = words_of_decision(decision)
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
     return QuestionWords(
         title=title,
         style=style,
-        meaning=Meaning(counted, "") if counted else meaning if meaning.note not in title.lower() else Meaning("", ""),
+        headline="" if words.rule in _IN_TITLE else printable(words.headline),
+        counted=_counted(question),
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         rights=_rights(decision),
         why=(
             *_touched(question.accesses, roots, text),
-            *(_dangers(decision) if style is QuestionStyle.DANGER else _first_use(decision)),
+            *(printable(line) for line in words.further if style is QuestionStyle.DANGER),
             *_reason_of_model(question.accesses),
         ),
         details=tuple(_details(question, decision)),
     )
-
-
-def _first_use(decision: Decision) -> Iterator[str]:
-    """Say that a tool of a server was never used, so that a yes is one to the tool."""
-    for reason in decision.reasons:
-        if reason.rule == _FIRST_USE:
-            yield f"{reason.text[:1].upper()}{reason.text[1:]}."
 
 
 def _title(question: Question, roots: Sequence[str]) -> tuple[str, str]:
@@ -264,7 +259,7 @@ def _edit_title(question: Question, roots: Sequence[str]) -> str:
     return f"Create {path}?" if access.after and not access.before else f"Apply this edit to {path}?"
 
 
-_GIT_WRITE = regex(r"git ([a-z-]+) changes the repository")
+_GIT_WRITE = regex(r"git ([a-z-]+) changes the repository$")
 _GIT_TITLES = {"add": "Stage", "rm": "Remove from git", "mv": "Move in git"}
 
 
@@ -273,13 +268,19 @@ def _git_title(decision: Decision | None) -> str:
     asks = [part for part in decision.parts if part.verdict is not Verdict.ALLOW] if decision is not None else []
     verbs: list[str] = []
     for part in asks:
-        found = next((match[1] for reason in part.reasons if (match := _GIT_WRITE.match(reason.text))), "")
+        found = next((verb for reason in part.reasons if (verb := _git_verb(reason))), "")
         if not found or part.risk is Risk.CRITICAL:
             return ""
         verbs.append(_GIT_TITLES.get(found, found.replace("-", " ").capitalize()))
     named = list(dict.fromkeys(verbs))
     said = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:])))
     return f"{said.capitalize()}?" if said else ""
+
+
+def _git_verb(reason: Reason) -> str:
+    """Give the subcommand of git that the policy has read from the words of a part; no other rule names one."""
+    found = _GIT_WRITE.match(reason.text) if reason.rule == "git-write" else None
+    return "" if found is None else found[1]
 
 
 def _command_title(question: Question) -> str:
@@ -312,23 +313,11 @@ def _part(part: Part) -> AskedPart:
     where = "outside this project" if outside else "inside this project" if "write-inside" in rules else ""
     named = ", ".join(reason.rule for reason in part.reasons if reason.rule != "mode")
     return AskedPart(
-        meaning=meaning_of(rules, part.risk),
+        effect=effect_of(part),
         text=exact(part.text),
         where=where,
         rules=f"rule: {named} · risk: {part.risk}",
     )
-
-
-def _dangers(decision: Decision) -> Iterator[str]:
-    """Give the whole reason of what is dangerous, as sentences."""
-    parts = [part for part in decision.parts if part.risk is Risk.CRITICAL] or list(decision.parts)
-    found = [reason for part in parts for reason in part.reasons] or list(decision.reasons)
-    seen: list[str] = []
-    for reason in found:
-        text = printable(reason.text).strip()
-        if reason.rule != "mode" and text and text not in seen:
-            seen.append(text)
-            yield f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 def _rights(decision: Decision) -> str:

@@ -21,7 +21,8 @@ from treadle.protocol.messages import (
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, Decision, OptionKind, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 
@@ -205,10 +206,8 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
     text = plain(result.content).strip()
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
         return ""
-    if result.outcome is Outcome.REJECTED:
-        return clip_text(said_no(result), _SHOWN_REASON)
-    if result.outcome is Outcome.DENIED:
-        return clip_text(_why_denied(decision), _SHOWN_REASON)
+    if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
+        return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
         first = printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
         status = _STATUS.match(first)
@@ -238,18 +237,20 @@ def output_of(kind: ToolKind, result: CallResult) -> str:
     return text
 
 
+def result_for_person(result: CallResult, decision: Decision | None) -> str:
+    """Give all that came of a call; where it was denied or refused, why, without what only the model is to do."""
+    if result.outcome is not Outcome.DENIED:
+        return said_no(result) if result.outcome is Outcome.REJECTED else plain(result.content)
+    if decision is None:
+        return ""
+    nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+    why = printable(words_of_decision(decision).headline)
+    return f"{why}; nobody was there to say yes" if nobody else why
+
+
 def said_no(result: CallResult) -> str:
     """Give what a person said with their no to a call; empty where they said nothing."""
     return printable(plain(result.content).partition(_SAID_NO)[2].strip())
-
-
-def _why_denied(decision: Decision | None) -> str:
-    """Say to a person why a call was denied; what the model reads also says what it can do."""
-    if decision is None:
-        return ""
-    reason = printable(decision.reasons[0].text.rstrip(".")) if decision.reasons else ""
-    nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
-    return "; ".join(filter(None, (reason, "nobody was there to say yes" if nobody else "")))
 
 
 def _found(text: str) -> str:
@@ -366,9 +367,10 @@ def ended(stop: TurnStop) -> str:
 
 def describe_allowance(allowance: Allowance) -> str:
     """Say what an allowance covers."""
-    tool = f" with {allowance.tool}" if allowance.tool else ""
-    if allowance.argv:
-        words = " ".join(allowance.argv)
+    if allowance.tool == COMMAND_HOSTS:
+        return f"connections of commands to {allowance.host}"
+    tool, words = f" with {allowance.tool}" if allowance.tool else "", " ".join(allowance.argv)
+    if words:
         return f"the command `{words}`" if allowance.exact else f"commands that begin with `{words}`"
     if allowance.path:
         return f"{'writing' if allowance.op == 'write' else 'reading'} {allowance.path}{tool}"

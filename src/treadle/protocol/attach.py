@@ -135,15 +135,28 @@ class Taken(Tagged, frozen=True, kw_only=True, tag="taken"):
     status: SessionStatus | None = None
 
 
+class ListeningPort(Record, frozen=True, kw_only=True):
+    """A port on which a command listens, by which program; `address` is where a person has opened it, or empty.
+
+    `pid` is the process as it is numbered inside; 0, as an empty program, where it is not known.
+    """
+
+    port: int
+    program: str = ""
+    pid: int = 0
+    address: str = ""
+
+
 class ServersAnswer(Record, frozen=True, kw_only=True):
     """What `/mcp` or `/ports` shows; `warning`: the text says what is wrong with the command.
 
-    `values` are what a word can be.
+    `values` are what a word can be, `ports` those on which commands of the session listen now.
     """
 
     text: str = ""
     warning: bool = False
     values: tuple[str, ...] = ()
+    ports: tuple[ListeningPort, ...] = ()
 
 
 class ServersSaid(Tagged, frozen=True, kw_only=True, tag="servers_said"):

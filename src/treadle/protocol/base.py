@@ -1,4 +1,9 @@
-"""The base of every record. Type checkers want `frozen` and `kw_only` said again by each subclass."""
+"""The base of every record, and an event as it is stored.
+
+Type checkers want `frozen` and `kw_only` said again by each subclass.
+"""
+
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -12,3 +17,21 @@ class Record(Struct, frozen=True, omit_defaults=True):
 
 class Tagged(Struct, frozen=True, omit_defaults=True, tag_field="type"):
     """A member of a closed union; subclasses give their own tag."""
+
+
+class StoredEvent(Struct, frozen=True, kw_only=True):
+    """A row: `source` and `data` are JSON, `version` is the schema of the data."""
+
+    seq: int
+    at: int
+    source: bytes
+    version: int
+    data: bytes
+
+
+class Upgrade(Protocol):
+    """Follows the log of one session through the rows of one schema."""
+
+    def take(self, row: StoredEvent) -> list[StoredEvent]:
+        """Give a row in the next schema, and behind it what the log did not keep; raises `DriftError`."""
+        ...

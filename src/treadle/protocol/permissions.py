@@ -61,6 +61,10 @@ class Allowance(Record, frozen=True, kw_only=True):
     host: str = ""
 
 
+COMMAND_HOSTS = "commands:hosts"
+"""The tool of an allowance of hosts that commands reach. No tool has this name: it allows no call of one."""
+
+
 class AllowScope(StrEnum):
     """How long an allowance holds: for this session, or for the user's every session."""
 
@@ -145,7 +149,8 @@ class Question(Record, frozen=True, kw_only=True):
     the call's command changed in a throw-away copy, or where that is not whole about running it for real; with `more`
     besides, once more about what no view can show. Where a limit is reached, `more` is what a yes gives, in words:
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
-    it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened.
+    it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are
+    what a lasting yes to it allows.
     """
 
     id: str
@@ -162,6 +167,7 @@ class Question(Record, frozen=True, kw_only=True):
     more: str = ""
     form: dict[str, Any] = field(default_factory=dict)
     url: str = ""
+    offers: tuple[Allowance, ...] = ()
 
     @property
     def rights(self) -> tuple[SandboxDenial, ...]:
@@ -192,7 +198,8 @@ class Question(Record, frozen=True, kw_only=True):
 class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):
     """A running call asks the user for something, or withdraws what it asked (without a `text`).
 
-    `form` is a flat JSON Schema of an object whose values are wanted, `url` an address to be opened.
+    `form` is a flat JSON Schema of an object whose values are wanted, `url` an address to be opened. `offers` are what
+    a lasting yes allows. `after`: what the call started asks in the background, and the call itself is over.
     """
 
     call_id: str
@@ -200,3 +207,5 @@ class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):
     text: str = ""
     form: dict[str, Any] = field(default_factory=dict)
     url: str = ""
+    offers: tuple[Allowance, ...] = ()
+    after: bool = False

@@ -1,29 +1,8 @@
 """A log as it is stored, row by row, and the events that it tells of, whatever version wrote them."""
 
-from typing import Protocol
-
-from msgspec import Struct
-
+from treadle.protocol.base import StoredEvent, Upgrade
 from treadle.protocol.codec import damaged, decode_data, decode_source
 from treadle.protocol.events import SCHEMA_VERSION, Event
-
-
-class StoredEvent(Struct, frozen=True, kw_only=True):
-    """A row: `source` and `data` are JSON, `version` is the schema of the data."""
-
-    seq: int
-    at: int
-    source: bytes
-    version: int
-    data: bytes
-
-
-class Upgrade(Protocol):
-    """Follows the log of one session through the rows of one schema."""
-
-    def take(self, row: StoredEvent) -> list[StoredEvent]:
-        """Give a row in the next schema, and behind it what the log did not keep; raises `DriftError`."""
-        ...
 
 
 class LogReader:

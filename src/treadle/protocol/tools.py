@@ -241,7 +241,7 @@ class CopyChange(Record, frozen=True, kw_only=True):
     """One path that a command changed in its copy: absolute, with the lines of it (None: it is no text).
 
     `held` says why it cannot be applied; empty for what can be. `about` says what else there is to know of it, such as
-    the target of a link. `first`: it runs or loads something later, or no checkpoint holds what is lost. `unshown`: its
+    the target of a link. `first`: it runs or loads something later, or git has no copy of what is lost. `unshown`: its
     text is too large for the `diff` of the changes.
     """
 

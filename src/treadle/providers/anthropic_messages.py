@@ -27,10 +27,10 @@ from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.plain_schemas import schema_as
+from treadle.providers.provider_rows import Wire
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
 from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
 
-API = "anthropic_messages"
 LONG = ":1m"
 """What a model's name ends with where its longer window is asked for."""
 
@@ -85,7 +85,7 @@ class AnthropicMessages:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._origin = origin(API, endpoint)
+        self._origin = origin(Wire.ANTHROPIC_MESSAGES.value, endpoint)
         self._messages = MessageCache(self._encode)
         self._begun = _Begun((), [])
         self._tools = ToolCache(_tools)

@@ -20,10 +20,10 @@ from treadle.protocol.models import (
     StreamThinkingDone,
 )
 from treadle.protocol.usage import Usage
-from treadle.providers.anthropic_messages import API
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import from_problem, started_over
 from treadle.providers.problems import problem_of
+from treadle.providers.provider_rows import Wire
 from treadle.providers.raw_blocks import RawBlocks
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import BLOCKS, SearchReader
@@ -125,7 +125,7 @@ class AnthropicReader:
 
     def __init__(self, endpoint: Endpoint, reply: _Reply | None = None) -> None:
         self._endpoint = endpoint
-        self._origin = origin(API, endpoint)
+        self._origin = origin(Wire.ANTHROPIC_MESSAGES.value, endpoint)
         self._usage = _Usage()
         self._open: dict[int, _Open] = {}
         self._begun = False

@@ -6,17 +6,18 @@ from string import Formatter
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ROWS, ProviderRow
 
-_BY_NAME = {name: row for row in ROWS for name in (row.name, *row.aliases)}
+BY_NAME = {name: row for row in ROWS for name in (row.name, *row.aliases)}
+"""Every provider by each of its names."""
 
 
 def find_provider(name: str) -> ProviderRow:
     """Find a provider by its name or another name for it; raises `ConfigError` with the nearest ones."""
-    row = _BY_NAME.get(name.strip().lower())
+    row = BY_NAME.get(name.strip().lower())
     if row is not None:
         return row
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), _BY_NAME, n=3)
+    near = get_close_matches(name.lower(), BY_NAME, n=3)
     fix = f"Did you mean {_listed(near)}?" if near else "For your own server use 'openai-compatible' and its base URL."
     raise ConfigError("provider-unknown", f"There is no provider {name!r}.", fix=fix)
 

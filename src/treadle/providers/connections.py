@@ -4,16 +4,13 @@ A plain connection is one of the library below the HTTP library, which loads in 
 (proxies, user names and international names in addresses) goes through the HTTP library.
 """
 
-import os
-import ssl
 import string
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Protocol
 
-from treadle.providers.endpoint import Endpoint, split_url
+from treadle.providers.endpoint import split_url
 
 KEPT_SECONDS = 60.0
 """How long a connection that is not used stays open."""
@@ -111,20 +108,6 @@ class Connections(Protocol):
         ...
 
 
-def open_connections(endpoint: Endpoint, certificates: ssl.SSLContext | None, *, here: bool) -> Connections:
-    """Make connections for an endpoint, `here` for a server of this machine, which no proxy of the environment serves.
-
-    Nothing is connected yet. Raises `ConnectionFailedError` for a proxy that cannot be used.
-    """
-    if is_plain_url(endpoint.base_url) and not endpoint.proxy and (here or not _proxies_are_set()):
-        from treadle.providers.plain_connections import PlainConnections
-
-        return PlainConnections(certificates, connect_seconds=endpoint.limits.connect)
-    from treadle.providers.library_connections import LibraryConnections
-
-    return LibraryConnections(endpoint, certificates, here=here)
-
-
 def is_plain_url(url: str) -> bool:
     """Whether an address is one that every library reads the same way, as it is."""
     parts = split_url(url)
@@ -149,8 +132,3 @@ def trace_of(sent: Sent) -> Callable[[str, object], Awaitable[None]]:
             sent()
 
     return trace
-
-
-def _proxies_are_set() -> bool:
-    """Whether the environment names proxies; on a Mac the system may."""
-    return sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)

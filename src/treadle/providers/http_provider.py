@@ -1,7 +1,9 @@
 """A model behind HTTP: sends the request; what reads the reply is loaded when it has left."""
 
 import asyncio
+import os
 import ssl
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -15,8 +17,8 @@ from treadle.providers.connections import (
     Response,
     Sent,
     UnansweredError,
+    is_plain_url,
     nothing,
-    open_connections,
 )
 from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
@@ -155,3 +157,22 @@ class HttpProvider:
         from treadle.providers.failures import failure
 
         return CallFailedError(failure(self._endpoint, kind, why, fix=fix))
+
+
+def open_connections(endpoint: Endpoint, certificates: ssl.SSLContext | None, *, here: bool) -> Connections:
+    """Make connections for an endpoint, `here` for a server of this machine, which no proxy of the environment serves.
+
+    Nothing is connected yet. Raises `ConnectionFailedError` for a proxy that cannot be used.
+    """
+    if is_plain_url(endpoint.base_url) and not endpoint.proxy and (here or not _proxies_are_set()):
+        from treadle.providers.plain_connections import PlainConnections
+
+        return PlainConnections(certificates, connect_seconds=endpoint.limits.connect)
+    from treadle.providers.library_connections import LibraryConnections
+
+    return LibraryConnections(endpoint, certificates, here=here)
+
+
+def _proxies_are_set() -> bool:
+    """Whether the environment names proxies; on a Mac the system may."""
+    return sys.platform == "darwin" or any(name.lower().endswith("_proxy") for name in os.environ)

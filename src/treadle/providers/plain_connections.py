@@ -2,13 +2,13 @@
 
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
 import httpcore2
 
-from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
+from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named
 from treadle.providers.sockets import LoopBackend
 
 _TROUBLES: Troubles = (
@@ -58,8 +58,8 @@ class PlainConnections:
                     target=f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}",
                 ),
                 headers=list(fields.items()),
-                content=body,
-                extensions={"timeout": self._timeouts, "trace": trace_of(sent)},
+                content=_Body(body, sent),
+                extensions={"timeout": self._timeouts},
             )
             return _Response(await self._pool.handle_async_request(request))
 
@@ -67,6 +67,18 @@ class PlainConnections:
         """Give them back."""
         with named(_TROUBLES):
             await self._pool.aclose()
+
+
+class _Body:
+    """The body of a request, which is over when it has left; to have everything traced for that takes longer."""
+
+    def __init__(self, body: bytes, sent: Sent) -> None:
+        self._body = body
+        self._sent = sent
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+        self._sent()
 
 
 class _Response:

@@ -1,18 +1,31 @@
-"""Adding rows to a log, each chained to the one before and with the type of its event."""
+"""Adding rows to a log, each chained to the one before and with the type of its event, by the one that writes."""
 
+import asyncio
 import sqlite3
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import StructMeta
 
 from treadle.protocol.events import SCHEMA_VERSION, Event, EventData
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
+from treadle.store.damage import unwritten
+from treadle.store.opening import WAITS
 
 if TYPE_CHECKING:
     from treadle.store.sqlite import Store
 
+_T = TypeVar("_T")
+_Work = Callable[[sqlite3.Connection], _T]
+
+_JOURNAL_PAGES = 1_000
+"""Pages of the journal from which on a commit of the thread moves them into the database, as SQLite does by itself."""
+_AT_ONCE_AT_MOST = 64
+"""Commits at once after which one is the thread's, so that the journal does not grow."""
 
 Head = tuple[int, bytes]
 """The number and the hash of a session's last row."""
@@ -62,6 +75,92 @@ def holds(connection: sqlite3.Connection, session_id: str, anchor: Anchor) -> bo
         (session_id, anchor.seq, anchor.chain),
     ).fetchone()
     return row is not None
+
+
+class Writer:
+    """The connection that writes to a database: on a thread of its own, or at once what nothing can hold up."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
+        self._writing = Lock()
+        self._at_once = 0
+        self._durable: bool | None = None
+        self._patient = True
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Run `work` on the thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def submit(self, work: Callable[[], _T]) -> "Future[_T]":
+        """Have the thread run `work`, and do not wait for it."""
+        return self._thread.submit(work)
+
+    def close(self) -> None:
+        """Wait for what is being written."""
+        self._thread.shutdown(wait=True)
+
+    def transact(self, work: _Work[_T], *, durable: bool | None = None) -> _T:
+        """Run `work` in one transaction, on the thread; as durable as the one before unless that is given.
+
+        Raises `StoreError`.
+        """
+        try:
+            with self._writing:
+                self._set_patient(patient=True)
+                if durable is not None:
+                    self._set_durable(durable=durable)
+                self._connection.execute("BEGIN IMMEDIATE")
+                return self._commit(work)
+        except sqlite3.Error as error:
+            raise unwritten(self._path, error) from error
+
+    def transact_at_once(self, work: _Work[_T]) -> _T | None:
+        """Run `work` in a transaction on the event loop: a commit that does not wait for the disk is over sooner so.
+
+        Gives None, with nothing done, where something would have to be waited for, and now and then: that is the
+        thread's to do. Raises `StoreError`.
+        """
+        if self._at_once >= _AT_ONCE_AT_MOST or not self._writing.acquire(blocking=False):
+            self._at_once = 0
+            return None
+        try:
+            self._set_patient(patient=False)
+            self._set_durable(durable=False)
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return None  # another process writes, or the thread finds out what is wrong
+            self._at_once += 1
+            return self._commit(work)
+        except sqlite3.Error as error:
+            raise unwritten(self._path, error) from error
+        finally:
+            self._writing.release()
+
+    def _commit(self, work: _Work[_T]) -> _T:
+        """Run `work` in the transaction that has begun, and commit it."""
+        try:
+            result = work(self._connection)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # a full disk has ended it already
+                self._connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _set_durable(self, *, durable: bool) -> None:
+        if durable is not self._durable:
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    def _set_patient(self, *, patient: bool) -> None:
+        """Wait for other processes, and move the journal into the database where that is due; or do neither."""
+        if patient is not self._patient:
+            self._connection.execute(f"PRAGMA busy_timeout={int(WAITS * 1_000) if patient else 0}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint={_JOURNAL_PAGES if patient else 0}")
+            self._patient = patient
 
 
 class SessionLog:

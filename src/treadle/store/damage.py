@@ -1,4 +1,6 @@
-"""What to say when the database cannot be opened, read or written; and how to tell that the file itself is broken."""
+"""What to say when the database cannot be opened, read or written, and how to tell that the file itself is
+broken, or of another version.
+"""
 
 import sqlite3
 from contextlib import suppress
@@ -7,6 +9,9 @@ from pathlib import Path
 from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import EventData
+
+SCHEMA = 9
+"""The number of steps that a file of the present schema has taken, see `store/schema.py`."""
 
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _ELSEWHERE = "set TREADLE_HOME to another folder"
@@ -83,3 +88,25 @@ def unreadable_message(cause: UnicodeDecodeError) -> sqlite3.DatabaseError:
 def suspicion(path: Path) -> Path:
     """Name the file whose presence says that reading found the database broken."""
     return path.with_name(f"{path.name}-suspect")
+
+
+def is_current(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
+    version = version_of(connection)
+    if version > SCHEMA:
+        raise newer_schema(path, version)
+    return version == SCHEMA
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Give the number of steps that a file has taken."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def newer_schema(path: Path, version: int) -> StoreError:
+    """Explain that a file is of a newer Treadle."""
+    return StoreError(
+        "store-newer",
+        f"{path} was written by a newer Treadle (schema {version}, this one knows {SCHEMA}).",
+        fix="Update Treadle, or set TREADLE_HOME to another folder.",
+    )

@@ -14,14 +14,11 @@ from weakref import WeakSet
 from msgspec import Struct
 
 from treadle.protocol.errors import StoreError
-from treadle.store.damage import is_broken, suspicion, unopened, unreadable_message
-
-SCHEMA = 9
-"""The number of steps that a file of the present schema has taken, see `store/schema.py`."""
+from treadle.store.damage import is_broken, is_current, suspicion, unopened, unreadable_message, version_of
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
-_WAITS = 10.0
+WAITS = 10.0
 """Seconds that others have to let the file go."""
 
 _CHECKED_AT_MOST = 64 * 1024 * 1024
@@ -99,7 +96,7 @@ def _judge_header(path: Path, *, unclosed: bool) -> str:
 
 def _look_through(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(path, timeout=_WAITS)) as connection:
+        with closing(sqlite3.connect(path, timeout=WAITS)) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except UnicodeDecodeError as error:
         return str(unreadable_message(error))
@@ -165,7 +162,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
     return connection
 
 
-def keep_journal(connection: sqlite3.Connection, waits: float = _WAITS) -> None:
+def keep_journal(connection: sqlite3.Connection, waits: float = WAITS) -> None:
     """Have a new database write a journal first; of several that open it at once SQLite lets none wait for it.
 
     Raises `sqlite3.OperationalError` where others have it locked for so many seconds, or where it cannot be used.
@@ -196,7 +193,7 @@ def connected_database(path: Path) -> sqlite3.Connection:
         place, more = f"{path.absolute().as_uri()}?immutable=1", {"uri": True}
     with _LOOKING:
         connection = sqlite3.connect(
-            place, isolation_level=None, check_same_thread=False, timeout=_WAITS, factory=_Connection, **more
+            place, isolation_level=None, check_same_thread=False, timeout=WAITS, factory=_Connection, **more
         )
         status = path.stat()
         connection.file = (status.st_dev, status.st_ino)
@@ -238,28 +235,6 @@ def require_current(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is of an older Treadle, and cannot be converted: it cannot be written.",
             fix="Copy it into a folder of your own, and set TREADLE_HOME to that.",
         )
-
-
-def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has the present schema; raises `StoreError` for one from a newer Treadle."""
-    version = version_of(connection)
-    if version > SCHEMA:
-        raise newer_schema(path, version)
-    return version == SCHEMA
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """Give the number of steps that a file has taken."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def newer_schema(path: Path, version: int) -> StoreError:
-    """Explain that a file is of a newer Treadle."""
-    return StoreError(
-        "store-newer",
-        f"{path} was written by a newer Treadle (schema {version}, this one knows {SCHEMA}).",
-        fix="Update Treadle, or set TREADLE_HOME to another folder.",
-    )
 
 
 def no_notice(_: str) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 
 from msgspec import Struct, json
 
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Source
-from treadle.protocol.stored import LogReader, StoredEvent
+from treadle.protocol.stored import LogReader
 from treadle.store.damage import event_data
 
 AT_ONCE = 256

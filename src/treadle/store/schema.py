@@ -9,8 +9,8 @@ import msgspec
 
 from treadle.protocol.errors import StoreError
 from treadle.store.chain import LogRow, beginning, link
+from treadle.store.damage import SCHEMA, is_current, version_of
 from treadle.store.leases import process_of, works_now
-from treadle.store.opening import SCHEMA, is_current, version_of
 from treadle.store.titles import give_titles
 
 Work = str | Callable[[sqlite3.Connection], None]

@@ -1,10 +1,8 @@
 """The event log on SQLite: append-only, one writer for each session, safe at any byte."""
 
-import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,11 +14,11 @@ from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
-from treadle.store import edits, leases, opening, spending
+from treadle.store import damage, edits, leases, opening, spending
 from treadle.store.anchors import Anchor, Anchors
-from treadle.store.appending import Head, holds, insert, tag_of
+from treadle.store.appending import Head, Writer, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
-from treadle.store.damage import unread, unwritten
+from treadle.store.damage import unread
 from treadle.store.edits import EditCount
 from treadle.store.titles import give_title
 
@@ -52,7 +50,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
 
 class Store:
-    """The database of one data directory. Reading is direct; writing goes through one thread.
+    """The database of one data directory. Reading is direct; what writing may wait for goes through one thread.
 
     `repaired` tells of a broken file that was found and set aside.
     """
@@ -62,9 +60,8 @@ class Store:
     def __init__(self, path: Path, notice: opening.NoticeSink = opening.no_notice) -> None:
         self.path = path
         self._connection, self.repaired = opening.open_database(path, notice)
-        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
+        self._writer = Writer(path, self._connection)
         self._owner = leases.new_owner()
-        self._durable: bool | None = None
         self._reader: sqlite3.Connection | None = None
         self._heads: dict[str, Head] = {}
         self._anchors = Anchors(path)
@@ -72,30 +69,11 @@ class Store:
 
     async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, self._transact, work)
+        return await self._writer.run(partial(self._writer.transact, work))
 
     def write_now(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` as `write` does, and wait for it."""
-        return self._writer.submit(self._transact, work).result()
-
-    def _transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(self._connection)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # a full disk has ended it already
-                    self._connection.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise unwritten(self.path, error) from error
-        return result
-
-    def _set_durable(self, *, durable: bool) -> None:
-        if durable is not self._durable:
-            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
-            self._durable = durable
+        return self._writer.submit(partial(self._writer.transact, work)).result()
 
     async def append(self, session_id: str, events: Sequence[Event], *, durable: bool) -> None:
         """Commit events of a session in one transaction; those that are `durable` also survive a power cut."""
@@ -113,20 +91,20 @@ class Store:
             return insert(connection, session_id, rows, head)
 
         def commit() -> None:
-            self._set_durable(durable=durable)
-            self._heads[session_id] = self._transact(keep)
+            self._heads[session_id] = self._writer.transact(keep, durable=durable)
             if durable:
                 self._anchor(session_id)
 
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._writer, commit)
-        except sqlite3.Error as error:
-            raise unwritten(self.path, error) from error
+        head = None if durable else self._writer.transact_at_once(keep)
+        if head is None:
+            await self._writer.run(commit)
+        else:
+            self._heads[session_id] = head
 
     def _require_own_schema(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what a newer Treadle has converted since this one opened it."""
-        if (version := opening.version_of(connection)) != opening.SCHEMA:
-            raise opening.newer_schema(self.path, version)
+        if (version := damage.version_of(connection)) != damage.SCHEMA:
+            raise damage.newer_schema(self.path, version)
 
     def _anchor(self, session_id: str) -> None:
         """Note the newest hash of a log outside of the database; older notes that it does not bear out stay with it."""
@@ -373,8 +351,8 @@ class Store:
         """Wait for what is being written and close the file."""
         self._writer.submit(self._anchors.close)  # a file that was deleted meanwhile is made again
         for session_id in tuple(self._heads):
-            self._writer.submit(self._anchor, session_id)
-        self._writer.shutdown(wait=True)
+            self._writer.submit(partial(self._anchor, session_id))
+        self._writer.close()
         self._anchors.close()
         if self._reader is not None:
             self._reader.close()

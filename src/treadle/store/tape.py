@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from treadle.protocol.stored import StoredEvent
+from treadle.protocol.base import StoredEvent
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.sqlite import Store
 

@@ -12,8 +12,7 @@ from msgspec import Struct
 from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input.typeahead import store_typeahead
 
-from treadle.app.config.sections import Colours, Editing
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Colours, Editing, Settings
 from treadle.app.places import data_directory
 from treadle.app.session.borrowed_terminal import borrowed_terminal
 from treadle.tui.colour_replies import ASK, is_dark

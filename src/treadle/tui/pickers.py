@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from treadle.app.models.names import save_default
+from treadle.app.models.saving import save_default
 from treadle.app.session.access import SessionAccess
 from treadle.protocol.events import SetModel
 from treadle.tui.aside import Aside

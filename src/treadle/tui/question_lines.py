@@ -143,7 +143,8 @@ def _about(asking: Asking, roots: Sequence[str], width: int) -> _About:
             title = f"Block {len(asking.kept) + 1} of {len(asking.blocks)}"
             return _About([line(("bold", title))], _text_rows(exact(asking.block), width), [])
         case Stage.RULE:
-            return _About([line(("bold", "Save this rule?"))], [], list(_rule_rows(asking, width)))
+            what = "setting" if asking.question.kind is QuestionKind.ELICITATION else "rule"
+            return _About([line(("bold", f"Save this {what}?"))], [], list(_rule_rows(asking, width)))
         case _:
             shown = asked_in_words(asking.question, roots)
             text = shown.text if asking.changed is None else exact(asking.changed.text)
@@ -156,14 +157,17 @@ def _title(asking: Asking, shown: QuestionWords, width: int) -> list[Line]:
     if asking.question.kind is not QuestionKind.PERMISSION:
         return wrap(line(("bold", shown.title)), width)
     title = (*begin, ("bold", shown.title))
-    if shown.meaning.note.startswith("+"):
-        return wrap((*title, ("", "   "), *counts(shown.meaning.note)), width)
-    note = line(("warn" if shown.meaning.warns else "dim", shown.meaning.note))
-    together = apart(title, note, width - 1) if shown.meaning.note and not asking.danger else None
-    if together is not None:
-        return [together]
-    rows = wrap(title, width)
-    return rows if asking.danger or not shown.meaning.note else [*rows, *wrap((("", "  "), *note), width)]
+    why = line(("warn", shown.headline)) if shown.headline else ()
+    if shown.counted.startswith("+"):
+        rows = wrap((*title, ("", "   "), *counts(shown.counted)), width)
+    else:
+        note = line(("dim", shown.counted)) if shown.counted else () if asking.danger else why
+        together = apart(title, note, width - 1) if note else None
+        if together is not None:
+            return [together]
+        rows = wrap(title, width)
+        why = note or why
+    return [*rows, *wrap((("", "  "), *why), width, indent=line("  "))] if why else rows
 
 
 def _text_rows(text: str, width: int, shown: QuestionWords | None = None) -> list[Line]:
@@ -179,7 +183,7 @@ def _text_rows(text: str, width: int, shown: QuestionWords | None = None) -> lis
 
 def _marked(text: str, shown: QuestionWords | None) -> Line:
     for part in shown.parts if shown is not None else ():
-        if part.meaning.warns and part.text in text:
+        if part.effect.warns and part.text in text:
             before, found, after = text.partition(part.text)
             return line(before, ("bold underline", found), after)
     return line(text)
@@ -207,7 +211,7 @@ def _details(asking: Asking, roots: Sequence[str], width: int) -> list[Line]:
 def _part_rows(part: AskedPart, width: int) -> list[Line]:
     where = f"   ({part.where})" if part.where else ""
     text = " ".join(part.text.split("\n"))
-    verb = ("warn" if part.meaning.warns else "dim", f"  {part.meaning.verb:<8} ")
+    verb = ("warn" if part.effect.warns else "dim", f"  {part.effect.verb:<8} ")
     row = (verb, ("", text), ("dim", where))
     return wrap(row, width, indent=line(" " * 11))
 

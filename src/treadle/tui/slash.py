@@ -30,7 +30,7 @@ from treadle.tui.requests import Requests
 from treadle.tui.view import View
 
 if TYPE_CHECKING:
-    from treadle.app.slash.answers import CommandAnswer
+    from treadle.app.slash_commands import CommandAnswer
 
 _BUSY = "Treadle is still working in this session. Stop it first: esc stops."
 _ELSEWHERE = "A new session cannot be started from here. To start one: treadle"

@@ -339,7 +339,8 @@ def _closed(view: View, notification: QuestionClosed, at: float | None) -> ViewU
     if notification.option is OptionKind.ALLOW_ALWAYS and grants is not None:
         saved = notification.scope is AllowScope.USER
         text = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"
-        items.append(NoticeItem(text if saved else f"Allowed this session: {grants.session} · /approvals"))
+        if not (saved and gone.kind is QuestionKind.ELICITATION):  # what was written, a notice says
+            items.append(NoticeItem(text if saved else f"Allowed this session: {grants.session} · /approvals"))
     if notification.by and view.own and notification.by != view.own and notification.option is not None:
         items.append(NoticeItem(f"Answered {elsewhere(notification.by)}: {ANSWERS[notification.option]}."))
     if gone.kind is QuestionKind.FOLLOWUP and notification.option is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from treadle.present.escape import output_of_command, printable
-from treadle.present.words import describe_call, plain
+from treadle.present.words import describe_call, plain, result_for_person
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone, Notification, PromptDelivered
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
@@ -81,7 +81,7 @@ def _done_rows(notification: CallChanged, width: int, signs: Signs) -> Iterator[
         return
     sign, role = mark_of(result.outcome, signs)
     yield from _call_rows(notification, width, signs, sign=line((role, sign)))
-    text = _output_of(result)
+    text = _output_of(notification, result)
     yield from text_rows(
         output_of_command(text) if notification.kind is ToolKind.EXECUTE else printable(text), width, "dim"
     )
@@ -99,9 +99,9 @@ def _call_rows(notification: CallChanged, width: int, signs: Signs, *, sign: Lin
         yield from diff_lines(notification.preview.text, width, signs, whole=True)
 
 
-def _output_of(result: CallResult) -> str:
+def _output_of(notification: CallChanged, result: CallResult) -> str:
     """Give all that a call printed, from its file where the model was given a part of it."""
-    text = plain(result.content)
+    text = result_for_person(result, notification.decision)
     if result.full_output and result.outcome is not Outcome.REJECTED:
         try:
             with Path(result.full_output).open("rb") as file:

@@ -89,7 +89,7 @@ class SessionBook:
             known = self._past.get(session_id)
         if known is None or known[0] != events:
             row, past = session_past(session_id)
-            view = page_of(row.workspace, row.model, past)
+            view = page_of(row.workspace, row.model, past, is_open=False)
             if session_id in self._failures:
                 view.add_problem(self._failures[session_id])
             known = (row.events, view)

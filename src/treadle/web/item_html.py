@@ -3,7 +3,7 @@
 from typing import Any, assert_never
 
 from treadle.present.call_words import said_of
-from treadle.present.escape import output_of_command
+from treadle.present.escape import output_of_command, printable
 from treadle.present.failures import describe_failure
 from treadle.present.items import (
     AnswerItem,
@@ -39,6 +39,7 @@ from treadle.present.words import (
     written_by,
 )
 from treadle.protocol.notifications import CallStatus, TurnStop
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import Outcome
 from treadle.web.templating import render
 
@@ -55,9 +56,12 @@ _SIGNS = {
 """Signs of what came of a call, besides the colour."""
 
 
-def item_html(placed: Placed, view: SessionView) -> str:
-    """Give an item as HTML; one that is gone is an empty element that keeps its place."""
-    parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view)
+def item_html(placed: Placed, view: SessionView, *, is_open: bool) -> str:
+    """Give an item as HTML; one that is gone is an empty element that keeps its place.
+
+    Unless the session `is_open` nothing of it goes on.
+    """
+    parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view, is_open=is_open)
     return render("item.html", position=placed.position, left=view.has_left(placed), **parts)
 
 
@@ -66,7 +70,7 @@ def in_milliseconds(at: float) -> int:
     return round(at * 1000)
 
 
-def _parts(item: Item, view: SessionView) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR0912 - one line each
+def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR0912 - one line each
     match item:
         case SaidItem(by=by):
             return {"kind": "said", "item": item, "who": written_by(by) if by else "You"}
@@ -102,7 +106,7 @@ def _parts(item: Item, view: SessionView) -> dict[str, Any]:  # noqa: C901, PLR0
             since = None if item.since is None else in_milliseconds(item.since)
             return {"kind": "own", "item": item, "since": since, "output": output_of_command(item.output)}
         case CallItem():
-            return _card(item)
+            return _card(item, is_open=is_open)
         case _:
             assert_never(item)
 
@@ -111,7 +115,16 @@ def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
     return {"kind": "note", "item": NoteItem(text, warns)}
 
 
-def _card(item: CallItem) -> dict[str, Any]:
+def _open_state(status: CallStatus, *, is_open: bool) -> str:
+    """Say where a call is that has no result, or where it was when its session ended."""
+    if is_open:
+        return status.value
+    if status is CallStatus.ASKING:
+        return "waited for an answer"
+    return "cut off" if status in (CallStatus.STARTING, CallStatus.RUNNING) else "did not run"
+
+
+def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     changed = item.changed
     preview = changed.preview
     done = changed.status is CallStatus.FINISHED
@@ -124,13 +137,14 @@ def _card(item: CallItem) -> dict[str, Any]:
         "kind": "call",
         "item": item,
         "name": describe_call(changed),
-        "state": what_came_of(changed, result) if result is not None else changed.status.value,
+        "state": what_came_of(changed, result) if result is not None else _open_state(changed.status, is_open=is_open),
         "outcome": result.outcome.value if result is not None else "open",
         "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
         "note": ", ".join(filter(None, (note, said_of(item, _KIND)))),
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": output_of_command(text),
         "done": done,
-        "since": None if done or asks or item.since is None else in_milliseconds(item.since),
+        "since": None if done or asks or item.since is None or not is_open else in_milliseconds(item.since),
         "decision": None if asks else changed.decision,
+        "decision_why": "" if changed.decision is None else printable(words_of_decision(changed.decision).headline),
     }

@@ -19,14 +19,16 @@ _MOST_ANSWERED = 200
 class PageContent(ItemBook):
     """Takes notifications one after the other. `root` is the workspace, as seen from which files are named.
 
-    `answered` says of the last questions how and where they were answered; `delivered` are the ids of prompts.
+    Unless the session `is_open` nothing of it goes on. `answered` says of the last questions how and where they were
+    answered; `delivered` are the ids of prompts.
     """
 
-    def __init__(self, root: str, model: str = "") -> None:
+    def __init__(self, root: str, model: str = "", *, is_open: bool = True) -> None:
         super().__init__(SessionView(root=root, model=model))
         self.run = f"{time.time_ns():x}"  # a browser that knows another one's versions begins anew
         self.answered: OrderedDict[str, str] = OrderedDict()
         self.delivered: set[str] = set()
+        self._is_open = is_open
         self._html: dict[int, tuple[int, str]] = {}
 
     @property
@@ -61,14 +63,16 @@ class PageContent(ItemBook):
         """Give an item as HTML; each version is made once, however many browsers look."""
         version, html = self._html.get(placed.position, (-1, ""))
         if version != placed.version:
-            html = item_html(placed, self.view)
+            html = item_html(placed, self.view, is_open=self._is_open)
             self._html[placed.position] = placed.version, html
         return html
 
 
-def page_of(root: str, model: str, past: Sequence[Stamped], live: Sequence[Notification] = ()) -> PageContent:
+def page_of(
+    root: str, model: str, past: Sequence[Stamped], live: Sequence[Notification] = (), *, is_open: bool = True
+) -> PageContent:
     """Make the page of what happened before, and of what is under way and in no log yet."""
-    content = PageContent(root, model)
+    content = PageContent(root, model, is_open=is_open)
     for stamped in with_begun_reply(past, live):
         content.take(stamped)
     return content

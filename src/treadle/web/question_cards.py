@@ -179,7 +179,7 @@ def _pieces(words: QuestionWords) -> Iterator[AskedPiece]:
     """Cut what is asked about where a part of it stands out."""
     rest = words.text
     for part in words.parts:
-        if part.meaning.warns and part.text and part.text in rest:
+        if part.effect.warns and part.text and part.text in rest:
             before, found, rest = rest.partition(part.text)
             yield AskedPiece(before)
             yield AskedPiece(found, warns=True)

@@ -38,8 +38,9 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     """The environment block of one workspace.
 
     `repository` says in a line how the workspace's repository stands; it may take some time. `approved` names classes
-    of risk that the user lets run beyond the mode, and `trusted` says whether they trust the folder. `lacking` says,
-    once it is known, what commands cannot do here that they do elsewhere.
+    of risk that the user lets run beyond the mode, `trusted` says whether they trust the folder, `try_first` whether
+    commands are tried in a copy before anything is asked. `lacking` says, once it is known, what commands cannot do
+    here that they do elsewhere.
     """
 
     workspace: Workspace
@@ -47,6 +48,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     repository: Callable[[], str] = _nothing
     approved: tuple[str, ...] = ()
     trusted: bool = True
+    try_first: bool = True
     lacking: Callable[[], str] = _nothing
 
     async def describe(self, *, first: bool, situation: Situation | None) -> str:
@@ -61,7 +63,9 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
             parts = [*self._system(), *parts, *filter(None, [repository]), *files]
         lines: list[str] = []
         if situation is not None:
-            lines = situation_lines(situation, first=first, approved=self.approved, trusted=self.trusted)
+            lines = situation_lines(
+                situation, first=first, approved=self.approved, trusted=self.trusted, try_first=self.try_first
+            )
         lines += filter(None, [self.lacking()])
         return "\n".join([*lines, *parts, *[line async for line in self._running()]])
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from msgspec import Struct
 
 _AT_ONCE = 100
+_AT_A_GLANCE = 20
+"""Files whose times are looked at in less than it takes to have a thread look."""
 
 _Stamp = tuple[int, int, int]
 
@@ -77,10 +79,10 @@ class SeenFiles:
         """Give the files that were noted last, at most so many."""
         return tuple(self._known)[-count:]
 
-    @property
-    def empty(self) -> bool:
-        """Whether no file was seen yet."""
-        return not self._known
+    def unchanged(self) -> bool:
+        """Whether all files are as they were seen, if there are but a few; reads none."""
+        few = len(self._known) <= _AT_A_GLANCE
+        return few and all(known.stamp == _stamp(path) for path, known in self._known.items())
 
     def news(self) -> tuple[FileNews, ...]:
         """Find seen files that someone else changed or deleted since the last call. Reads files; call in a thread.

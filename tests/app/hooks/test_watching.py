@@ -10,9 +10,10 @@ import pytest
 from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.hook_settings import HookEvent
-from treadle.app.config.settings import ModeSettings, Settings
+from treadle.app.config.sections import ModeSettings, Settings
 from treadle.app.hooks.hook_rows import HookAnswer, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
+from treadle.app.hooks.watching import watched_by_hooks
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.engine.runtime.feeds import Feed
@@ -261,7 +262,7 @@ async def test_hooks_learn_when_older_messages_leave_the_prompt() -> None:
     host, live = Host(), Compacting()
     session = HookSession(session_id="s1", root="/ws", mode=lambda: Mode.ASK)
     hooks = SessionHooks(host.rows(*LOOKING_ON), session, ["One does not run."])
-    async with hooks.watch(live):
+    async with watched_by_hooks(hooks, live):
         before = await host.until(HookEvent.PRE_COMPACT)
         after = await host.until(HookEvent.POST_COMPACT)
         form = await host.until(HookEvent.ELICITATION)

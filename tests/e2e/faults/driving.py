@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import PATIENCE, model
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text

@@ -77,6 +77,7 @@ class FileCheckpoints:
             not_covered=tuple(missing[:_NAMED]),
             more=max(0, len(missing) - _NAMED),
             notice=" ".join(filter(None, (one.notice for one in taken))),
+            ignored=True,
         )
 
     def background_ran(self) -> bool:
@@ -155,13 +156,15 @@ class FileCheckpoints:
         return wanted.part if isinstance(wanted, Restore) else 0
 
     def _restore_part(self, checkpoint: int, number: int) -> Restored:
-        now = Points(self._store, self._id).last().trees
+        last = Points(self._store, self._id).last()
+        now = last.trees
         plans: list[tuple[KeptRoot, RestorePlan]] = []
         for root, tree in zip(self._roots, now, strict=True):
             seen, wanted = (root.kept.tree_of(self._part(number, side)) for side in ("from", "to"))
             if seen is None or wanted is None:
                 continue
-            plan = root.kept.plan_restore(wanted, tree, [Interval(before=wanted, after=seen, by_session=True)])
+            history = [Interval(before=wanted, after=seen, by_session=True)]
+            plan = root.kept.plan_restore(wanted, tree, history, held_ignored=last.ignored)
             meant = root.kept.paths(wanted, seen)
             # What a restore of everything would leave out in silence was asked for here.
             left = [RestoreConflict(path=one.path, why=one.why) for one in plan.kept if one.path in meant]
@@ -225,7 +228,9 @@ class FileCheckpoints:
                 )
                 for one, other in pairwise(since)
             ]
-            plans.append((root, root.kept.plan_restore(target[index], now[index], history)))
+            plans.append(
+                (root, root.kept.plan_restore(target[index], now[index], history, held_ignored=since[0].ignored))
+            )
         return plans
 
     def _written(self, since: Sequence[CheckpointTaken]) -> frozenset[str]:

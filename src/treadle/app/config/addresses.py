@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from treadle.app.config.settings import ProviderSettings, Settings
+from treadle.app.config.sections import ProviderSettings, Settings
 from treadle.protocol.errors import ConfigError
 from treadle.providers.catalogue import find_provider
 

@@ -1,7 +1,10 @@
 """Changing one value in the user's file; everything else in it, comments too, stays as it is."""
 
+import fcntl
+import os
 import tomllib
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,8 @@ import msgspec
 from treadle.app.config.hosts import confirm_host, is_known_host, key_name
 from treadle.app.config.lines import dotted, leaves, line_of, nested
 from treadle.app.config.mistakes import breaks_rule, command, file_mistake, wrong_value
-from treadle.app.config.settings import ProviderSettings, Settings, parse_file
+from treadle.app.config.sections import ProviderSettings, Settings
+from treadle.app.config.settings import parse_file
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -43,6 +47,22 @@ def set_value(key: str, text: str, check: _Check) -> Saved:
     if provider := _provider_of(path):
         _confirm(path, provider)
     return saved
+
+
+def add_to_list(key: str, texts: Sequence[str], check: _Check) -> Saved:
+    """Add texts to the list that a dotted key names, those that are not in it; raises as `set_value` does."""
+    path = key_path(key)
+
+    def change(document: MutableMapping[str, Any]) -> None:
+        found: Any = document
+        for name in path:
+            found = found.get(name) if isinstance(found, MutableMapping) else None
+        if isinstance(found, MutableSequence):
+            found.extend(text for text in texts if text not in found)
+        else:
+            _put(document, path, list(texts))
+
+    return _save(path, change, check)
 
 
 def redirects(path: tuple[str, ...]) -> bool:
@@ -101,9 +121,26 @@ def key_path(key: str) -> tuple[str, ...]:
 
 def _save(path: tuple[str, ...], change: _Change, check: _Check) -> Saved:
     """Write the file if the change is sound; a mistake that was there before, elsewhere, does not prevent that."""
+    file = config_file()
+    with _alone(file.parent):
+        return _write(file, path, change, check)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time change the file, so that none loses what another one wrote."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: Path, path: tuple[str, ...], change: _Change, check: _Check) -> Saved:
     import tomlkit
 
-    file = config_file()
     broken = _mistake(file, parse_file(file)) is not None
     document = tomlkit.parse(file.read_text() if file.exists() else "")
     change(document)

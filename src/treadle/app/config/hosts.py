@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from treadle.app.config.settings import ProviderSettings, parse_file
+from treadle.app.config.sections import ProviderSettings
+from treadle.app.config.settings import parse_file
 from treadle.app.places import config_file, read_regular
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.private_file import write_private

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from treadle.app.config.lines import dotted, first_wrong, leaves, nested
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 

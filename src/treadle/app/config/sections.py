@@ -1,13 +1,20 @@
-"""Sections of the settings: the model's window, diagnostics of each edit, the terminal app's colours and keys."""
+"""The settings as a person writes them, section by section; `Settings` is the whole."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from treadle.context.compaction import CompactionSettings, CompactionStrategy
 from treadle.protocol.base import Record
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Risk
+
+Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
@@ -34,21 +41,25 @@ class ContextSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
 class NetworkSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hosts that commands reach without asking, and hosts that they never reach.
 
-    `pypi.org` names one, `.example.com` all below it. `loopback_ports` are ports of this machine's own servers that
+    `pypi.org` names one, `.example.com` all below it. `needs` names hosts that the work needs, each by itself: they are
+    asked about together, and nothing is allowed by it. `loopback_ports` are ports of this machine's own servers that
     commands reach on `localhost`, too.
     """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    needs: Annotated[tuple[str, ...], msgspec.Meta(max_length=20)] = ()
     loopback_ports: tuple[Annotated[int, msgspec.Meta(ge=1024, le=65535)], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for what is no name of a host."""
-        for one in (*self.allow, *self.deny):
+        for one in (*self.allow, *self.deny, *self.needs):
             if "." not in one.strip(".") or one != one.lower().rstrip(".") or not set(one) <= _HOST_CHARACTERS:
                 raise ValueError(
                     f"network contains {one!r}, which is neither a host such as 'pypi.org' nor '.pypi.org'"
                 )
+        if some := next((one for one in self.needs if one.startswith(".")), ""):
+            raise ValueError(f"network.needs contains {some!r}: name each host, as they are all asked about")
 
 
 class DiagnosticSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,3 +94,155 @@ class Editing(StrEnum):
 
     EMACS = "emacs"
     VIM = "vim"
+
+
+class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the user says of a provider. `api_key_env` names the variable that holds the key; `token_command` is a
+    program, with its arguments, that prints a token for a short time. Timeouts are seconds.
+    """
+
+    base_url: str = ""
+    wire_api: str = ""
+    api_key_env: str = ""
+    token_command: tuple[str, ...] = ()
+    headers: Mapping[str, str] = {}
+    proxy: str = ""
+    ca_file: str = ""
+    connect_timeout: Seconds | None = None
+    first_byte_timeout: Seconds | None = None
+    idle_timeout: Seconds | None = None
+    progress_timeout: Seconds | None = None
+    reply_timeout: Seconds | None = None
+
+
+class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the user says of a model, over what the catalogue knows. Prices are US dollars for a million tokens, and for
+    a thousand searches of the web; `family` is that of its system prompt.
+    """
+
+    context_window: Tokens | None = None
+    max_output: Tokens | None = None
+    input_price: Dollars | None = None
+    output_price: Dollars | None = None
+    search_price: Dollars | None = None
+    tool_protocol: ToolProtocol | None = None
+    family: Literal["", "next", "generic", "local"] = ""
+
+
+class ModeSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What differs in one mode; what is not said here is as elsewhere. A thinking budget of 0 turns thinking off."""
+
+    model: str = ""
+    thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class BudgetSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be spent in a turn, a session, a day (UTC): US dollars, and tokens of every kind."""
+
+    turn_cost: Dollars | None = None
+    turn_tokens: Tokens | None = None
+    session_cost: Dollars | None = None
+    session_tokens: Tokens | None = None
+    day_cost: Dollars | None = None
+    day_tokens: Tokens | None = None
+    ask_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+
+
+class SandboxUse(StrEnum):
+    """Whether a session starts on a system that has no sandbox: in every mode but auto, or in none."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+
+
+class CheckpointSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether checkpoints are taken, of all `ignored` files too, and how many megabytes they take for a workspace."""
+
+    enabled: bool = True
+    ignored: bool = False
+    most_megabytes: Annotated[int, msgspec.Meta(ge=10)] = 2_000
+
+
+class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a user can set. An empty `model` means: take the first provider that has a key.
+
+    `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
+    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls in a row that run
+    without asking; `max_unasked` is its name in 0.1.0, and of both the lower applies. `max_seconds` bounds the time of
+    a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
+    but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
+    `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
+    with every request. `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables
+    that commands get besides the harmless ones. `hooks` are groups of handlers for each event; `hooks_from` names other
+    programs whose hooks run too. `theme`, `animation` and `editing` are about the terminal app; with
+    `screen_reader` it writes plain lines.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    mode: Mode = Mode.ASK
+    tool_protocol: ToolProtocol | None = None
+    fallback: str = ""
+    max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    max_steps: Tokens | None = None
+    max_seconds: Seconds | None = None
+    max_auto_approved: Tokens | None = None
+    max_unasked: Tokens | None = None
+    budget: BudgetSettings = BudgetSettings()
+    context: ContextSettings = ContextSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
+    network: NetworkSettings = NetworkSettings()
+    approve: tuple[Risk, ...] = ()
+    add_dirs: tuple[str, ...] = ()
+    pass_variables: tuple[str, ...] = ()
+    checklist: bool = True
+    web_search: bool = False
+    language: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    instructions: Annotated[str, msgspec.Meta(max_length=16_384)] = ""
+    sandbox: SandboxUse = SandboxUse.AUTO
+    try_first: bool = True
+    editing: Editing = Editing.EMACS
+    screen_reader: bool = False
+    theme: Colours = Colours.AUTO
+    animation: bool = True
+    thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    modes: Mapping[Mode, ModeSettings] = {}
+    providers: Mapping[str, ProviderSettings] = {}
+    models: Mapping[str, ModelSettings] = {}
+    diagnostics: Mapping[str, DiagnosticSettings] = {}
+    hooks: Mapping[str, Any] = {}
+    hooks_from: tuple[Literal["claude"], ...] = ()
+    disable_all_hooks: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no setting may lift."""
+        if Risk.CRITICAL in self.approve:
+            raise ValueError("approve cannot contain 'critical': dangerous calls always ask")
+        for path in self.add_dirs:
+            if not path.startswith(("/", "~/")):
+                raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
+        if self.pass_variables:
+            _check_variables(self)
+        if self.max_unasked is not None:
+            given = (self.max_unasked, self.max_auto_approved)
+            msgspec.structs.force_setattr(self, "max_auto_approved", min(one for one in given if one is not None))
+
+    def in_mode(self, mode: Mode) -> ModeSettings:
+        """Give the model and thinking budget that count in a mode."""
+        said = self.modes.get(mode, ModeSettings())
+        return ModeSettings(
+            model=said.model or self.model,
+            thinking_budget=self.thinking_budget if said.thinking_budget is None else said.thinking_budget,
+        )
+
+
+def _check_variables(settings: Settings) -> None:
+    """Raise `ValueError` for what no command may get, whoever says so."""
+    from treadle.providers.provider_rows import ROWS
+
+    keys = {key for row in ROWS for key in row.keys} | {one.api_key_env for one in settings.providers.values()}
+    for name in settings.pass_variables:
+        if not name.isidentifier() or not name.isascii():
+            raise ValueError(f"pass_variables contains {name!r}, which is not a variable name")
+        if name in keys:
+            raise ValueError(f"pass_variables contains {name!r}: commands never get a provider's key")

@@ -43,9 +43,10 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "context.strategy": "What takes their place: summary, a summary of the model's; drop, facts of the log alone.",
         "context.costly_request": "US dollars of one request above which a cheaper model is named; 0: never.",
         "checkpoints.enabled": "Files are kept before and after changes.",
-        "checkpoints.ignored": "Files that git ignores are kept too.",
+        "checkpoints.ignored": "All files that git ignores are kept, what builds make included.",
         "network.allow": "Hosts that commands reach without asking: pypi.org, or .example.com with all below it.",
         "network.deny": "Hosts that commands never reach.",
+        "network.needs": "Hosts that commands need: they are asked about together, and nothing is allowed by it.",
         "network.loopback_ports": "Ports of this machine's own servers that commands reach on localhost.",
         "checkpoints.most_megabytes": "Megabytes that the checkpoints of a workspace may take.",
     }

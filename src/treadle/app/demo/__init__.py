@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle.app.compose import session_log, tool_specs
-from treadle.app.config.settings import Settings, load_settings
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import load_settings
 from treadle.app.history.replaying import conditions_now, session_tape
 from treadle.app.history.session_export import known_to, with_each_text, write_export
 from treadle.app.session.own_tools import own_tools
@@ -17,10 +18,10 @@ from treadle.engine.ports import TextRedactor
 from treadle.engine.replay.difference import DiffersError
 from treadle.engine.replay.strict import Conditions, read_rows, rebuild
 from treadle.engine.replay.tape import Tape, TapeHead, conditions_of_tape, made_exact, play, write_tape
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, Event, SessionStarted, SetFallback, SetMode, SetModel
-from treadle.protocol.stored import StoredEvent
 
 _TEST = '''\
 """What happened in session {session} must come out the same: no model is called, and no tool runs."""

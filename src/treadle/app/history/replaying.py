@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from treadle.app.compose import session_log, tool_specs
-from treadle.app.config.settings import Settings, load_settings
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import load_settings
 from treadle.app.models.choosing import Models
 from treadle.app.session.own_tools import own_tools
 from treadle.context.focus import with_progress
 from treadle.engine.replay.difference import LogDifference, Recorded
 from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
 from treadle.present.words import counted
-from treadle.protocol.base import Record
+from treadle.protocol.base import Record, StoredEvent
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
-from treadle.protocol.stored import StoredEvent
 from treadle.protocol.tools import ToolSpec
 from treadle.store.tape import chained, tape_of
 

@@ -100,7 +100,7 @@ def known_to(row: SessionRow, store: Store) -> TextRedactor:
     except (
         TreadleError
     ):  # broken settings keep nobody from their sessions; keys of their own providers are then unknown
-        from treadle.app.config.settings import Settings
+        from treadle.app.config.sections import Settings
 
         settings = Settings()
     started = next(iter(store.read(row.id, before=2)), None)

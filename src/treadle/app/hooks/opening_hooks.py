@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec, all_hooks, hook_specs
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.hooks.hook_commands import CommandHook, ConfineHook, HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow

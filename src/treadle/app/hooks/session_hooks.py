@@ -1,10 +1,10 @@
 """The hooks of one session: which of them each moment runs, and what they say together."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,10 +26,8 @@ from treadle.engine.ports import HookDecision, HookWord
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Decision, Mode
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolCall
-
-if TYPE_CHECKING:
-    from treadle.app.hooks.watching import HookedSession
 
 _AT_ONCE = 8
 _LAST_SECONDS = 3.0
@@ -95,16 +93,11 @@ class SessionHooks:
         self._begun: asyncio.Task[str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    @asynccontextmanager
-    async def watch(self, live: "HookedSession") -> AsyncIterator[None]:
-        """Run what looks on, from the start of a session to its end."""
-        from treadle.app.hooks.watching import watched_by_hooks
-
-        self.tell, self._loop = live.tell, asyncio.get_running_loop()
+    def tell_through(self, tell: Callable[[str], None]) -> None:
+        """Say from now on to `tell` what a person should know, beginning with what is known already."""
+        self.tell, self._loop = tell, asyncio.get_running_loop()
         for notice in self.notices:
-            live.tell(notice)
-        async with watched_by_hooks(self, live):
-            yield
+            tell(notice)
 
     async def before_call(self, call: ToolCall) -> HookWord:
         """PreToolUse."""
@@ -112,8 +105,8 @@ class SessionHooks:
 
     async def permission(self, call: ToolCall, decision: Decision) -> HookWord:
         """PermissionRequest: the call would be asked about."""
-        reasons = [reason.text for reason in decision.reasons]
-        more = {"permission_suggestions": [], "reasons": reasons}
+        words = words_of_decision(decision)
+        more = {"permission_suggestions": [], "reasons": [words.headline, *words.further]}
         return await self._ask(list(self._about_call(HookEvent.PERMISSION_REQUEST, call, more)))
 
     async def after_call(self, call: ToolCall, result: CallResult) -> HookWord:

@@ -57,6 +57,7 @@ class HookedSession(Protocol):
 @asynccontextmanager
 async def watched_by_hooks(hooks: SessionHooks, live: HookedSession) -> AsyncIterator[None]:
     """Run hooks at the start and the end of a session, and while things happen in it; they are ended with it."""
+    hooks.tell_through(live.tell)
     feed = live.follow()
     hooks.begin(resumed=live.resumed, model=live.status.model)
     watch = _Watch(hooks, live)

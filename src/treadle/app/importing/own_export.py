@@ -12,11 +12,12 @@ from treadle.app.history.session_export import EXPORT_VERSION, ExportHeader
 from treadle.app.importing.foreign_blocks import numbered_lines
 from treadle.app.importing.imported_log import LATEST, LogBuilder
 from treadle.engine.core.history import last_state
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, Event, SessionStarted
 from treadle.protocol.patterns import regex
-from treadle.protocol.stored import LogReader, StoredEvent
+from treadle.protocol.stored import LogReader
 from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.schema import type_of

@@ -4,19 +4,19 @@ import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from treadle.app.models.choosing import LOCAL, Models
 from treadle.app.models.keys import require_key_host
-from treadle.app.models.known import day, known_models
+from treadle.app.models.known import LOCAL, day, known_models
 from treadle.protocol.errors import ConfigError
 from treadle.providers.model_data import TOOLS, ModelFigures
 from treadle.providers.provider_rows import ProviderRow
 from treadle.providers.usual_models import usual_of
 
 if TYPE_CHECKING:
+    from treadle.app.models.choosing import Models
     from treadle.providers.local import LocalModel
 
 
-async def ask_local(models: Models, ref: str, row: ProviderRow) -> None:
+async def ask_local(models: "Models", ref: str, row: ProviderRow) -> None:
     """Ask a server of this machine what its model holds and can do."""
     from treadle.providers.local import find_model
     from treadle.providers.local_advice import window_fix, window_problem
@@ -30,7 +30,7 @@ async def ask_local(models: Models, ref: str, row: ProviderRow) -> None:
     models.learn_found(ref, found, f"{problem} {window_fix(row.name, found)}" if problem else "")
 
 
-async def ask_list(models: Models, row: ProviderRow, name: str) -> None:
+async def ask_list(models: "Models", row: ProviderRow, name: str) -> None:
     """Ask a provider for its list where nothing else says what a model holds, and take what it says of that."""
     ref = f"{row.name}/{name}"
     if row.name in LOCAL or models.window_is_set(ref) or name in known_models().section(row.section):
@@ -41,7 +41,7 @@ async def ask_list(models: Models, row: ProviderRow, name: str) -> None:
         models.learn_found(ref, found, "")
 
 
-async def ask_any(models: Models) -> None:
+async def ask_any(models: "Models") -> None:
     """Where no model of the first provider with a key is known, ask its server which it has."""
     row = models.first_with_key()
     if row is None or models.usual_model(row):
@@ -54,7 +54,7 @@ async def ask_any(models: Models) -> None:
         models.learn_found(f"{row.name}/{name}", found, "", usual=True)
 
 
-async def _listed(models: Models, row: ProviderRow) -> "tuple[LocalModel, ...]":
+async def _listed(models: "Models", row: ProviderRow) -> "tuple[LocalModel, ...]":
     """Give a provider's list; its call says what is wrong where it cannot be called. What asks is loaded aside."""
     try:
         endpoint = models.endpoint(row)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.models.offered import NextRequest
 from treadle.protocol.errors import ConfigError

@@ -12,9 +12,11 @@ import msgspec
 
 from treadle.app.ahead import load_ahead
 from treadle.app.config.addresses import bind_base_url, require_bound
-from treadle.app.config.settings import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.keys import ApiKey, find_key, require_key_host
 from treadle.app.models.known import (
+    LOCAL,
+    USUAL_PROVIDERS,
     LearningProvider,
     data_notice,
     is_mistyped,
@@ -43,7 +45,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Searches, ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.breaker import Circuits, GuardedProvider
-from treadle.providers.catalogue import fill_base_url, find_provider
+from treadle.providers.catalogue import BY_NAME, fill_base_url, find_provider
 from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import LOOPBACK, Endpoint, split_url
 from treadle.providers.provider_rows import ROWS, Proof, ProviderRow
@@ -52,14 +54,8 @@ from treadle.providers.web_search import searches_of
 if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
 
-USUAL_PROVIDERS = ("anthropic", "openai", "gemini", "openrouter", "deepseek", "xai", "mistral", "groq")
-"""The providers that are asked first for a key where no model is named; then all others in their order."""
-
 UNHOSTED = ("scripted", "local")
 """What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
-
-LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
-"""The providers on the user's own machine that can be asked what they have."""
 
 
 class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,13 +217,12 @@ class Models:
     def rows(self) -> Iterator[ProviderRow]:
         """Give every provider: those that Treadle knows, and those that the settings add."""
         yield from (self.row(row.name) for row in ROWS)
-        known = {name for row in ROWS for name in (row.name, *row.aliases)}
-        yield from (self.row(name) for name in self._settings.providers if name not in known)
+        yield from (self.row(name) for name in self._settings.providers if name not in BY_NAME)
 
     def row(self, name: str) -> ProviderRow:
         """Find a provider by its name: of the settings, or of those that Treadle knows; raises `ConfigError`."""
         said = self._settings.providers.get(name)
-        known = next((row for row in ROWS if name in (row.name, *row.aliases)), None)
+        known = BY_NAME.get(name)
         if said is None or (known is not None and not said.wire_api):
             return find_provider(name)
         return own_row(name, said, known)

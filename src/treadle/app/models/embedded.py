@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from treadle.app.models.unhosted import EMBEDDED
+from treadle.app.models.known import EMBEDDED
 from treadle.engine.ports import Provider
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, Prices

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.config.settings import ProviderSettings
+from treadle.app.config.sections import ProviderSettings
 from treadle.app.places import config_file
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

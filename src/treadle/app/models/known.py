@@ -18,6 +18,15 @@ from treadle.providers.endpoint import MEBIBYTE
 from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models
 from treadle.providers.provider_rows import ROWS, ProviderRow
 
+USUAL_PROVIDERS = ("anthropic", "openai", "gemini", "openrouter", "deepseek", "xai", "mistral", "groq")
+"""The providers that are asked first for a key where no model is named; then all others in their order."""
+
+LOCAL = ("ollama", "lmstudio", "llama.cpp", "vllm")
+"""The providers on the user's own machine that can be asked what they have."""
+
+EMBEDDED = "local"
+"""The provider of models that Treadle runs by itself: `local/smollm2`, or `local/` and the path of a GGUF file."""
+
 LARGEST_DATA = 16 * MEBIBYTE
 """Bytes of a list that are read."""
 

@@ -3,9 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from treadle.app.models.choosing import LOCAL, USUAL_PROVIDERS, Models
+from treadle.app.models.choosing import Models
 from treadle.app.models.keys import require_key_host
-from treadle.app.models.known import is_over, known_models, learned_windows, successor_ref, usual_ref
+from treadle.app.models.known import (
+    LOCAL,
+    USUAL_PROVIDERS,
+    is_over,
+    known_models,
+    learned_windows,
+    successor_ref,
+    usual_ref,
+)
 from treadle.app.models.offered import OfferedModel
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

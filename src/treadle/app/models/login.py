@@ -1,9 +1,10 @@
 """Storing a provider's key after one call showed that it works."""
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
-from treadle.app.models.choosing import USUAL_PROVIDERS, Models
+from treadle.app.models.choosing import Models
 from treadle.app.models.keys import forget_key, store_key
+from treadle.app.models.known import USUAL_PROVIDERS
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import Proof, ProviderRow
 

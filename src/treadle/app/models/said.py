@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.config.settings import ModelSettings, ProviderSettings
+from treadle.app.config.sections import ModelSettings, ProviderSettings
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
+from treadle.app.models.known import EMBEDDED
 from treadle.engine.ports import Provider
 from treadle.protocol.models import ModelSpec, Prices
 
 SCRIPTED = "scripted"
 """The provider whose models are scripts: `scripted/path/to/script.toml` plays that file in process."""
-
-EMBEDDED = "local"
-"""The provider of models that Treadle runs by itself: `local/smollm2`, or `local/` and the path of a GGUF file."""
 
 
 def unhosted_spec(ref: str) -> ModelSpec:

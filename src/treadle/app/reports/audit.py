@@ -10,6 +10,7 @@ from treadle.app.places import database
 from treadle.protocol.base import Record
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted, Event
 from treadle.protocol.permissions import OptionKind, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import Outcome
 from treadle.store.keeping import count_set_aside
 from treadle.store.sqlite import Store
@@ -28,7 +29,8 @@ class AuditStep(StrEnum):
 class AuditRecord(Record, frozen=True, kw_only=True):
     """One step of a call. `at` is milliseconds since 1970, UTC; `chain` is the hash of the log up to here.
 
-    `digest` names what was judged, `bytes` is the size of the result that the model reads.
+    `why` is the reason of a decision in words, `digest` names what was judged, `bytes` is the size of the result that
+    the model reads.
     """
 
     session: str
@@ -40,6 +42,7 @@ class AuditRecord(Record, frozen=True, kw_only=True):
     tool: str = ""
     arguments: dict[str, Any] | None = None
     verdict: Verdict | None = None
+    why: str = ""
     rules: tuple[str, ...] = ()
     digest: str = ""
     answer: OptionKind | None = None
@@ -95,7 +98,8 @@ def _fields_of(event: Event) -> dict[str, Any] | None:
         case CallJudged(call_id=call_id, decision=decision):
             reasons = [*decision.reasons, *(reason for part in decision.parts for reason in part.reasons)]
             rules = tuple(dict.fromkeys(reason.rule for reason in reasons))
-            fields = {"verdict": decision.verdict, "rules": rules, "digest": decision.digest}
+            why = words_of_decision(decision).headline
+            fields = {"verdict": decision.verdict, "why": why, "rules": rules, "digest": decision.digest}
             return {"step": AuditStep.DECISION, "call_id": call_id, **fields}
         case Answer(question_id=question_id, option=option):
             return {"step": AuditStep.ANSWER, "call_id": question_id, "answer": option}

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import assert_never
 
 from treadle.app.config.addresses import require_bound
-from treadle.app.config.settings import Settings, load_settings
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import load_settings
 from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
-from treadle.app.models.choosing import LOCAL, Models
+from treadle.app.models.choosing import Models
 from treadle.app.models.keys import check_stored, keyring_name
-from treadle.app.models.known import OLD_DAYS, data_notice, day, known_models
+from treadle.app.models.known import LOCAL, OLD_DAYS, data_notice, day, known_models
 from treadle.app.models.listing import data_words, local_lines, local_servers, provider_lines
 from treadle.app.places import servers_file
 from treadle.app.reports.checks import Check, fail, failed_check, ok, warn

@@ -54,6 +54,7 @@ from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import money
 from treadle.protocol.notifications import ContextCompacted
 from treadle.protocol.permissions import CallAsked, Decision, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -288,7 +289,7 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
         case CallJudged(call_id=call_id, decision=decision, preview=preview):
             return EventWords(
                 title=_verdict(decision),
-                text=f"{preview.title}: {_first_reason(decision)}",
+                text=f"{preview.title}: {words_of_decision(decision).headline}",
                 call=call_id,
                 topics=(EventTopic.DECISIONS,),
                 warns=decision.verdict is Verdict.DENY,
@@ -344,11 +345,6 @@ def _reply(data: ReplyFinished | ReplyFailed | RetryPlanned) -> EventWords:
 
 def _verdict(decision: Decision) -> str:
     return f"{_VERDICTS[decision.verdict]} ({decision.risk})"
-
-
-def _first_reason(decision: Decision) -> str:
-    reasons = [*decision.reasons, *(reason for part in decision.parts for reason in part.reasons)]
-    return f"{reasons[0].rule}: {reasons[0].text}" if reasons else "no rule"
 
 
 def _error(error: str) -> tuple[EventTopic, ...]:

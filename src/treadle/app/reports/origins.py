@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.app.config.lines import dotted, entries, leaves
-from treadle.app.config.settings import Layer, Settings, overlay
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import Layer, overlay
 from treadle.app.models.listing import without_secrets
 from treadle.protocol.base import Record
 

@@ -10,6 +10,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import CallFinished, Event
 from treadle.protocol.permissions import Mode, Reason, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import Outcome
 from treadle.store.sqlite import SessionRow
 
@@ -28,6 +29,7 @@ class PastDecision(Record, frozen=True, kw_only=True, omit_defaults=False):
     mode: Mode
     verdict: Verdict
     outcome: Outcome | None
+    why: str
     reasons: tuple[Reason, ...]
 
 
@@ -83,6 +85,7 @@ def _decided(row: SessionRow, events: list[Event]) -> Iterator[PastDecision]:
             mode=past.mode,
             verdict=past.decision.verdict,
             outcome=ends.get(past.call.id),
+            why=words_of_decision(past.decision).headline,
             reasons=tuple(dict.fromkeys(reasons)),
         )
 

@@ -17,6 +17,7 @@ from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Decision, Mode, Part, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -59,7 +60,10 @@ class _Change(Record, frozen=True, kw_only=True):
 
 
 class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A decision with its parts, and everything by itself that would change it. `shell_class` is empty for a path."""
+    """A decision with its parts, and everything by itself that would change it. `shell_class` is empty for a path.
+
+    `why` is what every surface says of it, `further` its other reasons.
+    """
 
     asked: str
     mode: Mode
@@ -67,6 +71,8 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     shell_class: str
     verdict: Verdict
     risk: Risk
+    why: str
+    further: tuple[str, ...]
     confinement: Confinement | None
     asks_when_used: tuple[SandboxDenial, ...]
     parts: tuple[Part, ...]
@@ -94,6 +100,7 @@ def asked_context(
         trusted=trusted,
         home=str(home or Path.home()),
         confining=here if confined else NOTHING,
+        approved=[risk for risk in settings.approve if trusted or risk in (Risk.NONE, Risk.READ)],
     )
     return replace(context, tainted=tainted, open_hosts=settings.network.allow)
 
@@ -107,6 +114,7 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
     """Say why one access would be decided as it would be, and what would change that; nothing is run."""
     spec = _spec(access)
     decision = decide(spec, {}, (access,), context)
+    words = words_of_decision(decision)
     asked, shell_class = "", ""
     match access:
         case RunCommand(command=asked, cwd=cwd):
@@ -122,6 +130,8 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
         shell_class=shell_class,
         verdict=decision.verdict,
         risk=decision.risk,
+        why=words.headline,
+        further=words.further,
         confinement=decision.confinement,
         asks_when_used=decision.asks_when_used,
         parts=decision.parts,
@@ -183,6 +193,7 @@ def explanation_lines(explained: Explained) -> Iterator[str]:
     kind = f"{explained.shell_class}, " if explained.shell_class else ""
     folder = "trusted" if explained.trusted else "untrusted"
     yield f"{explained.verdict}  ({kind}risk {explained.risk}, mode {explained.mode}, {folder} folder)"
+    yield from (visible(line) for line in (explained.why, *explained.further))
     if explained.confinement is not None:
         then = "it runs" if explained.verdict is Verdict.ALLOW else "after a yes it runs"
         yield f"{then} {_RUNS_IN[explained.confinement]}"

@@ -26,6 +26,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, CallJudged, CallProposed, Event, SessionStarted, SetMode
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Reason, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import (
     Access,
     FetchUrl,
@@ -59,7 +60,7 @@ class PastCall:
 
 
 class ChangedDecision(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A call that would be decided otherwise; `reasons` are those of the new decision."""
+    """A call that would be decided otherwise; `why` and `reasons` are those of the new decision."""
 
     session: str
     seq: int
@@ -68,6 +69,7 @@ class ChangedDecision(Record, frozen=True, kw_only=True, omit_defaults=False):
     mode: Mode
     before: Verdict
     after: Verdict
+    why: str
     reasons: tuple[Reason, ...]
 
 
@@ -165,6 +167,7 @@ class Replay:
             mode=self.alternative.mode or past.mode,
             before=past.decision.verdict,
             after=decision.verdict,
+            why=words_of_decision(decision).headline,
             reasons=decision.reasons,
         )
 

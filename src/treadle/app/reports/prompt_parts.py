@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.models.choosing import Models
 from treadle.app.places import config_file, database
 from treadle.app.security.trusting import SessionTrust

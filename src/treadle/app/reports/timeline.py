@@ -34,6 +34,7 @@ from treadle.protocol.events import (
     SummaryWritten,
 )
 from treadle.protocol.permissions import CallAsked, Decision
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.sealed import (
     ModelReplaced,
     PromptsDelivered,
@@ -244,6 +245,7 @@ def _why(event: Event) -> Iterable[str]:
 
 
 def _reasons_of(decision: Decision) -> Iterable[str]:
+    yield words_of_decision(decision).headline
     named = [("", decision.reasons), *((part.text, part.reasons) for part in decision.parts)]
     for text, reasons in named:
         for reason in reasons:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.places import database
 from treadle.app.session.offering import ANSWERED, left_out, left_out_now

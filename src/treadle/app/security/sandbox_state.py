@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never
 
-from treadle.app.config.settings import SandboxUse
+from treadle.app.config.sections import SandboxUse
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.workspace.sandbox import Backend, SandboxState, probe

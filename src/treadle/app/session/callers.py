@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from msgspec import Struct, structs
 
-from treadle.engine.ports import Asked, AskPerson, PersonReply
+from treadle.engine.ports import Asked, AskPerson, PersonReply, ask_person
+from treadle.protocol.permissions import Allowance, AllowScope
 from treadle.workspace.confinement import Remark, Setup
 from treadle.workspace.meter import descendants
 from treadle.workspace.text import visible
@@ -21,20 +22,24 @@ _LONGEST_LINE = 80
 class CallerReply(Struct, frozen=True, kw_only=True):
     """What came of a question in the middle; `why` is empty for a yes. `final`: a person said no.
 
-    `open`: nobody answered, so that a person may be asked once more with the result.
+    `open`: nobody answered, so that a person may be asked once more with the result. `scope` says for how long a
+    lasting yes holds.
     """
 
     why: str = ""
     final: bool = False
     open: bool = False
+    scope: AllowScope | None = None
 
 
 class Caller:
     """One command: its line, and how its call asks. It ends with all that it started."""
 
-    def __init__(self, line: str, ask: AskPerson) -> None:
+    def __init__(self, line: str, ask: AskPerson, judged: frozenset[tuple[str, ...]] = frozenset()) -> None:
+        """`judged` are the commands of the line that were judged, and allowed, with it."""
         self.line = line
         self.ask = ask
+        self.judged = judged
         self.guard = 0
         """The process above all of its processes; 0 before it has started."""
         self.ended = False
@@ -61,11 +66,8 @@ class Callers:
         """Those of which something runs."""
         return [one for one in tuple(self._all) if one.guard and not one.ended]
 
-    def enter(
-        self, setup: Setup, line: str, ask: AskPerson, remarks: Callable[[], list[Remark]] = list
-    ) -> tuple[Caller, Setup]:
+    def enter(self, setup: Setup, caller: Caller, remarks: Callable[[], list[Remark]] = list) -> Setup:
         """Note a command that is about to run; `remarks` gives what its result says besides."""
-        caller = Caller(line, ask)
         self._all[caller] = None
 
         def started(guard: int) -> None:
@@ -78,7 +80,12 @@ class Callers:
                 self._all.pop(caller, None)
             return (*setup.settle(output, ended=ended), *remarks())
 
-        return caller, structs.replace(setup, settle=settled, started=started)
+        return structs.replace(setup, settle=settled, started=started)
+
+    @staticmethod
+    def caller(line: str, judged: frozenset[tuple[str, ...]] = frozenset()) -> Caller:
+        """Make the caller for a command that the call of this context runs."""
+        return Caller(line, ask_person.get(), judged)
 
     def of(self, process: int) -> Caller | None:
         """Find which command a process is of; the only one that runs, where that cannot be seen. Looks at /proc."""
@@ -88,23 +95,26 @@ class Callers:
                 return one
         return living[0] if len(living) == 1 else None
 
-    async def ask(self, caller: Caller, text: str) -> CallerReply:
-        """Ask the user for what a command wants in the middle: few at a time, and not for ever."""
+    async def ask(self, caller: Caller, text: str, offers: tuple[Allowance, ...] = ()) -> CallerReply:
+        """Ask the user for what a command wants in the middle: few at a time, and not for ever.
+
+        What runs on in the background when its call is over is asked about, too.
+        """
         if self._refusals >= _MOST_REFUSALS or self._open >= _MOST_OPEN:
             return CallerReply(why="too much was asked in the middle of commands")
         reply = PersonReply()
         self._open += 1
         try:
             async with asyncio.timeout(PATIENCE):
-                reply = await caller.ask(Asked(text=text))
+                reply = await caller.ask(Asked(text=text, offers=offers, outlives=True))
         except TimeoutError:
             self._refusals += 1
             return CallerReply(why=f"nobody answered within {PATIENCE:.0f} s", open=True)
         finally:
             self._open -= 1
         if reply.accepted:
-            return CallerReply()
+            return CallerReply(scope=reply.scope)
         if reply.declined:
             self._refusals += 1
             return CallerReply(why="the user said no", final=True)
-        return CallerReply(why="nobody could be asked: nobody is there, or its call is over", open=True)
+        return CallerReply(why="nobody could be asked: nobody is there", open=True)

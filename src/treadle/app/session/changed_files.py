@@ -30,7 +30,7 @@ async def note_named_changes(seen: SeenFiles, events: Sequence[Event], /) -> Non
 
 async def changed_files(workspace: Workspace) -> Noted | None:
     """Say what changed since the last time; looks at the times of files, and reads only one that differs."""
-    news = () if workspace.seen.empty else await asyncio.to_thread(workspace.seen.news)
+    news = () if workspace.seen.unchanged() else await asyncio.to_thread(workspace.seen.news)
     if not news:
         return None
     changed = _named(workspace, ((one, f" ({_clock(one.at)})") for one in news if one.at is not None))

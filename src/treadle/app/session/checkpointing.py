@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from treadle.app.config.settings import CheckpointSettings
+from treadle.app.config.sections import CheckpointSettings
 from treadle.context.reader import TranscriptReader
 from treadle.protocol.errors import TreadleError
 from treadle.store.sqlite import Store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from treadle.app.config.sections import NetworkSettings
 from treadle.app.places import data_directory
 from treadle.app.session.roots import Roots
-from treadle.engine.ports import Judge, ask_person
+from treadle.engine.ports import Judge
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Right, Rights
 
@@ -85,6 +85,7 @@ class ConfinedCommands:
         from treadle.app.security.confinement import confine
 
         context = self._context()
+        rights, judged = self._with_settings_written(line, rights, context, cwd)
         placed = self._ripgrep
         networked = self._serves(context.mode) and not _opens_network(rights)
         if networked:
@@ -92,14 +93,34 @@ class ConfinedCommands:
         if self._broker is not None and context.mode is not Mode.PLAN and rights.confinement is Confinement.WORK:
             placed += self._broker.mounts
         found = confine(line, rights, replace(self._place, placed=placed), context, background=background, cwd=cwd)
+        caller = self.callers.caller(line, judged)
         if networked and self._hosts is not None and found.wrapping.joins:
-            found = self._hosts.serve(found, line, ask_person.get())
+            found = self._hosts.serve(found, caller)
         else:
-            _, found = self.callers.enter(found, line, ask_person.get())
+            found = self.callers.enter(found, caller)
         if not self._ripgrep or not found.wrapping.joins:
             return found
         path = found.variables.get("PATH", os.environ.get("PATH", os.defpath))
         return structs.replace(found, variables={**found.variables, "PATH": f"{path}{os.pathsep}{_PROGRAMS}"})
+
+    def _with_settings_written(
+        self, line: str, rights: Rights, context: "PolicyContext", cwd: str
+    ) -> "tuple[Rights, frozenset[tuple[str, ...]]]":
+        """Run a line of git that writes settings of git where each call goes to Treadle, which writes them.
+
+        Gives also the calls of the line, which were allowed with it.
+        """
+        if self._broker is None or context.mode is Mode.PLAN or rights.confinement is not Confinement.GIT:
+            return rights, frozenset()
+        from msgspec import structs
+
+        from treadle.policy.classify import commands_of
+        from treadle.workspace.namespaces.git_settings import setting_write
+
+        calls = frozenset(one[1:] for one in commands_of(line, cwd or self._root, context) if one[:1] == ("git",))
+        if not any(map(setting_write, calls)):
+            return rights, frozenset()
+        return structs.replace(rights, confinement=Confinement.WORK), calls
 
     @cached_property
     def _ripgrep(self) -> tuple[tuple[str, str], ...]:
@@ -137,10 +158,11 @@ class ConfinedCommands:
         network = None if shared is None else self._networks.get(shared)
         return network is not None and network.serves
 
-    async def serve_network(self, settings: NetworkSettings, judge: Judge) -> None:
+    async def serve_network(self, settings: NetworkSettings, judge: Judge, tell: Callable[[str], None]) -> None:
         """Have the look-ups of commands decided on, where they can be; before each command, as all may have ended."""
         from treadle.app.security.confining import brokers_git
         from treadle.app.session.host_decisions import HostDecisions
+        from treadle.app.session.network_settings import CurrentNetwork
         from treadle.workspace.namespaces.network_broker import NetworkBroker
 
         mode = self._standing().mode
@@ -150,13 +172,17 @@ class ConfinedCommands:
         if shared is None:
             return
         if self._hosts is None:
-            self._hosts = HostDecisions(settings, self.callers, self.servers(), judge=judge, standing=self._standing)
+            current = await asyncio.to_thread(CurrentNetwork, settings)
+            self._hosts = HostDecisions(
+                current, self.callers, self.servers(), judge=judge, standing=self._standing, tell=tell
+            )
         if shared not in self._networks:
             self._networks[shared] = NetworkBroker(
                 shared,
                 self._hosts.decide,
                 self._hosts.dial,
                 tell=self._hosts.tell,
+                is_open=self._hosts.is_open,
                 machine_ports=() if mode is Mode.PLAN else settings.loopback_ports,
             )
         await self._networks[shared].open()

@@ -12,10 +12,13 @@ from treadle.engine.core.calls import rights_of
 from treadle.engine.ports import Judge, ask_nobody, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
-from treadle.protocol.tools import Confinement, Risk, RunCommand
+from treadle.protocol.reasons import words_of_decision
+from treadle.protocol.tools import Confinement, Rights, Risk, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.namespaces.git_broker import GitCall
+from treadle.workspace.namespaces.git_settings import GitSettings, setting_write
 from treadle.workspace.text import visible
+from treadle.workspace.variables import find_outside
 from treadle.workspace.workspace import Workspace
 
 _FAILED = 128
@@ -65,11 +68,12 @@ class GitCalls:
         """Whether a call may run: by the policy, or by a yes of the user. Raises `ToolError` for a no."""
         if decision.verdict is Verdict.ALLOW:
             return True
+        if caller is not None and decision.verdict is not Verdict.DENY and call.words in caller.judged:
+            return True
         if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
             return False
-        why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "")
-        because = f" ({why})" if why else ""
-        text = f"Let `{_shown(call)}` run{because}? It is called by: {caller.shown}"
+        why = words_of_decision(decision).headline
+        text = f"Let `{_shown(call)}` run ({why})? It is called by: {caller.shown}"
         asking = asyncio.ensure_future(self._callers.ask(caller, text))
         try:
             await asyncio.wait((asking, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -106,17 +110,39 @@ class GitCalls:
         else:
             may_run = await self._may_run(decision, call, caller, gone)
         if rights is None or not may_run:
-            why = next((reason.text for reason in decision.reasons if reason.rule != "mode"), "it needs approval")
+            why = words_of_decision(decision).headline
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
+        call = structs.replace(call, cwd=cwd)
+        if (writes := setting_write(call.words)) is None:
+            return await self._run_git(call, rights, caller, descriptors, gone)
+        if writes.before:
+            pushed = structs.replace(call, words=writes.before)
+            status, said = await self._run_git(pushed, rights, caller, descriptors, gone)
+            if status:
+                return status, said
+        folders = self._workspace.folders
+        settings = GitSettings(folders, find_outside("git", *folders))
+        await asyncio.to_thread(settings.write, writes, cwd)
+        self._say(caller, f"Treadle wrote git's configuration: `{_shown(call)}`.")
+        return 0, ""
+
+    async def _run_git(  # noqa: PLR0917 - a call, what it may, whose it is, and how it runs
+        self,
+        call: GitCall,
+        rights: Rights,
+        caller: Caller | None,
+        descriptors: Sequence[int],
+        gone: "asyncio.Future[None]",
+    ) -> tuple[int, str]:
         if caller is not None:  # what it connects to is asked about by the call that it is of
             ask_person.set(caller.ask)
-        setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=cwd)
+        setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=call.cwd)
         if setup.refused is not None:
             raise ToolError(f"{setup.refused.text}. Call it in a command of its own, so that the user can approve it.")
         setup = structs.replace(setup, variables={**setup.variables, **call.variables})
         given, printed, errors = descriptors
         line = f"exec {shlex.join(('git', *call.words))} <&{given} >&{printed} 2>&{errors}"
-        command = self._workspace.launcher.start(line, setup=setup, descriptors=descriptors, cwd=cwd)
+        command = self._workspace.launcher.start(line, setup=setup, descriptors=descriptors, cwd=call.cwd)
         try:
             ending = asyncio.ensure_future(command.finish(float("inf")))
             await asyncio.wait((ending, gone), return_when=asyncio.FIRST_COMPLETED)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
@@ -11,14 +11,17 @@ from msgspec import Struct, structs
 
 from treadle.app.config.sections import NetworkSettings
 from treadle.app.session.callers import Caller, Callers
-from treadle.engine.ports import AskPerson, Judge
+from treadle.app.session.network_settings import CurrentNetwork
+from treadle.engine.ports import Judge
+from treadle.policy.allowances import rule_id, rule_of
 from treadle.policy.urls import matches_host
-from treadle.protocol.errors import ToolError
-from treadle.protocol.permissions import Standing, Verdict
+from treadle.protocol.errors import ConfigError, ToolError
+from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, AllowScope, Decision, Mode, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import FetchUrl, Right, SandboxDenial
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.confinement import Remark, Setup
-from treadle.workspace.namespaces.names import registered
+from treadle.workspace.namespaces.names import SECONDS, registered
 from treadle.workspace.namespaces.network_broker import CarriedConnection
 from treadle.workspace.namespaces.servers import CommandServers
 from treadle.workspace.network import HostPort, connect_checked, resolve_host
@@ -123,26 +126,33 @@ class HostDecisions:
 
     def __init__(
         self,
-        settings: NetworkSettings,
+        settings: CurrentNetwork,
         callers: Callers,
         servers: CommandServers,
         *,
         judge: Judge,
         standing: Callable[[], Standing],
+        tell: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._callers = callers
         self._servers = servers
         self._judge = judge
         self._standing = standing
-        self._known: dict[str, HostOutcome] = {}
+        self._tell_user = tell
+        self._refused: dict[str, HostOutcome] = {}
+        self._by_rules: set[str] = set()
+        self._kept: set[str] = set()  # by an answer that could not be written down
+        self._once: dict[Caller, frozenset[str]] = {}
+        self._decided: dict[tuple[str, Mode], float] = {}
+        self._apart = False
         self._notes: dict[Caller, HostNotes] = {}
 
-    def serve(self, setup: Setup, line: str, ask: AskPerson) -> Setup:
+    def serve(self, setup: Setup, caller: Caller) -> Setup:
         """Have a command's look-ups decided on, and told of with its result."""
         self._notes = {caller: notes for caller, notes in self._notes.items() if not caller.ended}
         notes = HostNotes()
-        caller, setup = self._callers.enter(setup, line, ask, notes.remarks)
+        setup = self._callers.enter(setup, caller, notes.remarks)
         self._notes[caller] = notes
         return structs.replace(
             setup,
@@ -152,41 +162,97 @@ class HostDecisions:
 
     async def decide(self, host: str, port: int) -> bool:
         """Decide whether a host may be reached that the program asks for which has this port of UDP."""
+        clock = asyncio.get_running_loop().time
+        key = host, self._standing().mode
+        if clock() - self._decided.get(key, -SECONDS) < SECONDS and self.is_open(host):
+            return True
         caller = await asyncio.to_thread(self._caller_of, port)
         found = await self._decide(host, caller)
         # Where it cannot be seen whose look-up it is, each of those that run is told.
         for one in self._callers.living if caller is None else (caller,):
             if one in self._notes:
                 self._notes[one].note(host, found)
+        if found.allowed and self._lasts(host):
+            self._decided[key] = clock()
         return found.allowed
+
+    def is_open(self, host: str) -> bool:
+        """Whether a host that was allowed still is: for the session, or for a command that runs."""
+        return self._lasts(host) or any(host in hosts for one, hosts in self._once.items() if not one.ended)
+
+    def _lasts(self, host: str) -> bool:
+        settings = self._settings()
+        if matches_host(host, settings.deny):
+            return False
+        answered = host in self._kept or self._allowed_for_session(host)
+        return answered or host in self._by_rules or matches_host(host, settings.allow)
+
+    def _allowed_for_session(self, host: str) -> bool:
+        return any(one.tool == COMMAND_HOSTS and one.host == host for one in self._standing().allowances)
 
     async def _decide(self, host: str, caller: Caller | None) -> HostOutcome:
         """Decide: what forbids it counts whatever was answered before, as in plan mode."""
-        if matches_host(host, self._settings.deny):
-            return HostOutcome("your setting network.deny names it.")
+        settings = await asyncio.to_thread(self._settings)
+        self._by_rules.discard(host)
+        if matches_host(host, settings.deny):
+            return HostOutcome("the setting network.deny names it.")
         access = FetchUrl(url=f"https://{host}/")
         line = "" if caller is None else caller.line
         decision = await asyncio.to_thread(self._judge, EXECUTE_COMMAND, {"command": line}, (access,), self._standing())
         if decision.verdict is Verdict.DENY:
-            return HostOutcome(f"{decision.reasons[0].text}.")
-        if decision.verdict is Verdict.ALLOW or matches_host(host, self._settings.allow):
+            return HostOutcome(f"{words_of_decision(decision).headline}.")
+        if decision.verdict is Verdict.ALLOW:
+            self._by_rules.add(host)
+        if self._lasts(host) or (caller is not None and host in self._once.get(caller, ())):
             return HostOutcome()
-        if (known := self._known.get(host)) is not None:
-            return known
+        if (refused := self._refused.get(host)) is not None:
+            return refused
         if caller is None:
             return HostOutcome(f"no call runs that could ask. {_WAYS}", open=True)
+        return await self._ask(host, caller, decision, settings)
+
+    async def _ask(self, host: str, caller: Caller, decision: Decision, settings: NetworkSettings) -> HostOutcome:
         clock = asyncio.get_running_loop().time
         begun = clock()
-        reply = await self._callers.ask(caller, _question(host, caller))
+        hosts, of_needs = self._with(host, settings)
+        reply = await self._callers.ask(
+            caller, _question(hosts, caller, decision, of_needs=of_needs), tuple(map(_offer, hosts))
+        )
         if not reply.why:
-            self._known |= dict.fromkeys(_with(host), HostOutcome())
+            await self._take(reply.scope, hosts, caller)
             return HostOutcome(seconds=clock() - begun)
         found = HostOutcome(
             f"{reply.why}.{' Do not try another way.' if reply.final else f' {_WAYS}'}", open=reply.open
         )
         if reply.final:
-            self._known[host] = found
+            self._refused[host] = found
+            self._apart = self._apart or of_needs  # whoever wants some of them only is asked about each
         return found
+
+    async def _take(self, scope: AllowScope | None, hosts: Sequence[str], caller: Caller) -> None:
+        """Take a yes: for this command, or write it down; one for the session is among what the session allows."""
+        if scope is None:
+            self._once = {one: known for one, known in self._once.items() if not one.ended}
+            self._once[caller] = self._once.get(caller, frozenset()).union(hosts)
+        elif scope is AllowScope.USER:
+            try:
+                said = await asyncio.to_thread(self._settings.allow, hosts)
+            except (ConfigError, OSError) as error:
+                self._kept.update(hosts)
+                why = f"{error.what} {error.why}" if isinstance(error, ConfigError) else str(error)
+                said = (
+                    f"Your settings could not be written, so {', '.join(hosts)} can be reached in this session. {why}"
+                )
+            self._tell_user(said)
+
+    def _with(self, host: str, settings: NetworkSettings) -> tuple[tuple[str, ...], bool]:
+        """Give a host with those that it does not work without, and whether settings name these as needed."""
+        of_needs = host in settings.needs and not self._apart
+        group = set(settings.needs) if of_needs else set()
+        group |= next((hosts for hosts in _TOGETHER if host in hosts), frozenset())
+        known = self._refused.keys() | {one for one in group if self._lasts(one)}
+        others = sorted(one for one in group - {host} - known if not matches_host(one, settings.deny))
+        return (host, *others), of_needs and len(others) > 0
 
     def _caller_of(self, port: int) -> Caller | None:
         return self._callers.of(self._servers.asker(port))
@@ -207,16 +273,22 @@ class HostDecisions:
             notes.fail(host, why)
 
 
-def _question(host: str, caller: Caller) -> str:
+def _question(hosts: Sequence[str], caller: Caller, decision: Decision, *, of_needs: bool) -> str:
     """Ask about a host: what somebody registered comes first, as the rest can be named to deceive."""
+    host, *others = hosts
     owner = registered(host)
-    named = host if owner == host else f"{owner} ({host})"
-    return f"Let commands connect to {named} until this session ends? Looked up by: {caller.shown}"
+    named = [host if owner == host else f"{owner} ({host})", *others]
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if others else named[0]
+    words = words_of_decision(decision)
+    # That a host is connected to is the question itself; another reason says more.
+    because = "" if words.rule == "fetch-url" else f" ({visible(words.headline)})"
+    why = " The settings of this project, or yours, say that they are needed." if of_needs else ""
+    return f"Let commands connect to {listed}{because}?{why} Looked up by: {caller.shown}"
 
 
-def _with(host: str) -> frozenset[str]:
-    """Give a host with those that it does not work without."""
-    return next((hosts for hosts in _TOGETHER if host in hosts), frozenset({host}))
+def _offer(host: str) -> Allowance:
+    named = Allowance(id="", tool=COMMAND_HOSTS, host=host)
+    return structs.replace(named, id=rule_id(rule_of(named)))
 
 
 def _without_proxies(environment: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.keys import stored_values
 from treadle.app.places import read_regular
 from treadle.policy.secret_formats import IN_HOME, values_of

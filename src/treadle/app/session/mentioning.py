@@ -18,6 +18,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent
 from treadle.protocol.permissions import Decision, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import Access, CallResult, Outcome, ToolCall, ToolSpec
 from treadle.tools.declarations import LIST_FILES, READ_FILE, WEB_FETCH
 from treadle.tools.images import is_image
@@ -224,7 +225,7 @@ def why_not(sources: MentionSources, spec: ToolSpec, arguments: Mapping[str, Any
 def _reason(decision: Decision) -> str:
     if decision.verdict is Verdict.ALLOW:
         return ""
-    why = decision.reasons[0].text if decision.reasons else "the policy does not allow it"
+    why = words_of_decision(decision).headline
     asks = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
     return f"{why}.{' If the model needs it, it asks you.' if asks else ''}"
 

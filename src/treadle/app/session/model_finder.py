@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.config.settings import SandboxUse, Settings
+from treadle.app.config.sections import SandboxUse, Settings
 from treadle.app.models.choosing import Models
 from treadle.protocol.events import SetModel
 from treadle.protocol.models import ModelChoice, ModelSpec

@@ -1,11 +1,11 @@
 """Ports on which commands of a session listen, and those that a person opens on this machine to look at them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 
-from treadle.protocol.attach import ServersAnswer
-from treadle.workspace.namespaces.servers import CommandServers
+from treadle.protocol.attach import ListeningPort, ServersAnswer
+from treadle.workspace.namespaces.servers import CommandServers, Listening
 from treadle.workspace.text import visible
 
 _USAGE = "Write /ports, /ports NUMBER to open one on this machine, or /ports close NUMBER."
@@ -32,9 +32,7 @@ class OwnPorts:
             await self._close(gone)
         match words:
             case []:
-                rows = [f"{visible(str(one))}{self._where(port)}" for port, one in listening.items()]
-                text = "\n".join([*rows, _USAGE]) if rows else "No command of this session listens on a port."
-                return ServersAnswer(text=text)
+                return self._listed(listening.values())
             case [number] if number.isdecimal() and len(number) <= _DIGITS and int(number) in listening:
                 return await self._show(int(number))
             case ["close", number] if number.isdecimal() and len(number) <= _DIGITS and int(number) in self._open:
@@ -44,6 +42,17 @@ class OwnPorts:
                 return ServersAnswer(text=f"No command of this session listens on port {number}.", warning=True)
             case _:
                 return ServersAnswer(text=_USAGE, warning=True)
+
+    def _listed(self, listening: Collection[Listening]) -> ServersAnswer:
+        rows = [f"{visible(str(one))}{self._where(one.port)}" for one in listening]
+        text = "\n".join([*rows, _USAGE]) if rows else "No command of this session listens on a port."
+        ports = [
+            ListeningPort(
+                port=one.port, program=visible(one.program), pid=one.pid, address=self._where(one.port).strip()
+            )
+            for one in listening
+        ]
+        return ServersAnswer(text=text, ports=tuple(ports))
 
     async def _show(self, port: int) -> ServersAnswer:
         """Open a port, at the same number where that is free."""

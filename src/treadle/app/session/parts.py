@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.config.settings import Settings
+from treadle.app.config.sections import Settings
 from treadle.app.models.choosing import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.roots import Roots

@@ -1,6 +1,7 @@
 """What binds the policy to a session: the judge of its calls, and of git's calls in the middle of a command."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.sections import NetworkSettings
@@ -24,12 +25,13 @@ async def answer_commands(
     network: NetworkSettings,
     judge: Judge,
     now: Callable[[], Standing],
+    tell: Callable[[str], None],
 ) -> None:
-    """Have what commands want in the middle judged: calls of git, and connections."""
+    """Have what commands want in the middle judged: calls of git, and connections. `tell` tells the user."""
     from treadle.app.session.git_calls import GitCalls
 
     await commands.answer_git(GitCalls(workspace, judge, now, commands.callers, note=commands.note))
-    await commands.serve_network(network, judge)
+    await commands.serve_network(network, judge, tell)
 
 
 def policy_judge(
@@ -69,6 +71,7 @@ def policy_judge(
             unapproved=unapproved,
             own_ports=own_ports,
         )
+        context = replace(context, open_hosts=parts.settings.network.allow)
         decision = decide_and_offer(spec, arguments, accesses, context)
         refuse_broken_shell(decision, accesses)
         return asked_for_secrets(decision, spec, arguments, redactor())

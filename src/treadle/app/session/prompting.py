@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.config.settings import ModelSettings, Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.places import config_file
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.instructions import RuleBook

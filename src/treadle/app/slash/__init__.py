@@ -6,14 +6,27 @@ if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.access import SessionAccess
     from treadle.app.session.command_files import NamedText
-    from treadle.app.slash.answers import CommandAnswer
+    from treadle.app.slash_commands import CommandAnswer, Handler
 
 
 def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAnswer":
     """Do a command of the table; one that takes time is to be done in a thread. Raises `TreadleError`."""
-    from treadle.app.slash.answers import answer_command
+    from treadle.app.slash_commands import find_slash, wrong
 
-    return answer_command(name, argument, session)
+    row = find_slash(name)
+    handler = None if row is None else handler_of(row.name)
+    return wrong(f"/{name} does not work here.") if handler is None else handler(session, argument)
+
+
+def handler_of(name: str) -> "Handler | None":
+    """Find what does a command; what takes its time is loaded with the first one that does."""
+    from treadle.app.slash.answers import QUICK
+
+    if name in QUICK:
+        return QUICK[name]
+    from treadle.app.slash.reporting import REPORTS
+
+    return REPORTS.get(name)
 
 
 def named_texts(trust: "SessionTrust") -> "tuple[NamedText, ...]":

@@ -1,63 +1,24 @@
 """What a slash command gives: a text to show, ops to post, or a message to send."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias
-
-from msgspec import Struct
 
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.security.trusting import SessionTrust, trust_report
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.command_files import NamedText, find_texts
-from treadle.app.slash_commands import SLASH_TABLE, find_slash, nearest_slash
+from treadle.app.slash_commands import SLASH_TABLE, CommandAnswer, Handler, find_slash, nearest_slash, wrong
 from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text
 from treadle.protocol.attach import SessionStatus
-from treadle.protocol.events import CompactNow, Op, Pin, RevokeAllowance, SetMode
+from treadle.protocol.events import CompactNow, Pin, RevokeAllowance, SetMode
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Mode
 
 _SHOWN = 200
 
 _LATER: dict[str, str] = {}
-
-
-class CommandAnswer(Struct, frozen=True, kw_only=True):
-    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command."""
-
-    text: str = ""
-    ops: tuple[Op, ...] = ()
-    send: str = ""
-    warning: bool = False
-
-
-Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]
-"""Does a command, given the session and what follows the name. May raise `ConfigError`."""
-
-
-def wrong(text: str) -> CommandAnswer:
-    """Say what is wrong with a command."""
-    return CommandAnswer(text=text, warning=True)
-
-
-def answer_command(name: str, argument: str, session: SessionAccess) -> CommandAnswer:
-    """Do a command of the table. One that takes time is to be done in a thread. Raises `TreadleError`."""
-    row = find_slash(name)
-    handler = None if row is None else handler_of(row.name)
-    if handler is None:
-        return wrong(f"/{name} does not work here.")
-    return handler(session, argument)
-
-
-def handler_of(name: str) -> Handler | None:
-    """Find what does a command; what takes its time is loaded with the first one that does."""
-    if name in QUICK:
-        return QUICK[name]
-    from treadle.app.slash.reporting import REPORTS
-
-    return REPORTS.get(name)
 
 
 def _mode(session: SessionAccess, argument: str) -> CommandAnswer:

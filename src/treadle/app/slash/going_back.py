@@ -3,7 +3,7 @@
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
 from treadle.app.session.access import SessionAccess
-from treadle.app.slash.answers import CommandAnswer, wrong
+from treadle.app.slash_commands import CommandAnswer, wrong
 from treadle.present.escape import exact
 from treadle.present.words import clip_text
 from treadle.protocol.checkpoints import Restore

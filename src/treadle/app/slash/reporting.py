@@ -25,8 +25,9 @@ from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.git_mentions import Repository
 from treadle.app.session.remote_servers import NO_SERVERS
-from treadle.app.slash.answers import CommandAnswer, Handler, answer_command, wrong
+from treadle.app.slash.answers import QUICK
 from treadle.app.slash.going_back import fork, rewind, undo
+from treadle.app.slash_commands import CommandAnswer, Handler, wrong
 from treadle.present.words import counted
 from treadle.protocol.errors import ToolError
 from treadle.workspace.text import visible
@@ -94,7 +95,7 @@ def _ports(session: SessionAccess, argument: str) -> CommandAnswer:
 
 def _permissions(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     policy = read_policy(session.workspace, trusted=session.trust.trusted)
-    allowed = answer_command("approvals", "", session).text
+    allowed = QUICK["approvals"](session, "").text
     return CommandAnswer(text="\n".join([f"mode: {session.status.mode}", allowed, *policy_lines(policy)]))
 
 

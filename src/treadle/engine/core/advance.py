@@ -322,8 +322,9 @@ def _interrupt(state: State) -> Transition:
         case Idle():
             pass
     state, more = interruptions.interrupt(state)
+    state, withdrawn = answers.close_elicitations(state)
     closed = [Notify(notification=QuestionClosed(question_id=question.id)) for question in state.questions]
-    return replace(state, cancelling=state.turn is not None, questions=()), [*effects, *more, *closed]
+    return replace(state, cancelling=state.turn is not None, questions=()), [*effects, *more, *withdrawn, *closed]
 
 
 def _finish_reply(state: State, data: ReplyFinished) -> Transition:

@@ -68,11 +68,12 @@ def call_asked(state: State, data: CallAsked) -> Transition:
         id=data.question_id,
         kind=QuestionKind.ELICITATION,
         text=data.text,
-        options=(OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE),
-        call_id=data.call_id,
+        options=(OptionKind.ALLOW_ONCE, *([OptionKind.ALLOW_ALWAYS] if data.offers else ()), OptionKind.REJECT_ONCE),
+        call_id="" if data.after else data.call_id,
         arguments=_defaults(wanted) if isinstance(wanted, dict) else {},
         form=data.form,
         url=data.url,
+        offers=data.offers,
     )
     return replace(state, questions=(*state.questions, question)), [
         Notify(notification=QuestionAsked(question=question))
@@ -84,13 +85,25 @@ def _defaults(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def elicitation_closed(state: State, question_id: str, data: Answer | None = None) -> Transition:
-    """Close the question of a running call, and give the call the answer if there is one."""
-    option, values = (None, {}) if data is None else (data.option, data.arguments or {})
-    if data is not None and data.arguments is None:
-        values = next(question.arguments for question in state.questions if question.id == question_id)
+    """Close the question of a running call, and give the call the answer if there is one.
+
+    What is allowed for every session is for the call to write down: it knows where.
+    """
+    question = next(one for one in state.questions if one.id == question_id)
     state = replace(state, questions=tuple(one for one in state.questions if one.id != question_id))
-    closed = Notify(notification=QuestionClosed(question_id=question_id, option=option))
-    return state, [closed, PassAnswer(question_id=question_id, option=option, values=values)]
+    if data is None:
+        return state, [
+            Notify(notification=QuestionClosed(question_id=question_id)),
+            PassAnswer(question_id=question_id),
+        ]
+    closed = QuestionClosed(question_id=question_id, option=data.option, scope=data.scope)
+    effects: list[Effect] = [Notify(notification=closed)]
+    if data.option is OptionKind.ALLOW_ALWAYS and data.scope is AllowScope.SESSION:
+        state, more = _allow_always(state, question.offers, data.scope)
+        effects += more
+    values = question.arguments if data.arguments is None else data.arguments
+    said = PassAnswer(question_id=question_id, option=data.option, scope=data.scope, values=values)
+    return state, [*effects, said]
 
 
 def close_elicitations(state: State) -> Transition:

@@ -101,8 +101,11 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
 
 
 def changes_are_known(state: State) -> bool:
-    """Whether the last checkpoint said all that the session's own work is, and nothing changed files since."""
-    return state.files.changing == 0 and 0 < state.known_at == state.files.taken
+    """Whether the last checkpoint said all that the session's own work is, and nothing changed files since.
+
+    So it is before the first one, as long as no call ran that may change files.
+    """
+    return state.files.changing == 0 and state.known_at == state.files.taken
 
 
 def restore(state: State, data: Restore) -> Transition:
@@ -141,7 +144,7 @@ def rewound(state: State, data: Rewound, past: State) -> State:
         hint="",
         calls=(),
         unread=(*past.unread, *(call.call.id for call in past.calls)),
-        questions=(),
+        questions=state.questions,  # of commands in the background, as no turn goes on
         queue=state.queue,
         allowances=state.allowances,
         money=replace(state.money, terms=None),

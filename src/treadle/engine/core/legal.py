@@ -115,7 +115,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
         case SummaryWritten(step=step) | Compacted(step=step):
-            fits = isinstance(state.activity, Compacting) and state.activity.step == step and not state.questions
+            held = any(one.kind is not QuestionKind.ELICITATION for one in state.questions)
+            fits = isinstance(state.activity, Compacting) and state.activity.step == step and not held
             return "" if fits else "this step is not being compacted"
         case CallProposed():
             return _reply(state, data.step, data.attempt) or _new_call(state, data.call.id)
@@ -201,6 +202,9 @@ def _asked(state: State, data: CallAsked) -> str:
         return "" if known else "this question was already answered or withdrawn"
     if known or state.cancelling:
         return "there is such a question already" if known else "it is being interrupted"
+    call = find(state, data.call_id)
+    if data.after:
+        return "" if call is None or call.finished else "its call is not over"
     return _call(state, data.call_id, CallStatus.RUNNING)
 
 

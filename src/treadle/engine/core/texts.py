@@ -11,8 +11,6 @@ from treadle.protocol.models import RefusedPart
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import CopyChanges, CopyFate, Right, Risk, SandboxDenial
 
-_LONGEST_PART = 100
-
 INTERRUPTED = (
     "Interrupted before it finished, by the user or because the program ended. Look at what it has done so far before "
     "you continue."
@@ -61,11 +59,13 @@ NEVER_PRESENTED = "Not shown to the user. Finish again when the work is done."
 
 def denied(decision: Decision, *, no_user: bool) -> str:
     """Say why a call may not run and what the model can do: one reason, the one that decides."""
+    from treadle.protocol.reasons import words_of_decision
+
     way_on = "Find another way, or say what could not be done."
     if no_user:
         way_on = "Continue without it, or finish and say what could not be done."
     said = [
-        f"Denied{' [no-user]' if no_user else ''}: {_deciding(decision)}.",
+        f"Denied{' [no-user]' if no_user else ''}: {words_of_decision(decision).headline}.",
         *(["It needs approval, and nobody is here to give it."] if no_user else []),
         *_alternatives(decision),
         *(["Do not try to get around this."] if decision.risk is Risk.CRITICAL else []),
@@ -74,26 +74,13 @@ def denied(decision: Decision, *, no_user: bool) -> str:
     return " ".join(said)
 
 
-def _deciding(decision: Decision) -> str:
-    """Give the reason that decides, with the part that it is about where there are several."""
-    if not decision.reasons:
-        return "the policy gave no reason"
-    reason = decision.reasons[0]
-    text = reason.text.rstrip(".")
-    part = next((part.text for part in decision.parts if reason in part.reasons), "")
-    return f"`{_short(part)}`: {text}" if part and len(decision.parts) > 1 and part not in text else text
-
-
 def _alternatives(decision: Decision) -> list[str]:
     if not decision.alternatives:
         return []
-    listed = ", ".join(f"`{_short(line)}`" for line in decision.alternatives)
+    from treadle.protocol.reasons import short_part
+
+    listed = ", ".join(f"`{short_part(line)}`" for line in decision.alternatives)
     return [f"Called separately, {listed} would run without asking."]
-
-
-def _short(line: str) -> str:
-    line = " ".join(line.split())
-    return line if len(line) <= _LONGEST_PART else f"{line[:_LONGEST_PART]}..."
 
 
 def asked(title: str, decision: Decision) -> str:

@@ -95,7 +95,9 @@ def _go_on(state: State) -> Transition:
     if not isinstance(state.activity, Idle | AwaitingReply):
         return state, []
     state, effects = schedule(state)
-    if state.reply is None or state.questions or not all(call.finished for call in state.calls):
+    # What a command in the background asks holds nothing up.
+    held = any(one.kind is not QuestionKind.ELICITATION for one in state.questions)
+    if state.reply is None or held or not all(call.finished for call in state.calls):
         return state, effects
     state, more = _after_step(state, state.reply)
     return state, effects + more
@@ -355,7 +357,7 @@ def end_turn(
         activity=Idle(),
         cancelling=False,
         stopping=None,
-        questions=(),
+        questions=tuple(one for one in state.questions if one.kind is QuestionKind.ELICITATION),
         calls=(),
         unread=unread,
         money=replace(state.money, terms=None),

@@ -30,6 +30,7 @@ from treadle.engine.replay.replies import ReadAgain, read_again, recorded_replie
 from treadle.engine.runtime.compacting import RoomPlan, carried_out, plan_room
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import bytes_of, in_force, next_message
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
@@ -53,7 +54,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.sealed import Passage, PassageKind, Sealed, StateSealed, TurnSettled
-from treadle.protocol.stored import LogReader, StoredEvent
+from treadle.protocol.stored import LogReader
 from treadle.protocol.tools import ToolSpec
 
 _IN_WORDS = (

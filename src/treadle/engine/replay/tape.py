@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from treadle.context.compaction import CompactionSettings
 from treadle.context.focus import with_progress
 from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
-from treadle.protocol.base import Record
+from treadle.protocol.base import Record, StoredEvent
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ModelSpec
-from treadle.protocol.stored import StoredEvent
 from treadle.protocol.tools import ToolSpec
 
 

@@ -8,24 +8,42 @@ _LONGEST_KEEPING = 5.0
 """Seconds that the end of a turn, or a question, waits for checkpoints; then what is known by then is said."""
 
 
-async def end_in_time(work: Coroutine[None, None, None], seconds: float) -> None:
-    """Await `work`; when cancelled, cancel it and wait at most `seconds` for its end, also when cancelled again.
+class OwnedWork:
+    """Work that has begun, and its guard, which reports its end; begun by its guard, it would begin later."""
 
-    Work that swallows the cancel, or whose clean-up hangs, goes on without anybody waiting for it: the session must
-    not hang with it.
-    """
-    inner = asyncio.ensure_future(work)
-    inner.add_done_callback(_retrieve)
-    try:
-        await asyncio.shield(inner)
-    except asyncio.CancelledError:
-        inner.cancel()
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while not inner.done() and (left := deadline - loop.time()) > 0:
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait({inner}, timeout=left)
-        raise
+    def __init__(self, work: Coroutine[None, None, None]) -> None:
+        self._work = asyncio.ensure_future(work)
+        self._work.add_done_callback(_retrieve)
+        self._guarded = False
+        self.guard: asyncio.Task[None]
+
+    async def end(self, seconds: float) -> None:
+        """Await the work; when cancelled, cancel it and wait at most `seconds` for its end, also when cancelled again.
+
+        Work that swallows the cancel, or whose clean-up hangs, goes on without anybody waiting for it: the session must
+        not hang with it.
+        """
+        self._guarded = True
+        try:
+            await asyncio.shield(self._work)
+        except asyncio.CancelledError:
+            self._work.cancel()
+            loop = asyncio.get_running_loop()
+            deadline = loop.time() + seconds
+            while not self._work.done() and (left := deadline - loop.time()) > 0:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({self._work}, timeout=left)
+            raise
+
+    def cancel(self) -> None:
+        """Have it end; where neither the work nor its guard has taken a step, neither does."""
+        self.leave()
+        self.guard.cancel()
+
+    def leave(self) -> None:
+        """Have it end without a guard where none has begun."""
+        if not self._guarded:
+            self._work.cancel()
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:

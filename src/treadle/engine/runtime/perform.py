@@ -32,7 +32,7 @@ from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
-from treadle.engine.runtime.cancelling import after_keeping, end_in_time
+from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
 from treadle.engine.runtime.model_call import CallBill, ModelCall, broken_reply, call_model, cancelled_reply, is_answer
 from treadle.engine.runtime.requests import build_request, offer_now, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
@@ -67,7 +67,7 @@ class Performer:
         self._ports = ports
         self._session = session
         self._group = group
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, OwnedWork] = {}
         self._prepared: dict[str, Prepared] = {}
         self._heard: dict[str, BeforeCall] = {}
         self._assembler = Assembler(ports, session)
@@ -114,9 +114,8 @@ class Performer:
             case StartTimer(timer=timer, seconds=seconds):
                 self._own(timer_work(timer), lambda: self._wait(timer, seconds))
             case Cancel(work=work):
-                task = self._tasks.get(work)
-                if task is not None:
-                    task.cancel()
+                if (owned := self._tasks.get(work)) is not None:
+                    owned.cancel()
             case Notify() | Respond() | Seal():
                 pass
             case _:
@@ -150,8 +149,8 @@ class Performer:
 
     def cancel_all(self) -> None:
         """Stop all work."""
-        for task in self._tasks.values():
-            task.cancel()
+        for owned in self._tasks.values():
+            owned.cancel()
 
     def begin(self, work: str, run: Callable[[], Coroutine[None, None, None]]) -> None:
         """Begin with other work, which is cancelled with the rest."""
@@ -170,10 +169,11 @@ class Performer:
         A cancel may hit it anywhere, before its first step too, so the outcome is posted here, after the task has
         ended; what it has reported by itself comes first, and the second report is then refused.
         """
+        owned = OwnedWork(run())
 
         async def guard() -> None:
             try:
-                await end_in_time(run(), _LONGEST_END)
+                await owned.end(_LONGEST_END)
             except RefusedError:
                 pass  # it came too late: the state has moved on
             except Exception as error:
@@ -182,14 +182,15 @@ class Performer:
                 self._session.post_soon(broken(error))
 
         def done(task: asyncio.Task[None]) -> None:
-            if self._tasks.get(work) is task:
+            owned.leave()
+            if self._tasks.get(work) is owned:
                 del self._tasks[work]
             if cut is not None and task.cancelled():
                 self._session.post_soon(cut())
 
-        task = self._group.create_task(guard(), name=work)
-        self._tasks[work] = task
-        task.add_done_callback(done)
+        owned.guard = self._group.create_task(guard(), name=work)
+        self._tasks[work] = owned
+        owned.guard.add_done_callback(done)
 
     async def _call_model(self, step: int, attempt: int, bill: CallBill) -> None:
         state, ports = self._session.state, self._ports

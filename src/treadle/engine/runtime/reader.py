@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from treadle.parsing import (
     ParserEvent,
     ReasoningDelta,
     ReasoningSplitter,
+    ToolGrammar,
     XmlReader,
     coerced,
     foreign_call,
@@ -88,7 +90,6 @@ class ReplyReader:
         self._usable = tuple(name for name in tools if name not in refused)
         self._step = step
         self._attempt = attempt
-        self._grammars = [grammar_of(spec.name, spec.parameters, aliases=True) for spec in tools.values()]
         self._xml = XmlReader(self._grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
         # Some gateways turn XML calls into native ones by themselves: these are numbered apart from those in the text.
         self._first_native = _FIRST_NATIVE if self._xml else 0
@@ -104,6 +105,11 @@ class ReplyReader:
         self._invented = InventedResults(tuple(tools))
         self._ended = False
         """Whether the model went on with a result that it invented: nothing from there on is part of the reply."""
+
+    @cached_property
+    def _grammars(self) -> list[ToolGrammar]:
+        """What calls look like in a text; a reply with native calls hardly ever needs it."""
+        return [grammar_of(spec.name, spec.parameters, aliases=True) for spec in self._tools.values()]
 
     def feed(self, piece: ReplyPiece) -> list[LiveDelta | CallProposed]:
         """Take the next piece of the stream."""

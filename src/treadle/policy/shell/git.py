@@ -59,10 +59,10 @@ _FIRST_WORDS = {"stash": ("list", "show"), "remote": ("-v", "get-url"), "worktre
 """First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
 
 _KEYS = (
-    r"(?i:user\.(name|email)|(color|advice)\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
+    r"(?i:user\.(name|email|signingkey|useconfigonly)|(color|advice)\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
     r"|log\.(date|decorate|abbrevcommit)|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)"
     r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle"
-    r"|branch\.[^.]*\.(remote|merge|rebase)|rerere\.enabled)"
+    r"|branch\..+\.(remote|merge|rebase|description)|rerere\.enabled)"
 )
 """Settings that change how something looks, or a habit, whatever they are set to."""
 

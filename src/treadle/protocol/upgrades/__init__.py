@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from treadle.protocol.stored import Upgrade
+from treadle.protocol.base import Upgrade
 from treadle.protocol.upgrades.schema_1 import UpgradeOf1
 from treadle.protocol.upgrades.shapes_1 import reshaped_1
 

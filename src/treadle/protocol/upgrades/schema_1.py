@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from treadle.protocol.base import StoredEvent
 from treadle.protocol.errors import DriftError
-from treadle.protocol.stored import StoredEvent
 from treadle.protocol.upgrades import calls_1 as calls
 from treadle.protocol.upgrades import checklist_1 as checklist
 from treadle.protocol.upgrades import replies_1 as replies

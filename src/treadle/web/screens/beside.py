@@ -1,4 +1,4 @@
-"""What the screen of a session asks for beside its items: completions, models and jobs."""
+"""What the screen of a session asks for beside its items: completions, models, jobs and ports."""
 
 import asyncio
 import time
@@ -12,10 +12,11 @@ from treadle.app.effects import Reach
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
 from treadle.present.words import tokens
+from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
 from treadle.web.completing import completions
-from treadle.web.requests import answer, body_of, book_of, done, opened_session
-from treadle.web.rights import PageRoute
+from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
+from treadle.web.rights import PageRoute, may
 from treadle.web.templating import render
 
 _MOST_TYPED = 1_000
@@ -67,11 +68,37 @@ def _prices(price_in: float | None, price_out: float | None) -> str:
 
 
 async def _jobs(request: Request) -> Response:
-    """Give what the session runs in the background."""
+    """Give what the session runs in the background, and the ports on which its commands listen."""
     session_id = request.path_params["session_id"]
     now = int(time.time() * 1000)
     jobs = await asyncio.to_thread(lambda: session_jobs(session_id, now=now))
-    return HTMLResponse(render("jobs.html", jobs=jobs[::-1], now=now))
+    opened = book_of(request).opened.get(session_id)
+    ports = ServersAnswer() if opened is None else await asyncio.to_thread(opened.session.ports().command, "")
+    opens = may(visitor_of(request), Reach.PORTS)
+    return HTMLResponse(render("jobs.html", jobs=jobs[::-1], now=now, ports=ports, opens=opens))
+
+
+class _Port(Struct):
+    port: int
+
+
+async def _open_port(request: Request) -> Response:
+    """Open a port of the session's commands on this computer."""
+    return await _do_ports(request, "{}")
+
+
+async def _close_port(request: Request) -> Response:
+    """Close one again."""
+    return await _do_ports(request, "close {}")
+
+
+async def _do_ports(request: Request, argument: str) -> Response:
+    wanted = await body_of(request, _Port)
+    ports = opened_session(request).session.ports()
+    said = await asyncio.to_thread(ports.command, argument.format(wanted.port))
+    if said.warning:
+        raise SessionError("port-unknown", said.text)
+    return answer({"said": said.text})
 
 
 class _Job(Struct):
@@ -100,4 +127,6 @@ ROUTES = (
     PageRoute("/s/{session_id}/models", _models, Reach.SEE),
     PageRoute("/s/{session_id}/jobs", _jobs, Reach.SEE),
     PageRoute("/s/{session_id}/jobs/stop", _stop_job, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/ports/open", _open_port, Reach.PORTS, methods=["POST"]),
+    PageRoute("/s/{session_id}/ports/close", _close_port, Reach.PORTS, methods=["POST"]),
 )

@@ -48,7 +48,7 @@ def _rules(request: Request) -> Mapping[str, Any]:
         "modes": list(Mode),
         "ops": _OPS,
         "verdicts": list(_VERDICTS),
-        "table": mode_table(trust.workspace, trusted=trust.trusted),
+        "table": mode_table(trust.workspace, trusted=trust.lets_code_run),
     }
 
 
@@ -85,7 +85,7 @@ def _explained(request: Request) -> tuple[Any, list[str]]:
         mode = Mode(said.get("mode", Mode.ASK))
     except ValueError as error:
         raise ConfigError("policy-question", "There is no such mode.", fix=f"Choose {', '.join(Mode)}.") from error
-    trusted = {"trusted": True, "untrusted": False}.get(said.get("trust", ""), trust.trusted)
+    trusted = {"trusted": True, "untrusted": False}.get(said.get("trust", ""), trust.lets_code_run)
     context = asked_context(trust.workspace, mode, trusted=trusted, tainted="tainted" in said)
     match kind:
         case "path":

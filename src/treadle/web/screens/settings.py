@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.app.config.edit import Saved, key_path, redirects, set_value, unset_value
-from treadle.app.config.settings import WORKSPACE_FILE, Settings, load_settings, read_layers
+from treadle.app.config.sections import Settings
+from treadle.app.config.settings import WORKSPACE_FILE, load_settings, read_layers
 from treadle.app.effects import Reach
 from treadle.app.models.call_check import CallCheck
 from treadle.app.models.choosing import Models
@@ -33,7 +34,8 @@ from treadle.app.models.login import (
     try_key,
     winning_origin,
 )
-from treadle.app.models.names import check_setting, said_elsewhere
+from treadle.app.models.names import said_elsewhere
+from treadle.app.models.saving import check_setting
 from treadle.app.places import config_file
 from treadle.app.reports.setting_table import SettingRow, setting_rows
 from treadle.present.escape import printable

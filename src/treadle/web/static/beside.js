@@ -98,7 +98,7 @@ export function beside(session) {
     field.focus();
   }
 
-  // ---- jobs: read when a call may have begun or ended one, and while one runs
+  // ---- jobs and ports: read when a call may have begun or ended one, and while there is one
 
   const jobs = id("jobs");
   let reading = false;
@@ -110,9 +110,12 @@ export function beside(session) {
     try {
       const answer = await fetch(`${at}${path}/jobs`);
       if (!answer.ok) return;
-      jobs.querySelector("ul").innerHTML = await answer.text();
+      const list = jobs.querySelector("ul");
+      const { job, port } = list.contains(document.activeElement) ? document.activeElement.dataset : {};
+      list.innerHTML = await answer.text();
+      if (job || port) list.querySelector(job ? `[data-job="${job}"]` : `[data-port="${port}"]`)?.focus();
       jobs.hidden = jobs.querySelector("li") === null;
-      if (jobs.querySelector(".running")) mayHaveJobs(5_000);
+      if (jobs.querySelector(".running")) mayHaveJobs(2_000);
     } catch {
       // The stream says that the server cannot be reached.
     } finally {
@@ -129,10 +132,11 @@ export function beside(session) {
   }
 
   jobs.addEventListener("click", async (event) => {
-    const one = event.target.closest("button[data-job]");
+    const one = event.target.closest("button[data-job], button[data-port]");
     if (!one) return;
     one.disabled = true;
-    await send(`${path}/jobs/stop`, { id: one.dataset.job });
+    const { job, port, act } = one.dataset;
+    await (job ? send(`${path}/jobs/stop`, { id: job }) : send(`${path}/ports/${act}`, { port: Number(port) }));
     readJobs();
   });
   readJobs();

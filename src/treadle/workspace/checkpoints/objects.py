@@ -27,6 +27,15 @@ _WINDOW = 32 * 1024
 _LONGEST_CHAIN = 16
 
 
+_SAMPLE = 64 * 1024
+
+
+def _level(data: bytes) -> int:
+    """Say how much to pack: what begins as if it was packed already is stored as it is, in a tenth of the time."""
+    sample = data[:_SAMPLE]
+    return 0 if len(data) > _SAMPLE and len(zlib.compress(sample, 1)) > len(sample) * 0.95 else 1
+
+
 class Objects:
     """An open database. Methods raise `sqlite3.Error`, and `StoreError` for what is missing or damaged in it."""
 
@@ -84,7 +93,7 @@ class Objects:
         if like and len(data) <= _WINDOW:
             base, depth, packed = self._as_change(data, bytes.fromhex(like))
         if base is None:
-            packed = zlib.compress(data, 1)
+            packed = zlib.compress(data, _level(data))
         self.connection.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", (key, base, depth, len(data), packed))
         return digest.hexdigest()
 

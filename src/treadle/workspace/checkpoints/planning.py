@@ -15,6 +15,7 @@ from treadle.workspace.checkpoints.trees import (
     folders_above,
     tree_differences,
 )
+from treadle.workspace.copies.caches import can_be_made_again
 from treadle.workspace.ignore_patterns import Patterns
 
 
@@ -89,6 +90,7 @@ _UNCLEAR = "It was changed when the program ended or while a command ran in the 
 _IN_THE_WAY = "Something that stays is in its place, or on the way to it."
 _OTHERS = "Others changed it."
 _UNCOVERED = "Checkpoints do not cover it."
+_UNCOVERED_NOW = "Checkpoints do not cover it as it is now."
 _WAS_IGNORED = "It was ignored then, and may have been there."
 
 
@@ -99,13 +101,15 @@ def plan_the_restore(
     readers: tuple[TreeReader, BlobReader],
     *,
     covers_ignored: bool = False,
+    held_ignored: bool = True,
 ) -> RestorePlan:
     """Plan how to get from `now` to `target` when only what the session did in `history` is to be taken back.
 
-    `history` leads from the target to now; what lies between its intervals was somebody else. Unless `covers_ignored`,
-    what is not in the target and was ignored then is not removed.
+    `history` leads from the target to now; what lies between its intervals was somebody else. What is not in the target
+    and was ignored then is not removed, unless trees hold all of that (`covers_ignored`), or the target holds what is
+    not made again (`held_ignored`) and it is not of that kind.
     """
-    return _Planner(target, now, history, readers, covers_ignored=covers_ignored).plan()
+    return _Planner(target, now, history, readers, covers_ignored=covers_ignored, held_ignored=held_ignored).plan()
 
 
 def without_change(base: TreeEntry | None, ours: WantedFile, theirs: TreeEntry | None, read: BlobReader) -> WantedFile:
@@ -145,8 +149,10 @@ class _Planner:
         readers: tuple[TreeReader, BlobReader],
         *,
         covers_ignored: bool,
+        held_ignored: bool,
     ) -> None:
         self._covers_ignored = covers_ignored
+        self._held_ignored = held_ignored
         self._read, self._blob = readers
         self._then = flat_tree(target, self._read)
         self._now = flat_tree(now, self._read)
@@ -200,20 +206,19 @@ class _Planner:
 
     def _decide(self, path: bytes) -> WantedFile | str:
         """Say what becomes of a path, or why it stays."""
-        if path in self._uncovered or not self._uncovered.isdisjoint(folders_above(path)):
-            return _UNCOVERED
         touched = {by_session for by_session, changes in self._changes if path in changes}
+        if path in self._uncovered or not self._uncovered.isdisjoint(folders_above(path)):
+            held = self._then.get(path)
+            if True in touched and held is not None and held.kind is not TreeKind.NOT_COVERED:
+                raise ClashError(_UNCOVERED_NOW)
+            return _UNCOVERED
         if path in self._unclear and self._then.get(path) != self._now.get(path):
             raise ClashError(_UNCLEAR)
         if True not in touched:
             return _OTHERS
         if False not in touched:
             entry = self._then.get(path)
-            return (
-                _WAS_IGNORED
-                if entry is None and not self._covers_ignored and self._was_ignored(path)
-                else WantedFile(entry)
-            )
+            return _WAS_IGNORED if entry is None and self._may_have_been_there(path) else WantedFile(entry)
         wanted = WantedFile(self._now.get(path))
         for by_session, changes in reversed(self._changes):
             if by_session and path in changes:
@@ -240,6 +245,12 @@ class _Planner:
             for path in found:
                 del desired[path]
             blocked += found
+
+    def _may_have_been_there(self, path: bytes) -> bool:
+        """Whether something that the target does not hold may have been there, since git ignored it then."""
+        if self._covers_ignored or (self._held_ignored and not can_be_made_again(path, is_folder=False)):
+            return False
+        return self._was_ignored(path)
 
     def _was_ignored(self, path: bytes) -> bool:
         """Whether the `.gitignore` files of the target hid a path that is not in it."""

@@ -17,8 +17,9 @@ from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
-from treadle.workspace.checkpoints.scanning import FolderMemory, NotCovered, Scanner
+from treadle.workspace.checkpoints.scanning import TOO_MUCH_IGNORED, FolderMemory, NotCovered, Scanner
 from treadle.workspace.checkpoints.trees import TreeKind, TreeListing, flat_tree, tree_differences
+from treadle.workspace.names import shown_name
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.temporary_files import TemporaryFiles
 
@@ -114,7 +115,11 @@ class CheckpointStore:
                 self._memory.folders = before
                 self._memory.pruned = -1
                 raise
-        return TakenTree(tree=tree, not_covered=tuple(scanner.not_covered), notice=notice)
+        for path in scanner.newly_too_much:
+            notice = (
+                f"{notice} {shown_name(path)} is in no checkpoint, and /undo does not restore it. {TOO_MUCH_IGNORED}"
+            )
+        return TakenTree(tree=tree, not_covered=tuple(scanner.not_covered), notice=notice.strip())
 
     def compare(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """Give each path that differs between two trees."""
@@ -163,12 +168,19 @@ class CheckpointStore:
             objects.listing(tree)
             objects.name(ref, tree)
 
-    def plan_restore(self, target: str, now: str, history: Sequence[Interval]) -> RestorePlan:
-        """Plan how to take back what the session did since `target`; see `planning.plan_the_restore`."""
+    def plan_restore(
+        self, target: str, now: str, history: Sequence[Interval], *, held_ignored: bool = True
+    ) -> RestorePlan:
+        """Plan how to take back what the session did since `target`; see `planning.plan_the_restore`.
+
+        `held_ignored`: the target holds what git ignored then.
+        """
         with self._using():
             objects = self._open()
             readers = (objects.listing, objects.blob)
-            return plan_the_restore(target, now, history, readers, covers_ignored=self._covers_ignored)
+            return plan_the_restore(
+                target, now, history, readers, covers_ignored=self._covers_ignored, held_ignored=held_ignored
+            )
 
     def apply(self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED) -> RestoreReport:
         """Do what a plan says, but for what changed since; the rest of it is done whatever fails."""

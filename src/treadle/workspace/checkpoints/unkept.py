@@ -1,8 +1,9 @@
-"""What would be lost for good if a path were deleted: no checkpoint holds what git ignores, nor a repository."""
+"""What may be lost for good if a path is deleted: checkpoints hold what git ignores up to a bound, no repository."""
 
 import os
 import stat
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from treadle.workspace.copies.caches import CACHES, git_ignores, in_output
 from treadle.workspace.paths import Listed, list_folder
@@ -18,8 +19,12 @@ class Unkept:
     """Looks at the disk for what the checkpoints of some folders would not bring back."""
 
     def __init__(self, roots: Sequence[str]) -> None:
-        self._roots = [os.path.realpath(root) for root in roots]
+        self._named = roots
         self._ignores: dict[str, Callable[[bytes, bool], bool]] = {}
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        return [os.path.realpath(root) for root in self._named]
 
     def __call__(self, path: str) -> bool:
         """Whether something at a path, or below it, would be lost; also where that cannot be told."""

@@ -17,6 +17,10 @@ CACHES = (
 )
 """Names of folders that hold nothing but a tool's cache, also where there is no git; docs/sandbox.md lists them."""
 
+_CACHE_NAMES = frozenset(map(os.fsencode, CACHES))
+_REMADE, _REMADE_ENDS = frozenset({b".coverage", b".DS_Store", b".eslintcache"}), (b".pyc", b".tsbuildinfo")
+"""Files that tools make again whenever they run."""
+
 _PACKAGES = b"node_modules/"
 _INNER = (b"node_modules/.cache/", b"node_modules/.vite/")
 
@@ -32,6 +36,15 @@ def in_output(path: bytes) -> bool:
     """Whether a path lies in a folder of a name that builds make."""
     folders = path.split(b"/")[:-1]
     return any(name in _OUTPUTS or name.startswith(_OUTPUT_BEGINS) or name.endswith(_OUTPUT_ENDS) for name in folders)
+
+
+def can_be_made_again(path: bytes, *, is_folder: bool) -> bool:
+    """Whether a path that git ignores is a tool's cache, or lies in what builds make."""
+    folders, name = path.split(b"/"), b""
+    if not is_folder:
+        name = folders.pop()
+    caches = name in _REMADE or name.endswith(_REMADE_ENDS) or not _CACHE_NAMES.isdisjoint(folders)
+    return caches or in_output(path + b"/" if is_folder else path)
 
 
 def in_inner_cache(path: bytes) -> bool:

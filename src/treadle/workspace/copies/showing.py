@@ -62,7 +62,7 @@ def _is_whole_folder(change: Difference) -> bool:
 
 
 def _stands_first(one: Shown) -> bool:
-    """Whether a change runs or loads something later, leads elsewhere, or loses what no checkpoint holds."""
+    """Whether a change runs or loads something later, leads elsewhere, or loses what git has no copy of."""
     was, new = one.change.before, one.change.after
     if one.ignored and was is not None:
         return True
@@ -128,7 +128,7 @@ def _facts(one: Shown, size: str) -> Iterator[str]:
     if one.ignored and was is not None:
         files = sum(is_about_text(change) for change in one.inner)
         what = f"{files:,} {'file' if files == 1 else 'files'} that git ignores" if one.inner else "git ignores it"
-        yield f"{what}: no checkpoint holds {'them' if one.inner else 'it'}"
+        yield what
 
 
 _KINDS = {"f": "file", "d": "folder", "l": "link", "s": "pipe, socket or device"}

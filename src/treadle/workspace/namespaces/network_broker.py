@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.namespaces.names import (
-    SECONDS,
     LookUp,
     LookUpEnd,
     NameTable,
@@ -50,6 +49,10 @@ TellWhy = Callable[[str, str], None]
 """Is told why a connection for a name was ended."""
 
 
+def _stays_open(name: str) -> bool:  # noqa: ARG001 - what was decided holds
+    return True
+
+
 class NetworkBroker:
     """Serves the network of some namespaces."""
 
@@ -60,16 +63,21 @@ class NetworkBroker:
         dial: Dial,
         *,
         tell: TellWhy,
+        is_open: Callable[[str], bool] = _stays_open,
         machine_ports: Sequence[int] = (),
     ) -> None:
-        """`machine_ports` are of this machine's loopback, and are reached by the same numbers inside."""
+        """`is_open` says whether a name that was opened still may be reached.
+
+        `machine_ports` are of this machine's loopback, and are reached by the same numbers inside.
+        """
         self._namespaces = namespaces
         self._machine_ports = machine_ports
         self._decide = decide
         self._dial = dial
         self._tell = tell
+        self._is_open = is_open
         self._table = NameTable()
-        self._open: dict[str, float] = {}  # when it was decided so
+        self._open: set[str] = set()
         self._deciding: dict[str, asyncio.Task[bool]] = {}
         self._servers: list[asyncio.Server] = []
         self._lookups: asyncio.DatagramTransport | None = None
@@ -150,9 +158,6 @@ class NetworkBroker:
 
     async def _allows(self, name: str, port: int) -> bool:
         """Decide on a name, once for all that ask for it meanwhile."""
-        now = asyncio.get_running_loop().time()
-        if now - self._open.get(name, -SECONDS) < SECONDS:
-            return True
         deciding = self._deciding.get(name)
         if deciding is None:
             if len(self._deciding) >= _MOST_WAITING:
@@ -160,7 +165,7 @@ class NetworkBroker:
             deciding = self._deciding[name] = asyncio.ensure_future(self._decide(name, port))
             deciding.add_done_callback(lambda _: self._deciding.pop(name, None))
         if await asyncio.shield(deciding):
-            self._open[name] = now
+            self._open.add(name)
             return True
         return False
 
@@ -202,7 +207,7 @@ class NetworkBroker:
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address, port = writer.get_extra_info("sockname")
         name = self._table.name_of(address)
-        if name not in self._open:
+        if name not in self._open or not self._is_open(name):
             _reset(writer)
             return
         start = b""
