@@ -155,9 +155,10 @@ async def work(folder: Path, steps: int) -> Steady:
     row = SessionRow(id="bench", workspace="/", model="b/m", title="", created_at=0, updated_at=0, events=0)
     await store.create(row)
     provider = Steady(steps)
-    session = Session(make_ports(store, provider))
+    made = make_ports(store, provider)
+    session = Session(Track(), made.clock)
     feed = session.follow()
-    running = asyncio.create_task(session.run())
+    running = asyncio.create_task(session.run(made))
     await session.post(
         SessionStarted(
             choice=ModelChoice(model="b/m", tool_protocol=ToolProtocol.NATIVE),
@@ -188,7 +189,7 @@ def resume(folder: Path) -> tuple[int, float]:
     store = Store(folder / "bench.db")
     begun = time.perf_counter()
     count = store.find("bench").events
-    Session(make_ports(store, Steady(1)), Track(read_past(store.read("bench"))))
+    Session(Track(read_past(store.read("bench"))), make_ports(store, Steady(1)).clock)
     taken = time.perf_counter() - begun
     store.close()
     return count, taken

@@ -18,10 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.startup import Server, interleaved
+from treadle.present.view import SessionView
+from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import TextDelta, TurnStarted
 from treadle.tui.paint import Painter
+from treadle.tui.scrollback import Scrollback
 from treadle.tui.theme import Theme
-from treadle.tui.view import View, update
 
 COLUMNS, ROWS = 100, 30
 MARK = "›".encode()
@@ -154,15 +156,16 @@ def idle(command: list[str], folder: Path) -> tuple[float, int]:
 
 def long_answer(lines: int) -> float:
     """Stream an answer of so many lines through the view and its picture (seconds)."""
-    view, theme = update(View(), TurnStarted(turn=1), 0.0)[0], Theme()
+    scrollback, theme = Scrollback(SessionView(), "tui:main"), Theme()
+    scrollback.take(Stamped(notification=TurnStarted(turn=1)))
     begun = time.perf_counter()
     for number in range(lines):
-        view, items = update(view, TextDelta(text=f"- line {number} of a long answer\n"), 0.0)
+        items = scrollback.take(Stamped(notification=TextDelta(text=f"- line {number} of a long answer\n"), at=1))
         painter = Painter(COLUMNS, theme)
         if items:
             painter.items(items)
         if not number % 10:
-            painter.living(view, ROWS, 0.0)
+            painter.living(scrollback.unprinted, ROWS, 0.0)
     return time.perf_counter() - begun
 
 

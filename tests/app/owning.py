@@ -29,7 +29,7 @@ from treadle.app.reports.session_list import listed_in
 from treadle.app.reports.session_review import open_review
 from treadle.context.reader import TranscriptReader
 from treadle.engine.core.history import conversation, read_past
-from treadle.engine.ports import Output, Prepared
+from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored
@@ -294,8 +294,8 @@ class OwnWorkScene:
         ]
         log = SessionLog(self.store, ID)
         made = replace(ports(self, *tools, judge=self.judge, keep=self.keep, checkpoints=kept), log=log)
-        session = Session(made, track)
-        opened = OpenScene(self, session, kept)
+        session = Session(track, made.clock)
+        opened = OpenScene(self, session, made, kept)
         try:
             if events:
                 await session.post(Resumed(user_present=True))
@@ -354,11 +354,11 @@ def _files_below(top: Path) -> Iterator[Path]:
 class OpenScene:
     """The session while a program has it open."""
 
-    def __init__(self, scene: OwnWorkScene, session: Session, kept: FileCheckpoints) -> None:
+    def __init__(self, scene: OwnWorkScene, session: Session, made: Ports, kept: FileCheckpoints) -> None:
         self.scene, self.session, self._kept = scene, session, kept
         self._feed = aiter(session.follow())
         self._next: asyncio.Future[Notification] | None = None
-        self._task = asyncio.ensure_future(session.run())
+        self._task = asyncio.ensure_future(session.run(made))
 
     async def close(self) -> None:
         """Close what was not killed."""

@@ -19,6 +19,7 @@ from treadle.app.session.sharing import Shared, share
 from treadle.app.session.wire import Address, remove_stale_sockets
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import (
     AskServers,
     FeedCursor,
@@ -90,8 +91,9 @@ async def shared(
 ) -> AsyncIterator[Session]:
     """A session that works and is shared on a socket."""
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    session = Session(ports(Talker(), FakeTool("change", done), judge=ask))
-    working = asyncio.create_task(session.run())
+    made = ports(Talker(), FakeTool("change", done), judge=ask)
+    session = Session(Track(), made.clock)
+    working = asyncio.create_task(session.run(made))
     await session.post(STARTED)
     await session.post(SetPresence(user_present=True))
     sharing = asyncio.create_task(
@@ -349,7 +351,8 @@ async def test_a_session_is_waited_for_only_while_a_process_has_it_open(
 
 
 async def test_a_slow_reader_costs_bounded_memory_and_is_told_to_start_over() -> None:
-    session = Session(ports(Talker()))
+    made = ports(Talker())
+    session = Session(Track(), made.clock)
     slow, fast = session.attach(most=10_000), session.attach(most=10_000)
     heard = 0
     for number in range(2_000):

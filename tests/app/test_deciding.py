@@ -104,11 +104,12 @@ async def ports(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     """What judges and prepares the calls of a real session in the folder."""
     made: list[Ports] = []
 
-    def session(ports: Ports, *rest: Any) -> Session:
-        made.append(ports)
-        return Session(ports, *rest)
+    class Kept(Session):
+        async def run(self, ports: Ports) -> None:
+            made.append(ports)
+            await super().run(ports)
 
-    monkeypatch.setattr("treadle.app.assembly.Session", session)
+    monkeypatch.setattr("treadle.app.assembly.Session", Kept)
     settings = Settings(model="anthropic-compatible/scripted", base_url="http://127.0.0.1:9", mode=Mode.AUTO)
     opening = Opening(workspace=folder, settings=settings, user_present=True, trust=session_trust(folder, once=True))
     async with await open_session(opening):

@@ -25,7 +25,9 @@ from treadle.mcp_server.wording import can_be_approved, question_words
 from treadle.policy.context import PolicyContext
 from treadle.policy.rows import answer_row
 from treadle.present.escape import printable
+from treadle.present.item_book import ItemBook
 from treadle.present.questions import asked_in_words
+from treadle.present.view import SessionView
 from treadle.present.words import clip_text, note_of
 from treadle.protocol.events import CallJudged, Event, Source
 from treadle.protocol.messages import Text
@@ -34,9 +36,9 @@ from treadle.protocol.reasons import strength_of, words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, Preview, Risk, RunCommand, ToolCall, ToolKind
 from treadle.tui.asking import ask
 from treadle.tui.lines import line_text
+from treadle.tui.pager_rows import whole_rows
 from treadle.tui.question_lines import question_text
 from treadle.tui.theme import Signs
-from treadle.tui.whole import RecentWork
 from treadle.web.question_cards import question_html
 
 LINES = (
@@ -249,7 +251,10 @@ async def test_a_person_reads_why_a_call_was_denied_and_not_what_the_model_is_to
     assert seen.texts[0].startswith("Denied [no-user]: `cat .env`")
     (row,) = list_sessions(None)
     _, past = session_past(row.id)
-    whole = "\n".join(line_text(one) for one in RecentWork(one.notification for one in past).rows((), 200, Signs()))
+    book = ItemBook(SessionView())
+    for one in past:
+        book.take(one)
+    whole = "\n".join(map(line_text, whole_rows(book.items(), book.view, "", 200, Signs())))
     store = open_store()
     try:
         html = unescape("".join(session_body(store.read(row.id), lambda text: text)))

@@ -216,7 +216,7 @@ class Alone:
         self.told: list[str] = []
         self.woken = asyncio.Event()
 
-    async def wake(self, op: Op, source: Source) -> None:
+    async def post(self, op: Op, source: Source) -> None:
         if isinstance(op, Prompt):
             self.feed.tell(PromptDelivered(prompt_id=op.id, content=op.content, by=source.name))
             self.woken.set()

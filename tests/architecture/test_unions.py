@@ -28,8 +28,8 @@ from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.tools.catalogue import builtin_tools
 from treadle.tui.paint import Painter
+from treadle.tui.scrollback import Scrollback
 from treadle.tui.theme import Theme
-from treadle.tui.view import View, update
 from treadle.workspace.workspace import open_workspace
 
 SOURCE = Source(kind="test")
@@ -96,10 +96,11 @@ def test_every_notification_is_rendered_in_the_text_of_a_session(record: type[An
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_is_rendered_by_the_terminal(record: type[Any]) -> None:
     for notification in samples(record):
-        view, items = update(View(mode=Mode.ASK, model="m/m"), notification, 1.0)  # type: ignore[arg-type]
+        scrollback = Scrollback(SessionView(model="m/m"), "tui:main")
+        items = scrollback.take(Stamped(notification=notification, at=1_000))  # type: ignore[arg-type]
         painter = Painter(80, Theme())
         assert painter.items(items).endswith("\n") or not items
-        painter.living(view, 20, 1.0)
+        painter.living(scrollback.unprinted, 20, 1.0)
 
 
 async def test_every_tool_has_its_prompt_text_beside_it(tmp_path: Path) -> None:

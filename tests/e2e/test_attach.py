@@ -51,7 +51,7 @@ async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: P
             async with on_terminal(program, "--attach", "--directory", str(project)) as second:
                 await second.until_shown("Attached as terminal 2", "write both files", "one.txt", "❯ Yes")
                 await second.confirm()
-                await first.until_shown("Answered in terminal 2: yes", "two.txt")
+                await first.until_shown("you allowed it in terminal 2", "two.txt")
                 await second.until(lambda shown: "two.txt" in shown and "❯ Yes" in shown, "the second question")
                 second.type(CTRL_D)
                 await second.until_shown("You left session", "It continues.", "treadle --attach")
@@ -60,7 +60,7 @@ async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: P
             async with on_terminal(program, "--attach", "--directory", str(project)) as third:
                 await third.until_shown("Attached as terminal 3", "✓ Create one.txt", "two.txt", "❯ Yes")
                 await first.confirm()
-                await third.until_shown("Answered in the first terminal: yes", "Both are there.", DONE)
+                await third.until_shown("you allowed it in the first terminal", "Both are there.", DONE)
                 await first.until_shown("Both are there.", DONE)
                 first.type(CTRL_D)
                 assert await first.ended() == 0

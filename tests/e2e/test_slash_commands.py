@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import log_of, model
-from tests.person import CTRL_D, ENTER
+from tests.person import CTRL_C, CTRL_D, ENTER
 from treadle.protocol.events import CompactNow, SetMode
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import SideAnswered
@@ -137,7 +137,7 @@ def status_of(shown: str) -> str:
     return ([""] + [line for line in shown.splitlines() if line.startswith(" scripted · ")])[-1]
 
 
-async def test_the_status_says_how_long_the_conversation_is_that_went_back(project: Path) -> None:
+async def test_going_back_gives_the_message_back_and_says_how_long_the_conversation_is_now(project: Path) -> None:
     program, long = Program(project.parent / "home"), Turn(items=(SayText(text="And so on. " * 4_000),))
     async with (
         ScriptedServer(Script(turns=(SAID, long))) as server,
@@ -152,6 +152,9 @@ async def test_the_status_says_how_long_the_conversation_is_that_went_back(proje
         terminal.type(f"/rewind 2{ENTER}")
         await terminal.until_shown("back at an earlier")
         await terminal.until(lambda shown: re.search(r" \d+ of 128k", status_of(shown)) is not None, "a short one")
+        await terminal.until(lambda shown: "\n› two" in shown.rpartition("back at an earlier")[2], "the message")
+        terminal.type(CTRL_C)
+        await terminal.until_shown("› Describe a task")
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0
 

@@ -13,6 +13,7 @@ from treadle.context.invariants import broken_invariants
 from treadle.engine.core.state import replace
 from treadle.engine.ports import Output, Prepared
 from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.protocol.events import Answer, Compacted, EditChecklist, Pin, Prompt, SessionStarted, SetPresence, Source
 from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
@@ -199,9 +200,9 @@ async def work(steps: int, protocol: ToolProtocol = ToolProtocol.NATIVE) -> tupl
         system=lambda *_: _system(),
         compaction=CompactionSettings(strategy=CompactionStrategy.DROP),
     )
-    session = Session(made)
+    session = Session(Track(), made.clock)
     feed = session.follow()
-    running = asyncio.create_task(session.run())
+    running = asyncio.create_task(session.run(made))
     choice = ModelChoice(model="p/m", tool_protocol=protocol)
     started = SessionStarted(session_id="s", workspace="/w", choice=choice, mode=Mode.FULL, limits=Limits())
     for event in (started, SetPresence(user_present=True), Pin(id="a", text=PIN)):

@@ -22,6 +22,7 @@ from treadle.engine.runtime.lost import lost_call
 from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.side_question import answer_aside
+from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import SessionClosedError
 from treadle.protocol.events import CompactNow, Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits
@@ -162,8 +163,9 @@ def hanging(*items: StreamEvent, before: Sequence[list[StreamEvent]] = ()) -> Ha
 
 
 async def begun(provider: Hanging, log: FakeLog, limits: Limits = Limits(), **others: Any) -> tuple[Session, Any]:  # noqa: B008 - it is frozen
-    session = Session(ports(provider, log=log, model=lambda _: PRICED, **others))
-    working = asyncio.create_task(session.run())
+    made = ports(provider, log=log, model=lambda _: PRICED, **others)
+    session = Session(Track(), made.clock)
+    working = asyncio.create_task(session.run(made))
     await session.post(replace(STARTED, limits=limits))
     await session.post(Prompt(id="p", content=(Text(text="go"),)))
     return session, working
@@ -355,9 +357,10 @@ async def cut_summary(limits: Limits, *, of_turn: bool) -> tuple[Session, FakeLo
     window = 3_300 if of_turn else 200_000
     spec = replace(PRICED, context_window=window, max_output=100)
     settings = CompactionSettings(strategy=CompactionStrategy.SUMMARY)
-    session = Session(ports(provider, log=log, model=lambda _: spec, compaction=settings))
+    made = ports(provider, log=log, model=lambda _: spec, compaction=settings)
+    session = Session(Track(), made.clock)
     feed = session.follow()
-    working = asyncio.create_task(session.run())
+    working = asyncio.create_task(session.run(made))
     await session.post(replace(STARTED, limits=limits))
     for number in range(3):
         await session.post(Prompt(id=str(number), content=(Text(text="a question " * 40),)))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes.engine import STARTED, FakeLog, FakeProvider, FakeTool, calls, ports
 from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.protocol.events import Event, Interrupt, Prompt, SetPresence
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded, TurnStop
@@ -29,7 +30,8 @@ async def at_once(_: object) -> CallResult:
 async def interrupted(kind: str, passes: int, *tools: FakeTool) -> tuple[TurnStop, FakeLog]:
     """Post an interrupt some passes of the loop after an event of this kind was logged first."""
     log = FakeLog()
-    session = Session(ports(FakeProvider(*calls(*(tool.name for tool in tools))), *tools, log=log))
+    made = ports(FakeProvider(*calls(*(tool.name for tool in tools))), *tools, log=log)
+    session = Session(Track(), made.clock)
 
     def interrupt(left: int) -> None:
         if left:
@@ -44,7 +46,7 @@ async def interrupted(kind: str, passes: int, *tools: FakeTool) -> tuple[TurnSto
 
     log.appended = look
     feed = session.follow()
-    working = asyncio.create_task(session.run())
+    working = asyncio.create_task(session.run(made))
     for event in (STARTED, SetPresence(user_present=True), Prompt(id="p", content=(Text(text="go"),))):
         await session.post(event)
     async with asyncio.timeout(PATIENCE):

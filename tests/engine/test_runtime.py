@@ -171,9 +171,9 @@ class Run:
 
 @asynccontextmanager
 async def working(made: Ports, log: FakeLog, *first: Any, track: Track | None = None) -> AsyncIterator[Run]:
-    session = Session(made, track)
+    session = Session(track or Track(), made.clock)
     run = Run(session, log)
-    task = asyncio.create_task(session.run())
+    task = asyncio.create_task(session.run(made))
     for event in first or (STARTED, SetPresence(user_present=True)):
         await session.post(event)
     try:
@@ -384,8 +384,9 @@ async def test_a_log_that_cannot_be_written_ends_the_session_and_refuses_the_res
                 raise StoreError("log-unwritable", "full")
             await super().append(events, durable=durable)
 
-    session = Session(ports(Replies(DONE), log=Full()))
-    task = asyncio.create_task(session.run())
+    made = ports(Replies(DONE), log=Full())
+    session = Session(Track(), made.clock)
+    task = asyncio.create_task(session.run(made))
     await session.post(STARTED)
     with pytest.raises(RefusedError):
         await session.post(Prompt(id="p", content=(Text(text="go"),)))
@@ -497,8 +498,9 @@ async def killed_while_writing(tmp_path: Path) -> tuple[FakeLog, Path]:
     tool = Writer(file)
     prepared = await tool.prepare({})
     tool.ready = replace(prepared, run=hangs)
-    session = Session(ports(Replies(calls("write"), DONE), tool, log=log))
-    task = asyncio.create_task(session.run())
+    made = ports(Replies(calls("write"), DONE), tool, log=log)
+    session = Session(Track(), made.clock)
+    task = asyncio.create_task(session.run(made))
     for event in (STARTED, SetPresence(user_present=True), Prompt(id="p", content=(Text(text="go"),))):
         await session.post(event)
     async with asyncio.timeout(PATIENCE):
@@ -660,7 +662,8 @@ def test_a_feed_ends_with_what_waits() -> None:
     async def read(feed: Feed) -> list[Notification]:
         return [told async for told in feed]
 
-    session = Session(ports(FakeProvider()))
+    made = ports(FakeProvider())
+    session = Session(Track(), made.clock)
     feed = session.follow()
     session.publish(Notice(text="a"))
     feed.close()

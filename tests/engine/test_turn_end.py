@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeProvider, ports
 from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event, Prompt, Source
 from treadle.protocol.messages import Text
@@ -56,7 +57,8 @@ class HangingLog(WatchedLog):
 
 async def begun(log: WatchedLog) -> tuple[Session, asyncio.Task[None], list[TurnOutcome], list[TurnOutcome]]:
     """A session whose turn is under way, with who followed it and who asked for it: what they were told of its end."""
-    session = Session(ports(FakeProvider(*REPLY), log=log))
+    made = ports(FakeProvider(*REPLY), log=log)
+    session = Session(Track(), made.clock)
     shown: list[TurnOutcome] = []
     answered: list[TurnOutcome] = []
     feed = session.follow()
@@ -67,7 +69,7 @@ async def begun(log: WatchedLog) -> tuple[Session, asyncio.Task[None], list[Turn
 
     follower = asyncio.create_task(follow())
     session.answer_to(HERE, answered.append)
-    working = asyncio.create_task(session.run())
+    working = asyncio.create_task(session.run(made))
     working.add_done_callback(lambda _: follower.cancel())
     await session.post(STARTED)
     await session.post(Prompt(id="p", content=(Text(text="go"),)), HERE)

@@ -84,12 +84,3 @@ async def test_from_the_middle_of_a_step_the_conversation_goes_back_to_its_begin
         store.close()
     assert taken == [("before", 0), ("before", 1), ("after", 1), ("after", 1)]
     assert places[0] == places[1] == places[2] < places[3]
-
-
-@pytest.mark.parametrize("mode", ["ask", "edits"])
-async def test_a_task_that_changed_nothing_says_exactly_that(folder: Path, mode: str) -> None:
-    (folder / "a.txt").write_text("a\n")
-    model = scripted_model([call("read_file", path="a.txt")], DONE, DONE)
-    async with Treadle(folder, model=model, mode=mode) as t:
-        first, second = await t.run("Look."), await t.run("Rest.")
-    assert [(one.changes, one.outcome.exact) for one in (first, second)] == [((), True)] * 2

@@ -44,7 +44,7 @@ async def test_a_terminal_and_a_client_answer_in_turn_and_each_gets_its_own_answ
                 await terminal.until_shown("write both files")
                 # The client's user answers the first question, the person at the terminal the second.
                 found = await use(connected, "task_result", task_id=task["task_id"])
-                await terminal.until_shown("Answered by mcp 2 over MCP: yes", "two.txt", "❯ Yes")
+                await terminal.until_shown("you allowed it, answered by mcp 2 over MCP", "two.txt", "❯ Yes")
                 assert (found["state"], len(person.shown)) == ("needs_answer", 2)
                 await terminal.confirm()
                 await terminal.until_shown("Both are there.")

@@ -96,7 +96,11 @@ def test_git_reads_ask_in_a_folder_that_is_not_trusted() -> None:
     assert [_run("git status", mode, trusted=False) for mode in (Mode.EDITS, Mode.AUTO, Mode.PLAN)] == [ASK, ASK, DENY]
 
 
-PLAIN_REPOSITORY = {f"{ROOT}/.git": None, f"{ROOT}/.git/hooks/pre-push.sample": "#!/bin/sh"}
+PLAIN_REPOSITORY = {
+    **dict.fromkeys((f"{ROOT}/.git", f"{ROOT}/.git/objects", f"{ROOT}/.git/refs")),
+    f"{ROOT}/.git/HEAD": "ref: refs/heads/main\n",
+    f"{ROOT}/.git/hooks/pre-push.sample": "#!/bin/sh",
+}
 
 
 @pytest.mark.parametrize(

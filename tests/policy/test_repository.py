@@ -11,10 +11,9 @@ from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass
-from treadle.policy.repository import setting_names, surprising_settings
+from treadle.policy.repository import UNREADABLE_SETTINGS, setting_names, surprising_settings
 from treadle.protocol.permissions import Mode
 
-_UNSEEN = "repositories in it, whose settings may name programs"
 _LOCAL = ("-c", "protocol.file.allow=always")
 _PLAIN = """
 [core]
@@ -30,12 +29,14 @@ _PLAIN = """
 
 
 def _view(config: str, **more: str) -> MemoryView:
-    files: dict[str, str | None] = {f"{ROOT}/.git": None, f"{ROOT}/.git/config": config}
-    return MemoryView(files={**files, **more})
+    git = f"{ROOT}/.git"
+    folders = dict.fromkeys((git, f"{git}/objects", f"{git}/refs"))
+    return MemoryView(files={**folders, f"{git}/HEAD": "ref: refs/heads/main\n", f"{git}/config": config, **more})
 
 
-def _class(line: str, files: MemoryView) -> CommandClass:
-    return classify_command(line, ROOT, context(files=files)).command_class
+def _class(line: str, files: MemoryView, *, trusted: bool = False) -> CommandClass:
+    """Judge a line where commands are confined, so that what only reads may run in a folder that is not trusted."""
+    return classify_command(line, ROOT, context(files=files, trusted=trusted, confines=True)).command_class
 
 
 def test_plain_settings_let_git_read() -> None:
@@ -53,28 +54,34 @@ def test_plain_settings_let_git_read() -> None:
      '[core]\neol = "x\x0b[color] #"\nfsmonitor = x', '[core]\neol = "x\r[color] #"\nfsmonitor = x'],
 )  # fmt: skip
 def test_a_setting_that_could_run_something_asks(setting: str) -> None:
-    assert _class("git status", _view(_PLAIN + setting)) is CommandClass.NEEDS_CONFIRMATION
+    files = _view(_PLAIN + setting)
+    assert _class("git status", files) is CommandClass.NEEDS_CONFIRMATION
+    assert _class("git status", files, trusted=True) is CommandClass.READ_ONLY
 
 
 def test_the_settings_of_worktrees_count() -> None:
     evil = "[core]\nfsmonitor = ./x"
-    assert surprising_settings(ROOT, _view(_PLAIN, **{f"{ROOT}/.git/config.worktree": evil})) == ["core.fsmonitor"]
+    assert surprising_settings(ROOT, _view(_PLAIN, **{f"{ROOT}/.git/config.worktree": evil})) == [UNREADABLE_SETTINGS]
 
 
 def test_a_git_file_is_followed_to_the_common_directory() -> None:
+    own, folders = "/main/.git/worktrees/a", ("/main/.git/worktrees/a", "/main/.git/objects", "/main/.git/refs")
     files = MemoryView(
         files={
-            f"{ROOT}/.git": "gitdir: /main/.git/worktrees/a\n",
-            "/main/.git/worktrees/a/commondir": "../..\n",
+            **dict.fromkeys(folders),
+            f"{ROOT}/.git": f"gitdir: {own}\n",
+            f"{own}/commondir": "../..\n",
+            f"{own}/HEAD": "ref: refs/heads/a\n",
             "/main/.git/config": "[core]\nfsmonitor = x",
         }
     )
-    assert surprising_settings(f"{ROOT}/sub", files) == ["core.fsmonitor"]
+    assert surprising_settings(f"{ROOT}/sub", files) == ["the setting core.fsmonitor"]
 
 
 def test_settings_that_cannot_be_read_ask() -> None:
-    files = MemoryView(files={f"{ROOT}/.git": None, f"{ROOT}/.git/config": None})
-    assert surprising_settings(ROOT, files) == ["settings that cannot be read"]
+    unreadable = dict(_view(_PLAIN).files)
+    del unreadable[f"{ROOT}/.git/HEAD"]
+    assert surprising_settings(ROOT, MemoryView(unreadable)) == [UNREADABLE_SETTINGS]
 
 
 def test_names_of_settings_carry_their_section() -> None:
@@ -117,7 +124,7 @@ def test_a_repository_in_the_index_asks(tmp_path: Path, init: tuple[str, ...], v
     assert surprising_settings(str(outer), DiskView()) == []
     _link(outer, _make(outer / "deps" / "inn\u00e9r", *init))
     for folder in (outer, outer / "deps"):
-        assert surprising_settings(str(folder), DiskView()) == [_UNSEEN]
+        assert surprising_settings(str(folder), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path: Path) -> None:
@@ -125,7 +132,7 @@ def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path
     (outer / "a").write_bytes(b"a" * 0xE000)
     _git(outer, "add", "a")
     assert b"\0\0\xe0\0" in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == [_UNSEEN]
+    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 @pytest.mark.parametrize("checked_out", [True, False])
@@ -135,14 +142,12 @@ def test_git_asks_where_there_are_submodules(tmp_path: Path, *, checked_out: boo
     if not checked_out:
         shutil.rmtree(outer / "libs")
         _git(outer, "rm", "-q", "--cached", "libs/inner")
-    assert surprising_settings(str(outer), files) == [_UNSEEN]
-    assert not checked_out or surprising_settings(str(outer / "libs" / "inner"), files) == ["core.worktree"]
-    here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=True)
-    assert classify_command("git log --oneline", str(outer), here).command_class is CommandClass.READ_ONLY
-    for line in ("git submodule", "git submodule status", "git status"):
-        judgement = classify_command(line, str(outer), here)
-        assert judgement.command_class is CommandClass.NEEDS_CONFIRMATION
-        assert f"the repository has {_UNSEEN}" in [found.text for found in judgement.parts[0].findings]
+    assert surprising_settings(str(outer), files) == [UNREADABLE_SETTINGS]
+    assert not checked_out or surprising_settings(str(outer / "libs" / "inner"), files) == ["the setting core.worktree"]
+    for trusted, expected in ((True, CommandClass.READ_ONLY), (False, CommandClass.NEEDS_CONFIRMATION)):
+        here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=trusted, confines=True)
+        lines = ("git log --oneline", "git submodule status", "git status")
+        assert {classify_command(line, str(outer), here).command_class for line in lines} == {expected}
 
 
 def test_a_repository_that_is_in_no_index_does_not_count(tmp_path: Path) -> None:
@@ -156,14 +161,14 @@ def test_an_index_in_parts_is_searched_whole(tmp_path: Path) -> None:
     _link(outer, _make(outer / "inner"))
     _git(outer, "update-index", "--split-index")
     assert b"inner" not in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == [_UNSEEN]
+    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_an_index_that_cannot_be_read_asks(tmp_path: Path) -> None:
     outer = _make(tmp_path / "outer")
     (outer / ".git" / "index").unlink()
     (outer / ".git" / "index").mkdir()
-    assert surprising_settings(str(outer), DiskView()) == [_UNSEEN]
+    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) -> None:
@@ -171,7 +176,7 @@ def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) ->
     _git(outer, "config", "core.fsmonitor", "./x")
     (outer / "sub" / ".git").mkdir(parents=True)
     assert _git(outer / "sub", "rev-parse", "--git-dir") == str(outer / ".git")
-    assert surprising_settings(str(outer / "sub"), DiskView()) == ["core.fsmonitor"]
+    assert surprising_settings(str(outer / "sub"), DiskView()) == [UNREADABLE_SETTINGS]
     whole = _make(outer / "whole")
     assert surprising_settings(str(whole), DiskView()) == []
 
@@ -180,14 +185,14 @@ def test_git_looks_further_up_where_a_repository_is_not_whole(tmp_path: Path) ->
 def test_a_git_file_that_cannot_be_followed_asks(tmp_path: Path, text: str) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / ".git").write_bytes(text.encode(errors="surrogateescape"))
-    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["settings that cannot be read"]
+    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_a_git_file_is_followed_letter_by_letter(tmp_path: Path) -> None:
     odd = _make(tmp_path / "ws" / " odd ")
     _git(odd, "config", "core.fsmonitor", "./x")
     (tmp_path / "ws" / ".git").write_text("gitdir:  odd /.git\r\n")
-    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["core.fsmonitor"]
+    assert surprising_settings(str(tmp_path / "ws"), DiskView()) == ["the setting core.fsmonitor"]
 
 
 def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
@@ -197,7 +202,7 @@ def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
     bare.mkdir()
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
     (bare / "commondir").write_text("../shared/.git\n")
-    assert surprising_settings(str(bare), DiskView()) == ["core.fsmonitor"]
+    assert surprising_settings(str(bare), DiskView()) == [UNREADABLE_SETTINGS]
 
 
 def test_git_does_not_compare_what_is_in_other_repositories_unasked() -> None:

@@ -17,7 +17,9 @@ from treadle.protocol.tools import Access, ReadPath, Risk, RunCommand, ToolSpec,
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY
 SHELL = ToolSpec(name="execute_command", description="", parameters={}, traits=ToolTraits(), risk=Risk.EXECUTE)
 OTHER = f"{HOME}/other"
-FILES = MemoryView({ROOT: None, f"{ROOT}/.git": None, OTHER: None, f"{OTHER}/.git": None}, {f"{ROOT}/link": OTHER})
+_FOLDERS = [f"{root}{below}" for root in (ROOT, OTHER) for below in ("", "/.git", "/.git/objects", "/.git/refs")]
+_HEADS = {f"{root}/.git/HEAD": "ref: refs/heads/main\n" for root in (ROOT, OTHER)}
+FILES = MemoryView({**dict.fromkeys(_FOLDERS), **_HEADS}, {f"{ROOT}/link": OTHER})
 
 
 def _judge(access: Access, mode: Mode = Mode.ASK, *, untrusted: bool = True, **changes: Any) -> Verdict:

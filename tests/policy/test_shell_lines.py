@@ -6,7 +6,6 @@ import pytest
 
 from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import classify_command
-from treadle.policy.context import FileFacts, FileKind
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
 from treadle.policy.rules import Rule, Ruleset
@@ -39,7 +38,7 @@ def test_lines_have_their_class(expected: CommandClass) -> None:
         ("cat docs/*", CommandClass.DANGEROUS),
         ("cat out/*.txt", CommandClass.NEEDS_CONFIRMATION),
         ("sort *.odd", CommandClass.NEEDS_CONFIRMATION),
-        ("cat missing/*.txt", CommandClass.READ_ONLY),
+        ("cat missing/*.txt", CommandClass.NEEDS_CONFIRMATION),
     ],
 )
 def test_a_glob_is_judged_by_the_files_it_stands_for(line: str, expected: CommandClass) -> None:
@@ -222,9 +221,9 @@ def test_what_stands_close_to_a_line_that_runs_unasked_asks() -> None:
     ("line", "expected"),
     [
         ('for f in *.md; do wc -l "$f"; done', CommandClass.READ_ONLY),
-        ("for f in *.md; do wc -l $f; done", CommandClass.READ_ONLY),
+        ("for f in *.md; do wc -l $f; done", CommandClass.NEEDS_CONFIRMATION),
         ("for f in *.md; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
-        ('for f in *.txt; do cat "$f"; done', CommandClass.NEEDS_CONFIRMATION),
+        ('for f in *.txt; do cat "$f"; done', CommandClass.READ_ONLY),
         ("for f in *.txt; do sort $f; done", CommandClass.NEEDS_CONFIRMATION),
         ('for f in *.odd; do sort "$f"; done', CommandClass.NEEDS_CONFIRMATION),
         ('for f in docs/*; do cat "$f"; done', CommandClass.DANGEROUS),
@@ -260,15 +259,9 @@ def test_what_a_pipe_in_place_of_a_file_runs_is_judged_and_only_readers_may_take
     assert [line for line in lines if _class(line) is CommandClass.READ_ONLY] == []
 
 
-def test_a_program_of_the_system_that_others_can_change_asks() -> None:
-    class _Writable(MemoryView):
-        def facts(self, path: str) -> FileFacts | None:
-            return FileFacts(kind=FileKind.FILE, uid=1000, mode=0o755) if path == "/usr/bin/ls" else None
-
-    assert (_class("/usr/bin/ls"), _class("/usr/bin/ls", _Writable())) == (
-        CommandClass.READ_ONLY,
-        CommandClass.NEEDS_CONFIRMATION,
-    )
+def test_a_program_that_is_named_by_its_place_asks_and_is_judged_by_its_name() -> None:
+    classes = [_class(line) for line in ("/usr/bin/ls", "./ls", "/bin/rm -rf ~")]
+    assert classes == [CommandClass.NEEDS_CONFIRMATION, CommandClass.NEEDS_CONFIRMATION, CommandClass.DANGEROUS]
 
 
 @pytest.mark.parametrize("name", [name for name, table in readers().items() if table.operands[:1] == ("PATTERN",)])

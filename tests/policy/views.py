@@ -50,7 +50,7 @@ class MemoryView:
         if path not in self.files:
             return None
         kind = FileKind.DIRECTORY if self.files[path] is None else FileKind.FILE
-        return FileFacts(kind=kind, links=self.counts.get(path, 1), uid=self.owners.get(path, 0))
+        return FileFacts(kind=kind, links=self.counts.get(path, 1), uid=self.owners.get(path, 0), mode=0o755)
 
     def names(self, path: str) -> tuple[str, ...]:
         prefix = path.rstrip("/") + "/"

@@ -12,9 +12,11 @@ from tests.fakes.slow import TRAITS, Delay, SlowEnvironment, SlowLog, SlowProvid
 from tests.rehearsal.replays import conditions_of, replay_events
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import replace
+from treadle.engine.ports import Ports
 from treadle.engine.replay.strict import Conditions
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
@@ -77,6 +79,7 @@ class Attempt:
     seed: str
     jitter: Random
     session: Session
+    made: Ports
     log: SlowLog
     tools: Sequence[SlowTool]
     feed: Feed
@@ -132,7 +135,7 @@ async def interrupt_once(seed: str) -> Interrupted:
     lost: list[str] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: lost.append(f"{context['message']}: {context.get('exception')!r}"))
-    working = asyncio.create_task(attempt.session.run())
+    working = asyncio.create_task(attempt.session.run(attempt.made))
     person = asyncio.create_task(_answer(attempt.session, attempt.session.follow(), attempt.jitter))
     seconds = None
     try:
@@ -169,9 +172,11 @@ def _attempt(seed: str) -> Attempt:
         model=lambda _: replace(SPEC, context_window=window),
         jitter=jitter.random,
     )
-    session = Session(made)
+    session = Session(Track(), made.clock)
     feed, conditions = session.follow(), conditions_of(made)
-    return Attempt(seed=seed, jitter=jitter, session=session, log=log, tools=tools, feed=feed, conditions=conditions)
+    return Attempt(
+        seed=seed, jitter=jitter, session=session, made=made, log=log, tools=tools, feed=feed, conditions=conditions
+    )
 
 
 async def _to_the_end(attempt: Attempt) -> float | None:

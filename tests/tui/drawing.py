@@ -5,45 +5,70 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
-from treadle.present.prose import Growing
+from treadle.present.items import (
+    CallItem,
+    ChecklistItem,
+    NoteItem,
+    Placed,
+    ProblemItem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnItem,
+    WritingItem,
+)
 from treadle.present.spending import Spending
-from treadle.present.words import CallName
+from treadle.present.view import Retry, SessionView
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, CallStatus, Phase, QueuedPrompt, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind
+from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
 from treadle.tui.asking import Asking, ask, change, comment, confirm, keep_words, move
 from treadle.tui.bottom import BottomState, above_rule, placeholder, rule, status
-from treadle.tui.calls import OpenCall
-from treadle.tui.items import (
-    CallDone,
-    DiffItem,
-    Greeting,
-    NoticeItem,
-    ProblemItem,
-    Prose,
-    Reads,
-    Said,
-    ScreenItem,
-    Thought,
-    Todos,
-    Tone,
-    TurnDone,
-)
+from treadle.tui.items import CallLine, DiffItem, EnteredCommand, Greeting, LivingItem, PrintedItem, ReadsLine
 from treadle.tui.lines import Line, line
-from treadle.tui.reply import LiveCall, LiveThinking, Reply
 from treadle.tui.theme import Signs
-from treadle.tui.view import Retry, View
 
 
-def read(path: str, lines: int = 5) -> CallDone:
-    return CallDone(name=CallName("Read", path), kind=ToolKind.READ, outcome=Outcome.OK, note="5 lines", lines=lines)
+def called(
+    kind: ToolKind,
+    preview: Preview,
+    outcome: Outcome = Outcome.OK,
+    text: str = "",
+    *,
+    answer: str = "",
+    seconds: float | None = None,
+    diff: str = "",
+) -> CallLine:
+    """A call that has ended with this text for the model."""
+    changed = CallChanged(
+        call=ToolCall(id="c", name="x", arguments={}),
+        kind=kind,
+        status=CallStatus.FINISHED,
+        preview=preview,
+        result=result_text(outcome, text),
+    )
+    return CallLine(CallItem(changed, seconds=seconds), answer, diff)
 
 
-def ran(command: str, outcome: Outcome = Outcome.OK, **more: object) -> CallDone:
-    return CallDone(name=CallName("Run", command), kind=ToolKind.EXECUTE, outcome=outcome, **more)  # type: ignore[arg-type]
+def read(path: str, lines: int = 5) -> CallLine:
+    return called(ToolKind.READ, Preview(title=f"Read {path}"), text="line\n" * lines)
+
+
+def ran(
+    command: str,
+    outcome: Outcome = Outcome.OK,
+    *,
+    output: str = "",
+    status: int = 0,
+    answer: str = "",
+    seconds: float | None = None,
+) -> CallLine:
+    shown = outcome in (Outcome.OK, Outcome.FAILED)
+    text = f"Exit status {status}.\n{output or '(no output)'}" if shown and (output or status) else output
+    return called(ToolKind.EXECUTE, Preview(title="Run", text=command), outcome, text, answer=answer, seconds=seconds)
 
 
 DIFF = """--- a/shop/cart.py
@@ -85,38 +110,33 @@ def total(self) -> float:
 
 ---
 """
-TOUR: tuple[ScreenItem, ...] = (
+TOUR: tuple[PrintedItem, ...] = (
     Greeting("0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master"),
-    Said("Fix the total of the cart, it ignores the count"),
-    Thought(3.0),
-    Prose(MARKDOWN),
-    Thought(),
-    Reads((read("shop/cart.py", 27), read("tests/test_cart.py", 12))),
-    CallDone(name=CallName("Search", "def total"), kind=ToolKind.SEARCH, outcome=Outcome.OK, note="1 match in 1 file"),
+    SaidItem("Fix the total of the cart, it ignores the count"),
+    ThoughtItem("hm", seconds=3.0),
+    ProseItem(MARKDOWN),
+    ThoughtItem("hm"),
+    ReadsLine((read("shop/cart.py", 27), read("tests/test_cart.py", 12))),
+    called(ToolKind.SEARCH, Preview(title="Search", text="def total"), text="a.py\n1: def total"),
     DiffItem(DIFF),
-    CallDone(
-        name=CallName("Edit", "shop/cart.py", "+3 -1"), kind=ToolKind.EDIT, outcome=Outcome.OK, said="you allowed it"
-    ),
-    ran("python3 -m unittest -q", output="Ran 3 tests in 0.001s\n\nOK\n", seconds=0.4, said="allowed this session"),
-    ran("npm run build", Outcome.FAILED, note="exit 2", output=OUTPUT, above=10, seconds=8.0),
-    CallDone(
-        name=CallName("Edit", "shop/cart.py"),
-        kind=ToolKind.EDIT,
-        outcome=Outcome.REJECTED,
-        said="you said no: keep the old name",
+    called(ToolKind.EDIT, Preview(title="Edit shop/cart.py (+3 -1)"), answer="you allowed it"),
+    ran("python3 -m unittest -q", output="Ran 3 tests in 0.001s\n\nOK\n", seconds=0.4, answer="allowed this session"),
+    ran("npm run build", Outcome.FAILED, status=2, output=OUTPUT, seconds=8.0),
+    called(
+        ToolKind.EDIT, Preview(title="Edit shop/cart.py"), Outcome.REJECTED, answer="you said no: keep the old name"
     ),
     ran("./slow.sh 16", Outcome.INTERRUPTED, seconds=6.0),
     ran("cat <<EOF\none\ntwo\nEOF"),
     *(ran("x", outcome) for outcome in (Outcome.DENIED, Outcome.INVALID, Outcome.SKIPPED, Outcome.UNKNOWN)),
-    NoticeItem("Allowed this session: python3 -m unittest · /approvals"),
-    NoticeItem("There is no /moo.\nDid you mean /mode?", Tone.WARNING),
-    Todos("- [x] Read the code\n- [x] Fix the total\n  - [x] Test it\n"),
+    NoteItem("Allowed this session: python3 -m unittest · /approvals"),
+    NoteItem("There is no /moo.\nDid you mean /mode?", warns=True),
+    ChecklistItem("- [x] Read the code\n- [x] Fix the total\n  - [x] Test it\n"),
     ProblemItem(
         "Anthropic refused the API key (401).",
         "invalid x-api-key (HTTP 401)",
         "treadle login anthropic, or /model for another provider.",
     ),
-    TurnDone(
+    TurnItem(
         TurnOutcome(
             stop=TurnStop.END_TURN,
             steps=6,
@@ -125,14 +145,14 @@ TOUR: tuple[ScreenItem, ...] = (
             exact=True,
             usage=Usage(input_tokens=27_000, output_tokens=200),
         ),
+        CHANGES,
         44.0,
         waited=41.0,
-        files=CHANGES,
     ),
-    Said("/queue", quiet=True),
-    Said("\n".join(f"line {number}" for number in range(26))),
+    EnteredCommand("/queue"),
+    SaidItem("\n".join(f"line {number}" for number in range(26))),
     DiffItem(LONG_DIFF),
-    TurnDone(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02, usage=Usage(estimated=True)), 4.0),
+    TurnItem(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02, usage=Usage(estimated=True)), seconds=4.0),
 )
 """What a session leaves in the scrollback."""
 
@@ -151,16 +171,16 @@ def running(command: str) -> CallChanged:
 
 SLOW = running("./slow.sh 16")
 EDITED = "------- SEARCH\n    total += item.price\n=======\n    total += item.price * item.count\n+++++++ REPLACE\n"
-VIEWS = {
-    "thinking": View(
-        reply=Reply(thinking=LiveThinking(end="I look at it.\nThe total ignores\nthe count of the item.", size=40))
+LIVING: dict[str, tuple[LivingItem, ...]] = {
+    "thinking": (ThoughtItem("I look at it.\nThe total ignores\nthe count of the item.", growing=True),),
+    "answer that grows": (ProseItem("The cart has **two** methods\n- one", growing=True),),
+    "edit that is written": (
+        WritingItem(
+            index=0, tool="replace_in_file", first="path", argument="shop/cart.py", parameter="diff", text=EDITED
+        ),
     ),
-    "answer that grows": View(reply=Reply(growing=Growing(text="The cart has **two** methods\n- one"))),
-    "edit that is written": View(
-        reply=Reply(writing=LiveCall(index=0, name="replace_in_file", argument="shop/cart.py", body=EDITED))
-    ),
-    "running": View(calls=(OpenCall(changed=SLOW, output=OUTPUT, running=10.0),)),
-    "reads so far": View(reads=(read("shop/cart.py", 27), read("README.md", 3))),
+    "running": (CallItem(SLOW, output=OUTPUT, since=10.0),),
+    "reads so far": (ReadsLine((read("shop/cart.py", 27), read("README.md", 3))),),
 }
 """What still changes, above the rows around the input."""
 
@@ -169,13 +189,12 @@ def waiting(*texts: str) -> tuple[QueuedPrompt, ...]:
     return tuple(QueuedPrompt(id=text, content=(Text(text=text),)) for text in texts)
 
 
-IDLE = View(model="anthropic/claude-sonnet-4-5", window=200_000)
-WORKING = View(
+WINDOW = 200_000
+IDLE = SessionView(model="anthropic/claude-sonnet-4-5")
+WORKING = SessionView(
     phase=Phase.EXECUTING_TOOL,
     model="anthropic/claude-sonnet-4-5",
-    tokens=4_230,
-    window=200_000,
-    busy=True,
+    active=True,
     started=100.0,
     since=150.0,
     received=205,
@@ -183,45 +202,59 @@ WORKING = View(
     step=5,
     spending=Spending(ended=0.02),
     queue=waiting("also update the changelog", "and the README"),
-    calls=(OpenCall(changed=SLOW, running=152.0),),
+    calls=(Placed(position=0, version=1, seq=1, item=CallItem(SLOW, since=152.0)),),
     checklist=TODO,
-    progress="3/4 Fix the total",
     added=3,
     removed=1,
 )
 ERROR = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
+AROUND = BottomState(now=164.0, tokens=4_230, window=WINDOW)
 MANY = waiting("a", "b", "c", "d", "e")
 STATES = {
-    "idle": (IDLE, BottomState(hint="? for keys", branch="master")),
-    "working": (WORKING, BottomState(now=164.0, hint="? for keys", branch="master", frame=2)),
+    "idle": (IDLE, BottomState(window=WINDOW, hint="? for keys", branch="master")),
+    "working": (
+        WORKING,
+        replace(AROUND, hint="? for keys", branch="master", frame=2),
+    ),
     "thinks": (
         replace(WORKING, phase=Phase.AWAITING_LLM_RESPONSE, calls=(), since=161.0, queue=MANY),
-        BottomState(now=164.0, hint="? for keys", frame=3),
+        replace(AROUND, hint="? for keys", frame=3),
     ),
-    "to-do": (WORKING, BottomState(now=164.0, unfolded=True, steered=frozenset({"and the README"}))),
-    "long to-do": (replace(WORKING, checklist=LONG_TODO, queue=()), BottomState(now=164.0, unfolded=True)),
+    "to-do": (
+        WORKING,
+        replace(AROUND, unfolded=True, steered=frozenset({"and the README"})),
+    ),
+    "long to-do": (
+        replace(WORKING, checklist=LONG_TODO, queue=()),
+        replace(AROUND, unfolded=True),
+    ),
     "retry": (
         replace(WORKING, calls=(), retry=Retry(ERROR, 168.0, 2, 5)),
-        BottomState(now=164.0, hint="? for keys", frame=2),
+        replace(AROUND, hint="? for keys", frame=2),
     ),
     "asked": (
         replace(WORKING, questions=(RUN,), asking=160.0, phase=Phase.AWAITING_USER_CONFIRMATION),
-        BottomState(now=164.0, hint="tab to answer"),
+        replace(AROUND, hint="tab to answer"),
     ),
     "held": (
-        replace(IDLE, tokens=151_000),
-        BottomState(held=("also update the changelog", "b", "c", "d"), hint="? for keys"),
+        IDLE,
+        BottomState(
+            tokens=151_000, window=WINDOW, held=("also update the changelog", "b", "c", "d"), hint="? for keys"
+        ),
     ),
-    "full": (replace(IDLE, tokens=190_000, mode=Mode.FULL), BottomState(flash="Mode is now full.", hint="? for keys")),
+    "full": (
+        replace(IDLE, mode=Mode.FULL),
+        BottomState(tokens=190_000, window=WINDOW, flash="Mode is now full.", hint="? for keys"),
+    ),
     "plan": (
-        replace(IDLE, mode=Mode.PLAN, window=None, spending=Spending(ended=0.004)),
+        replace(IDLE, mode=Mode.PLAN, spending=Spending(ended=0.004)),
         BottomState(hint="? for keys"),
     ),
 }
 """The rows around the input."""
 
 
-def below(view: View, around: BottomState, width: int, signs: Signs) -> list[Line]:
+def below(view: SessionView, around: BottomState, width: int, signs: Signs) -> list[Line]:
     """Lay out the rows around the input, and the empty input itself."""
     rows = [*above_rule(view, around, width, signs), rule(view, width, signs)]
     empty = line(("accent", f"{signs.prompt} "), ("dim", placeholder(view, around, width)))

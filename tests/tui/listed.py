@@ -5,7 +5,7 @@ from pathlib import Path
 from treadle.cli.trust_question import trust_question
 from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.trust import Trust, TrustState
-from treadle.tui.chooser import Chooser, Choosing, ListRow, begin, take
+from treadle.tui.choice_list import Chooser, Choosing, ListRow, begin, take
 from treadle.tui.dialog import Key, Press
 
 _RULES = ActiveFile("AGENTS.md", ActiveKind.RULES, "0" * 64)

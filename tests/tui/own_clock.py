@@ -19,15 +19,16 @@ from treadle.app.config.sections import Settings
 from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
 from treadle.app.session.own_shell import Ended
+from treadle.protocol.attach import Stamped
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.dialog import Dialog
+from treadle.tui.filter_list import Pick
 from treadle.tui.look import look_of
 from treadle.tui.paint import Painter
-from treadle.tui.picker import Pick
 from treadle.tui.surface import Surface
 
 MODELS = tuple(
@@ -52,6 +53,7 @@ class FakeLive:
     surface: Surface | None = None
     closed: bool = False
     commands: list[str] = field(default_factory=list)
+    past: Sequence[Stamped] = ()
 
     def as_live(self, folder: Path) -> LiveSession:
         status = SimpleNamespace(
@@ -69,7 +71,7 @@ class FakeLive:
             source=LiveSession.source,
             continues=False,
             id="s",
-            past=(),
+            past=self.past,
             opening=(),
             status=status,
             workspace=folder,
@@ -96,7 +98,8 @@ class FakeLive:
         self.sent.append(Sent(asyncio.get_running_loop().time(), op))
         assert self.surface is not None
         if isinstance(op, Answer):
-            self.surface.hear(QuestionClosed(question_id=op.question_id, option=op.option, scope=op.scope))
+            closed = QuestionClosed(question_id=op.question_id, option=op.option, scope=op.scope)
+            self.surface.hear(Stamped(notification=closed))
 
     @property
     def answers(self) -> list[Sent]:
@@ -126,8 +129,8 @@ class OpenApp:
 
     def ask(self, question: Question) -> None:
         """Let the session ask."""
-        self.surface.hear(TurnStarted(turn=1))
-        self.surface.hear(QuestionAsked(question=question))
+        self.surface.hear(Stamped(notification=TurnStarted(turn=1)))
+        self.surface.hear(Stamped(notification=QuestionAsked(question=question)))
 
     async def does(self, strokes: Sequence[Stroke]) -> None:
         """Let the person do these things."""
@@ -151,7 +154,7 @@ class OpenApp:
         """Close the question, and let the person clear everything and rest."""
         await self.close_pager()
         await self.close_list()
-        self.surface.hear(QuestionClosed(question_id="q"))
+        self.surface.hear(Stamped(notification=QuestionClosed(question_id="q")))
         self.surface.screen.put("")
         while self.surface.own.stop():
             pass

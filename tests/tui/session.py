@@ -1,9 +1,11 @@
 """A real session with small ports: a scripted model, three tools, a judge that asks about what writes."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -265,34 +267,34 @@ async def session(
         provider=lambda _: provider,
         model=lambda _: MODEL,
         system=lambda *_: (PromptPart(name="work", text="system"),),
-        clock=lambda: 0,
+        clock=lambda: time.time_ns() // 1_000_000,
         jitter=lambda: 0.0,
         day_budget=FakeDayBudget(),
         remember=lambda _: None,
     )
 
-    async def clean_up() -> None:
-        pass
-
     past = read_past(store.read(SESSION)) if resume else None
     live = LiveSession(
         session_id=SESSION,
-        engine=Session(ports, Track(past)),
-        past=() if past is None else past.notifications,
+        engine=Session(Track(past), lambda: 0),
+        works_with=ports,
+        past=() if past is None else past.stamped,
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
         models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
         checklist_file=folder / "checklist.md",
-        open_shell=lambda: OwnShell(
-            shell="/bin/bash",
-            directory=str(folder),
-            spool=folder / "spool",
-            hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
+        own_shell=cache(
+            lambda: OwnShell(
+                shell="/bin/bash",
+                directory=str(folder),
+                spool=folder / "spool",
+                hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
+            )
         ),
         enclose=_mentions_nothing,
         ports=_NoPorts,
-        clean_up=clean_up,
+        opened=AsyncExitStack(),
     )
     async with live:
         yield Rig(live=live, provider=provider, log=log)

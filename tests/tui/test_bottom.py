@@ -4,15 +4,15 @@ import pytest
 from msgspec.structs import replace
 from prompt_toolkit.utils import get_cwidth
 
-from tests.tui.drawing import IDLE, STATES, WORKING, below
+from tests.tui.drawing import IDLE, STATES, WINDOW, WORKING, below
+from treadle.present.view import SessionView
 from treadle.protocol.notifications import Phase
 from treadle.tui.bottom import BottomState, above_rule, clock_runs, status
 from treadle.tui.lines import line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs
-from treadle.tui.view import View
 
 
-def picture(view: View, around: BottomState, width: int, signs: Signs | None = None) -> str:
+def picture(view: SessionView, around: BottomState, width: int, signs: Signs | None = None) -> str:
     return "".join(f"{line_text(row)}\n" for row in below(view, around, width, signs or Signs()))
 
 
@@ -41,8 +41,8 @@ def test_a_call_counts_its_own_seconds_and_the_turn_leaves_out_what_the_person_t
 
 
 def test_the_context_warns_before_it_is_full() -> None:
-    views = [replace(IDLE, tokens=tokens) for tokens in (10_000, 151_000, 190_000)]
-    roles = [{text: role for role, text in status(view, BottomState(), 80, Signs())} for view in views]
+    states = [BottomState(tokens=tokens, window=WINDOW) for tokens in (10_000, 151_000, 190_000)]
+    roles = [{text: role for role, text in status(IDLE, around, 80, Signs())} for around in states]
     assert [roles[0]["10k of 200k (5%)"], roles[1]["151k of 200k (76%)"], roles[2]["190k of 200k (95%)"]] == [
         "dim",
         "warn",

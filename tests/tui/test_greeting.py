@@ -3,7 +3,7 @@
 import pytest
 
 from treadle.present.words import ago
-from treadle.tui.cards import item_lines
+from treadle.tui.item_lines import item_lines
 from treadle.tui.items import Greeting
 from treadle.tui.lines import cells, line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 from rich.cells import cell_len
 
+from treadle.present.view import SessionView
+from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import (
@@ -42,12 +44,12 @@ from treadle.protocol.usage import Usage
 from treadle.tui.asking import ask
 from treadle.tui.bottom import BottomState, above_rule, rule, status
 from treadle.tui.dialog import Dialog
-from treadle.tui.items import Greeting, Said, ScreenItem
+from treadle.tui.items import EnteredCommand, Greeting, PrintedItem
 from treadle.tui.lines import Line, ansi
 from treadle.tui.paint import Painter
 from treadle.tui.question_lines import question_lines, waiting_line
+from treadle.tui.scrollback import Scrollback
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.view import View, held_back, update
 
 TRICKY = st.text(
     st.sampled_from("ab 日\n\t\r`*#|-[]()\x1b\x07\x9b\u202e\u2066\u200fאب🎉👩\u200d🚀\u0301\u2028"), max_size=80
@@ -99,7 +101,7 @@ def ended(text: str) -> TurnEnded:
     return TurnEnded(outcome=TurnOutcome(stop=TurnStop.ERROR, error=error, changes=changes, why=text))
 
 
-def shown_at(view: View, text: str, width: int) -> Iterator[list[Line]]:
+def shown_at(view: SessionView, text: str, width: int) -> Iterator[list[Line]]:
     """The rows around the input and the question, which prompt_toolkit draws."""
     signs = Theme().signs
     around = BottomState(now=5.0, branch=text, held=(text,), unfolded=True, hint="? for keys")
@@ -114,19 +116,19 @@ def shown_at(view: View, text: str, width: int) -> Iterator[list[Line]]:
 @settings(max_examples=25)
 @given(text=TRICKY, width=st.integers(20, 130))
 def test_no_text_steers_the_terminal_or_is_wider_than_it(palette: Palette, text: str, width: int) -> None:
-    theme, view, items = Theme(palette=palette), View(model=f"p/{text}", roots=("/ws",)), list[ScreenItem]()
-    items += [Greeting("1", text, "ask", text, text), Said(text, quiet=True)]
+    theme, items = Theme(palette=palette), list[PrintedItem]()
+    scrollback = Scrollback(SessionView(model=f"p/{text}", root="/ws"), "tui:main")
+    items += [Greeting("1", text, "ask", text, text), EnteredCommand(text)]
     painter = Painter(width, theme)
     pieces: list[str] = []
     for one in (*told(text), ended(text)):
-        view, more = update(view, one, 1.0)
-        items += more
-        pieces.append(painter.living(view, 20, 3.0))
-        for rows in shown_at(view, text, width):
+        items += scrollback.take(Stamped(notification=one, at=1_000))
+        pieces.append(painter.living(scrollback.unprinted, 20, 3.0))
+        for rows in shown_at(scrollback.view, text, width):
             drawn = "\n".join(ansi(rows, theme))
             assert max(get_cwidth(row) for row in OUR_COLOURS.sub("", drawn).split("\n")) <= width, rows
             pieces.append(drawn)
-    pieces.append(painter.items([*items, *held_back(view)]))
+    pieces.append(painter.items([*items, *scrollback.rest()]))
     for piece in pieces:
         bare = OUR_COLOURS.sub("", piece)
         assert FORBIDDEN.search(bare) is None, repr(FORBIDDEN.search(bare))

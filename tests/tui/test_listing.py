@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.test_harmless import FORBIDDEN
-from treadle.tui.chooser import Choosing, ListRow
-from treadle.tui.picker import PickerRow
+from treadle.tui.choice_list import Choosing, ListRow
+from treadle.tui.filter_list import PickerRow
 from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
 from treadle.tui.reader.numbered import NotUnderstood
 

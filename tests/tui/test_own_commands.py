@@ -10,7 +10,7 @@ from tests.tui.terminal import Terminal, terminal
 from treadle.app.session.own_shell import Ended
 from treadle.protocol.messages import OWN_COMMAND, Text
 from treadle.protocol.models import ModelRequest
-from treadle.tui.cards import item_lines
+from treadle.tui.item_lines import item_lines
 from treadle.tui.items import OwnDone
 from treadle.tui.lines import cells, line_text
 from treadle.tui.theme import ASCII_SIGNS, Signs

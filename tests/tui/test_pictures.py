@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.asked import EVERY_KIND
-from tests.tui.drawing import STATES, TOUR, VIEWS, below, stages
+from tests.tui.drawing import LIVING, STATES, TOUR, below, stages
 from tests.tui.listed import LISTS
 from tests.tui.snapshots import same_as_before
 from treadle.tui.asking import ask
-from treadle.tui.chooser import chooser_lines
+from treadle.tui.choice_list import chooser_lines
 from treadle.tui.dialog import Dialog
 from treadle.tui.lines import Line, ansi
 from treadle.tui.paint import Painter
@@ -29,8 +29,8 @@ def pictures(width: int, theme: Theme) -> Iterator[tuple[str, str]]:
     painter = Painter(width, theme)
     for item in TOUR:
         yield type(item).__name__, painter.items([item])
-    for name, view in VIEWS.items():
-        yield name, f"{Painter(width, theme).living(view, 50, 22.0)}\n"
+    for name, living in LIVING.items():
+        yield name, f"{Painter(width, theme).living(living, 50, 22.0)}\n"
     for name, (state, around) in STATES.items():
         yield name, painted(below(state, around, width, theme.signs), theme)
     for name, question in EVERY_KIND.items():

@@ -1,6 +1,7 @@
 """The session as plain lines: questions of every kind, and when a line answers one."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -11,13 +12,32 @@ from tests.fakes.clock import run_at_once
 from tests.tui.asked import EDIT, EVERY_KIND
 from tests.tui.drawing import ran
 from tests.tui.own_clock import FakeLive
+from treadle.present.items import ThoughtItem
+from treadle.protocol.attach import Stamped
 from treadle.protocol.events import Answer, SetModel
-from treadle.protocol.models import ModelChoice, ToolProtocol
-from treadle.protocol.notifications import QuestionAsked, TurnStarted
+from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ToolProtocol
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    MessageDone,
+    ModeChanged,
+    Notice,
+    Notification,
+    PromptDelivered,
+    QuestionAsked,
+    RetryScheduled,
+    TurnEnded,
+    TurnOutcome,
+    TurnStarted,
+    TurnStop,
+)
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
+from treadle.protocol.usage import Usage
 from treadle.tui.asking import FIELDS, Asking, GivenAnswer, ShowWhole, Stage, choices
 from treadle.tui.dialog import QUIET_SECONDS
-from treadle.tui.items import DiffItem, Thought
+from treadle.tui.items import DiffItem
 from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
 from treadle.tui.reader.surface import Reader
 from treadle.tui.surface import Surface
@@ -121,8 +141,8 @@ def test_only_a_line_by_itself_after_a_pause_answers_and_nothing_is_lost(
         reader = Reader(live.as_live(Path("/project")), write=written.append, begun=lambda: begun)
         live.surface = cast("Surface", reader)
         tasks = [asyncio.create_task(reader.outbox.run()), asyncio.create_task(reader.own.run())]
-        reader.hear(TurnStarted(turn=1))
-        reader.hear(QuestionAsked(question=EDIT))
+        reader.hear(Stamped(notification=TurnStarted(turn=1)))
+        reader.hear(Stamped(notification=QuestionAsked(question=EDIT)))
         await asyncio.sleep(pause)
         reader.entered(lines)
         await asyncio.sleep(1)
@@ -180,8 +200,8 @@ def test_a_list_takes_its_number_once_and_a_question_closes_it() -> None:
         ]
         assert not reader.lists.open
         await enters("/model")
-        reader.hear(TurnStarted(turn=1))
-        reader.hear(QuestionAsked(question=EDIT))
+        reader.hear(Stamped(notification=TurnStarted(turn=1)))
+        reader.hear(Stamped(notification=QuestionAsked(question=EDIT)))
         assert not reader.lists.open
         await enters("1")
         assert [isinstance(sent.op, Answer) for sent in live.sent] == [False, True]
@@ -200,7 +220,9 @@ def test_what_is_asked_about_is_read_out_whole_and_no_key_that_is_not_there_is_n
         text = "".join(f"+line {number}\n" for number in range(200))
         output = "".join(f"row {number}\n" for number in range(50))
         reader.show(
-            DiffItem(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"), ran("make", output=output), Thought(3.0)
+            DiffItem(f"--- a/x\n+++ b/x\n@@ -0,0 +1,200 @@ def f\n{text}"),
+            ran("make", output=output),
+            ThoughtItem("hm", seconds=3.0),
         )
         said = "".join(written)
         assert all(f"line {number}\n" in said for number in range(200))
@@ -221,3 +243,56 @@ def test_a_gap_that_a_command_has_is_not_changed() -> None:
     preview = replace(question.preview, text=command)
     _, lines = opening(replace(question, preview=preview, arguments={"command": command}), Mode.ASK, ROOTS)
     assert any(command in row for row in lines)
+
+
+CALL = ToolCall(id="c", name="run", arguments={})
+LS = CallChanged(call=CALL, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING, preview=Preview(title="Run", text="ls"))
+OVERLOADED = ModelError(kind=ErrorKind.OVERLOADED, message="Too busy.")
+HEARD = (
+    ModeChanged(mode=Mode.EDITS),
+    TurnStarted(turn=1),
+    PromptDelivered(prompt_id="p", content=(Text(text="go"),), by="mcp:cursor"),
+    RetryScheduled(attempt=1, seconds=3, error=OVERLOADED),
+    MessageDone(step=1, message=Message(role=Role.ASSISTANT, content=(Text(text="I look.\n\n- one"),)), usage=Usage()),
+    LS,
+    replace(LS, status=CallStatus.FINISHED, result=result_text(Outcome.FAILED, "Exit status 3.\nno such file")),
+    TurnEnded(outcome=TurnOutcome(stop=TurnStop.END_TURN)),
+)
+
+
+def lines_of(past: Sequence[Notification], live: Sequence[Notification]) -> list[str]:
+    """What a reader writes of what happened before, and of what it hears, without its first and last lines."""
+
+    async def work() -> str:
+        fake, written = FakeLive(past=[Stamped(notification=one, at=5_000) for one in past]), list[str]()
+        reader = Reader(fake.as_live(Path("/project")), write=written.append, begun=lambda: "")
+        for one in live:
+            reader.hear(Stamped(notification=one, at=5_000))
+        return "".join(written)
+
+    return run_at_once(work(), outside=True).splitlines()
+
+
+def test_what_happened_before_is_read_out_in_the_words_in_which_it_was() -> None:
+    frame = lines_of((), ())
+    live = [line for line in lines_of((), HEARD) if line not in frame and not line.startswith("Running:")]
+    assert [line for line in lines_of(HEARD, ()) if line not in frame] == live
+    assert live == [
+        "Mode is now edits: file edits run without asking.",
+        "From cursor, over MCP:",
+        "You: go",
+        "The model did not answer. Trying again in 3 s.",
+        "I look.",
+        "",
+        "- one",
+        "Failed: Run ls  exit 3",
+        "  no such file",
+        "End: Done - 0 steps - $0.00 - 0 s",
+    ]
+
+
+def test_only_the_end_of_a_long_past_is_read_out_and_how_much_came_before() -> None:
+    notices = [Notice(text=f"notice {number}") for number in range(100)]
+    lines = lines_of(notices, ())
+    assert "40 earlier items of this session: treadle show s" in lines
+    assert [line for line in lines if line.startswith("notice")] == [f"notice {number}" for number in range(40, 100)]

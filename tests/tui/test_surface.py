@@ -375,6 +375,26 @@ async def test_a_resumed_session_shows_its_end_and_asks_what_was_open(tmp_path: 
         await term.until("Answer two")
 
 
+async def test_the_last_screens_of_a_long_session_are_printed_and_the_pager_has_more(tmp_path: Path) -> None:
+    async with session(tmp_path, *(says(text(f"Answer {number}")) for number in range(150))) as rig:
+        for number in range(150):
+            await rig.live.post(prompt(f"prompt {number}"), LiveSession.source)
+        async with asyncio.timeout(90):
+            while rig.live.status.turn_active or rig.live.status.queue:
+                await asyncio.sleep(0.01)
+    async with session(tmp_path, resume=True) as rig, terminal(rig.live) as (term, _):
+        await term.until("› prompt 149", "Answer 149", READY)
+        rows = term.shown.split("\n")
+        assert "prompt 10\n" not in term.shown
+        term.type(CTRL_O)
+        await term.until("› prompt 149", "g G ends")
+        term.type("g")
+        await term.until("› prompt 17\n")
+        term.type("q")
+        await term.until(READY)
+        assert len(rows) <= 200
+
+
 async def test_a_log_that_cannot_be_written_ends_the_surface_with_the_reason(tmp_path: Path) -> None:
     async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
         await term.until(READY)

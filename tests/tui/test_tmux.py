@@ -70,13 +70,17 @@ class Tmux:
 
     @property
     def shown(self) -> str:
-        return self.run("capture-pane", "-p", "-S", "-", "-t", "t")
+        return self.shown_in("t")
 
-    def until(self, *texts: str) -> None:
+    def shown_in(self, name: str) -> str:
+        """All that a terminal shows, its scrollback too."""
+        return self.run("capture-pane", "-p", "-S", "-", "-t", name)
+
+    def until(self, *texts: str, name: str = "t") -> None:
         end = time.monotonic() + _PATIENCE
-        while not all(text in self.shown for text in texts):
+        while not all(text in self.shown_in(name) for text in texts):
             if time.monotonic() > end:
-                pytest.fail(f"never seen: {texts}\n{self.shown}")
+                pytest.fail(f"never seen: {texts}\n{self.shown_in(name)}")
             time.sleep(0.1)
 
     def keys(self, *keys: str) -> None:

@@ -1,9 +1,9 @@
-"""Puts a session together: the only place that knows every class, and lazily what can wait for the first call."""
+"""Puts a session together: the only place that knows every class. Each part is built of those before it."""
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,34 +13,30 @@ from msgspec import Struct
 from treadle.app.models.said import with_searches
 from treadle.app.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles, usual_places
+from treadle.app.session import first_use
 from treadle.app.session.changed_files import changed_files, note_named_changes
 from treadle.app.session.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.checkpointing import SessionCheckpoints, conversation_at
 from treadle.app.session.confined_commands import ConfinedCommands, recover_changes
+from treadle.app.session.first_use import Hiding
 from treadle.app.session.instructions import RuleBook
 from treadle.app.session.lacking import Lacking
 from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
-from treadle.app.session.offering import NO_SKILLS, also_left_out, joined_servers, offering
+from treadle.app.session.offering import NO_SKILLS, JoinedServers, also_left_out, joined_servers, offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
 from treadle.app.session.policy_judge import answer_commands, policy_judge
 from treadle.app.session.prompting import Prompting, load_skills, session_prompt
-from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Ports, Tool
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
-from treadle.protocol.attach import Stamped
-from treadle.protocol.errors import StoreError
-from treadle.protocol.events import (
-    EventData,
-)
-from treadle.protocol.models import Spent
-from treadle.protocol.notifications import Notice
-from treadle.protocol.permissions import Allowance
+from treadle.protocol.events import EventData
+from treadle.protocol.models import ModelSpec, Spent
+from treadle.protocol.permissions import Situation
 from treadle.store.appending import SessionLog
 from treadle.store.spending import Purpose
 from treadle.store.sqlite import Store
@@ -51,41 +47,98 @@ from treadle.workspace.file_access import DiskFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from treadle.app.hooks.hook_commands import ConfineHook
     from treadle.app.hooks.session_hooks import SessionHooks
-    from treadle.app.session.mentioning import Enclosed
-    from treadle.app.session.own_shell import OwnShell
-    from treadle.policy.secrets import Redactor
+    from treadle.app.session.skills import SkillBook
     from treadle.workspace.diagnostics.checks import Diagnostics
-    from treadle.workspace.jobs import JobBook
-    from treadle.workspace.temporary_files import TemporaryFiles
-    from treadle.workspace.watchers import Watchers
+
+
+class _Ground(Struct, frozen=True, kw_only=True):
+    """What everything else of a session stands on. What is `opened` is closed with the session, the last first."""
+
+    parts: Parts
+    engine: Session
+    opened: AsyncExitStack
+    hiding: Hiding
+    policy_files: PolicyFiles
+    commands: ConfinedCommands
+    workspace: Workspace
+    private: Path
+    checkpoints: SessionCheckpoints | None
+    taken_back: tuple[str, ...]
+
+
+class _Along(Struct, frozen=True, kw_only=True):
+    """What goes along with the conversation: what the model is along, what is counted of its edits, and hooks."""
+
+    rules: RuleBook
+    skills: "SkillBook | None"
+    checklist: ChecklistFile
+    ledger: Ledger
+    hooks: "SessionHooks | None"
+
+
+class _Offered(Struct, frozen=True, kw_only=True):
+    """What the model can call, with `problems` of the tools that cannot be offered."""
+
+    joined: JoinedServers
+    left_out: Callable[[str, Situation], Mapping[str, str]]
+    specs: Callable[[str], ModelSpec]
+    diagnostics: "Diagnostics | None"
+    problems: tuple[str, ...]
+
+
+class _Closes(Protocol):
+    async def close(self) -> None: ...
 
 
 def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     """Put a session together: its first events are posted when it is entered."""
-    private = outputs() / parts.row.id
     track = Track(parts.past, partial(conversation_at, parts.store, parts.row.id))
+    ground = _ground(parts, Session(track, parts.brought.clock))
+    along = _along(ground)
+    offered = _offered(ground, along)
+    ports = _ports(ground, along, offered)
+    if along.hooks is None:  # a hook may say yes in the user's place
+        offered.joined.ask_policy(
+            ports.judge, lambda: ground.engine.state, lambda: ground.policy_files.ruleset().version
+        )
+    ground.workspace.before_commands.append(
+        partial(
+            answer_commands,
+            ground.commands,
+            ground.workspace,
+            network=parts.settings.network,
+            judge=ports.judge,
+            now=lambda: standing(ground.engine.state),
+            tell=ground.engine.tell,
+        )
+    )
+    live = _live(ground, along, offered, ports, first=first)
+    said = (*parts.roots.notices, *parts.notices, *ground.policy_files.notices(), *offered.problems)
+    live.notices = (*live.notices, *said, *ground.taken_back, *offered.joined.notices)
+    return live
+
+
+def _ground(parts: Parts, engine: Session) -> _Ground:
+    opened, private, hiding = AsyncExitStack(), outputs() / parts.row.id, Hiding(parts)
+    opened.push_async_callback(first_use.tidy_up, parts.store)
+    opened.push_async_callback(parts.models.close)
+    checkpoints: SessionCheckpoints | None = None
+    if parts.settings.checkpoints.enabled:
+        checkpoints = SessionCheckpoints(parts.store, parts.row.id, parts.folders, parts.settings.checkpoints)
+        opened.push_async_callback(checkpoints.close)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     commands = ConfinedCommands(
         root=str(parts.trust.workspace),
         roots=parts.roots,
         private=private,
         trusted=parts.trust.lets_code_run,
-        standing=lambda: standing(track.state),
+        standing=lambda: standing(engine.state),
         rules=policy_files.ruleset,
     )
-
-    def room() -> int:
-        # What a tool says below its lines must fit too.
-        state = track.state
-        return most_of_one_result(in_force(parts.models.spec(state.choice.model), state)) * 9 // 10
-
-    secrets: list[tuple[str, str]] = []
-    redactor = _redactor(parts, secrets)
-    conversation = Conversation(room=room, holds=lambda text: track.transcript.holds(redactor().redact(text)))
+    opened.push_async_callback(commands.close)
     if (data_directory() / "saving").is_dir():
-        _temporary_files().sweep()
+        first_use.temporary_files().sweep()
     taken_back = recover_changes()
     workspace = open_workspace(
         parts.trust.workspace,
@@ -93,57 +146,110 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         pass_on=parts.settings.pass_variables,
         spool=private,
         confine=commands.set_up,
-        files=parts.brought.files(DiskFiles(temporary_files=_temporary_files), parts.folders),
-        open_jobs=partial(_open_jobs, private, redactor),
-        open_watchers=lambda: _open_watchers(live, private),
-        hide=lambda: redactor().stream(),
-        is_secret=_is_secret,
-        conversation=conversation,
+        files=parts.brought.files(DiskFiles(temporary_files=first_use.temporary_files), parts.folders),
+        open_jobs=partial(first_use.job_book, private, hiding),
+        open_watchers=partial(first_use.session_watchers, engine, private),
+        hide=lambda: hiding.redactor().stream(),
+        is_secret=first_use.is_secret,
+        conversation=_conversation(parts, engine, hiding),
         open_servers=commands.servers,
     )
-    rules, skills = RuleBook(parts.trust, hide=lambda text: redactor().redact(text)), load_skills(parts.trust)
-    recalled, ledger = parts.recalled, Ledger()
-    if recalled is not None:
-        recalled.files.note(workspace.seen)
-        ledger = recalled.ledger
-        rules.recall(recalled.rules.read, recalled.rules.left)
-    checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: track.state.checklist.text)
-    built_in = builtin_tools(
-        workspace,
-        (browser := cache(partial(open_browser, workspace))),
-        None if skills is None else partial(skills.text, by_model=True),
+    opened.push_async_callback(workspace.close)
+    return _Ground(
+        parts=parts,
+        engine=engine,
+        opened=opened,
+        hiding=hiding,
+        policy_files=policy_files,
+        commands=commands,
+        workspace=workspace,
+        private=private,
+        checkpoints=checkpoints,
+        taken_back=tuple(taken_back),
     )
+
+
+def _conversation(parts: Parts, engine: Session, hiding: Hiding) -> Conversation:
+    def room() -> int:
+        # What a tool says below its lines must fit too.
+        state = engine.state
+        return most_of_one_result(in_force(parts.models.spec(state.choice.model), state)) * 9 // 10
+
+    return Conversation(room=room, holds=lambda text: engine.transcript.holds(hiding.redact(text)))
+
+
+def _along(ground: _Ground) -> _Along:
+    parts, engine = ground.parts, ground.engine
+    rules, ledger = RuleBook(parts.trust, hide=ground.hiding.redact), Ledger()
+    if parts.recalled is not None:
+        parts.recalled.files.note(ground.workspace.seen)
+        ledger = parts.recalled.ledger
+        rules.recall(parts.recalled.rules.read, parts.recalled.rules.left)
+    checklist = ChecklistFile(file=checklist_file(parts.row.id), checklist=lambda: engine.state.checklist.text)
+    hooks = first_use.session_hooks(
+        parts, ground.workspace, engine, hiding=ground.hiding, confine=ground.commands.set_up_hook
+    )
+    if hooks is not None:
+        ground.policy_files.changed = hooks.rules_changed
+    return _Along(hooks=hooks, rules=rules, skills=load_skills(parts.trust), checklist=checklist, ledger=ledger)
+
+
+def _offered(ground: _Ground, along: _Along) -> _Offered:
+    parts, workspace, skills = ground.parts, ground.workspace, along.skills
+    skill = None if skills is None else partial(skills.text, by_model=True)
+    built_in = builtin_tools(workspace, _late(ground, partial(open_browser, workspace)), skill)
     own = own_tools([tool.spec.name for tool in built_in], parts.brought.tools)
     tools: Mapping[str, Tool] = {one.spec.name: one for one in (*built_in, *own.tools) if parts.offers(one.spec.name)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
         from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
 
-        around = CheckerFolders(workspace=workspace, private=private, mode=lambda: track.state.mode)
+        around = CheckerFolders(workspace=workspace, private=ground.private, mode=lambda: ground.engine.state.mode)
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
+        ground.opened.push_async_callback(diagnostics.close)
         tools = diagnosed(tools, diagnostics, workspace)
+    joined = joined_servers(parts, tools, ground.hiding.redactor, ground.engine)
+    ground.opened.push_async_callback(joined.close)
+    ground.hiding.hide(joined.secrets)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
-    left_out = offering(parts.store, specs, NO_SKILLS if skills is None or not skills.for_model else {})
-    joined = joined_servers(parts, tools, redactor, lambda: engine)
-    secrets += joined.secrets
-    left_out = also_left_out(left_out, joined.left_out)
+    always_out = NO_SKILLS if skills is None or not skills.for_model else {}
+    return _Offered(
+        joined=joined,
+        left_out=also_left_out(offering(parts.store, specs, always_out), joined.left_out),
+        specs=specs,
+        diagnostics=diagnostics,
+        problems=tuple(own.problems),
+    )
+
+
+def _late(ground: _Ground, make: Callable[[], Any]) -> Callable[[], Any]:
+    """Make something with its first use, and close it with the session where it was made."""
+
+    @cache
+    def made() -> Any:
+        thing: _Closes = make()
+        ground.opened.push_async_callback(thing.close)
+        return thing
+
+    return made
+
+
+def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
+    parts, commands, workspace = ground.parts, ground.commands, ground.workspace
+    rules, checklist, joined = along.rules, along.checklist, offered.joined
     prompting = Prompting(
         settings=parts.settings,
         rules=rules,
-        skills=skills,
+        skills=along.skills,
         specs={name: tool.spec for name, tool in joined.known.items()},
         window=lambda model: parts.models.spec(model).context_window,
         of_servers=joined.prompt_parts,
     )
-    hooks = _hooks(parts, workspace, track, redactor, confine=commands.set_up_hook)
-    if hooks is not None:
-        policy_files.changed = hooks.rules_changed
-    files = _checkpoints(parts)
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
         observers=(
             partial(note_named_changes, workspace.seen),
-            LedgerObserver(parts.store, ledger),
+            LedgerObserver(parts.store, along.ledger),
             checklist.observe,
             rules.observe,
         ),
@@ -151,200 +257,86 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
             *joined.before_step,
             *(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
         ),
-        environment=EnvironmentBlock(
-            workspace=workspace,
-            repository=partial(_repository, parts),
-            approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
-            trusted=parts.trust.lets_code_run,
-            try_first=parts.settings.try_first,
-            lacking=Lacking(),
-        ),
-        trace=partial(_trace, redactor),
+        environment=_environment(ground),
+        trace=ground.hiding.trace,
         judge=policy_judge(
-            parts, policy_files, redactor, servers=joined.servers, own_ports=lambda: commands.servers().ports()
+            parts,
+            ground.policy_files,
+            ground.hiding.redactor,
+            servers=joined.servers,
+            own_ports=lambda: commands.servers().ports(),
         ),
-        redactor=redactor,
+        redactor=ground.hiding.redactor,
         tools=joined.offered,
-        left_out=left_out,
+        left_out=offered.left_out,
         provider=parts.models.provider,
-        model=specs,
-        system=session_prompt(prompting, left_out),
+        model=offered.specs,
+        system=session_prompt(prompting, offered.left_out),
         clock=parts.brought.clock,
         jitter=random.random,
         day_budget=_DayBudget(parts.store, parts.row.id, parts.brought.clock),
-        remember=partial(_remember, workspace.root),
+        remember=partial(first_use.remember_here, workspace.root),
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
         keep=commands.keep,
-        hooks=hooks,
-        checkpoints=files,
+        hooks=along.hooks,
+        checkpoints=ground.checkpoints,
+    )
+    return ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
+
+
+def _environment(ground: _Ground) -> EnvironmentBlock:
+    parts = ground.parts
+    return EnvironmentBlock(
+        workspace=ground.workspace,
+        repository=partial(first_use.repository_words, parts),
+        approved=tuple(frozenset(parts.settings.approve).difference(parts.trust.unapproved)),
+        trusted=parts.trust.lets_code_run,
+        try_first=parts.settings.try_first,
+        lacking=Lacking(),
     )
 
-    shaped = ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
-    workspace.before_commands.append(
-        partial(
-            answer_commands,
-            commands,
-            workspace,
-            network=parts.settings.network,
-            judge=shaped.judge,
-            now=lambda: standing(track.state),
-            tell=lambda text: engine.publish(Notice(text=text)),
-        )
-    )
-    engine: Session = Session(shaped, track)
-    if hooks is None:  # a hook may say yes in the user's place
-        joined.ask_policy(shaped.judge, lambda: engine.state, lambda: policy_files.ruleset().version)
 
-    live: LiveSession = LiveSession(
+def _live(
+    ground: _Ground,
+    along: _Along,
+    offered: _Offered,
+    ports: Ports,
+    *,
+    first: Sequence[EventData],
+) -> LiveSession:
+    parts, hooks, servers = ground.parts, along.hooks, offered.joined.servers
+    own_shell = _late(ground, partial(first_use.person_shell, ground.workspace, ground.private, ground.hiding))
+    return LiveSession(
         session_id=parts.row.id,
-        engine=engine,
-        past=_past(parts),
+        engine=ground.engine,
+        works_with=ports,
+        past=first_use.told_before(parts),
         store=parts.store,
         first=first,
         trust=parts.trust,
         models=model_finder(parts.models, parts.settings),
-        checklist_file=checklist.file,
-        open_shell=partial(_open_shell, workspace, private, redactor),
+        checklist_file=along.checklist.file,
+        own_shell=own_shell,
         enclose=partial(
-            _enclose,
-            workspace=workspace,
-            ports=shaped,
-            track=track,
+            first_use.enclosed,
+            workspace=ground.workspace,
+            ports=ports,
+            engine=ground.engine,
             trust=parts.trust,
-            diagnostics=diagnostics,
-            rules=rules,
-            own_shell=lambda: live.own_shell,
-            servers=joined.servers,
+            diagnostics=offered.diagnostics,
+            rules=along.rules,
+            own_shell=own_shell,
+            servers=servers,
         ),
         roots=parts.roots.folders,
-        clean_up=partial(
-            _clean_up, browser, parts.store, (joined, diagnostics, workspace, commands, files, parts.models)
-        ),
+        opened=ground.opened,
         hooks=hooks,
-        beside=[] if hooks is None else [partial(_watched, hooks)],
-        servers=joined.servers,
-        ports=partial(commands.ports, asyncio.get_running_loop()),
-        wakes=workspace.wakes,
+        beside=[] if hooks is None else [partial(first_use.watched, hooks)],
+        servers=servers,
+        ports=partial(ground.commands.ports, asyncio.get_running_loop()),
+        wakes=ground.workspace.wakes,
     )
-    said = (*parts.roots.notices, *parts.notices, *policy_files.notices(), *own.problems, *taken_back, *joined.notices)
-    live.notices = (*live.notices, *said)
-    return live
-
-
-def _hooks(
-    parts: Parts,
-    workspace: Workspace,
-    track: Track,
-    redactor: "Callable[[], Redactor]",
-    *,
-    confine: "ConfineHook",
-) -> "SessionHooks | None":
-    """Get the hooks ready to run; what that takes is loaded where there are some. Raises `ConfigError`."""
-    if not (parts.brought.hooks or parts.settings.hooks or parts.settings.hooks_from):
-        return None
-    from treadle.app.hooks.opening_hooks import open_hooks
-
-    return open_hooks(
-        parts,
-        parts.brought.hooks,
-        workspace,
-        confine=confine,
-        mode=lambda: track.state.mode,
-        redact=lambda text: redactor().redact(text),
-        focus=lambda: focus_wanted(track.state),
-    )
-
-
-class _Closes(Protocol):
-    async def close(self) -> None: ...
-
-
-async def _enclose(text: str, /, **session: Any) -> "Enclosed":
-    """Read what a message mentions; what that takes is loaded with the first one that does."""
-    from treadle.app.session.mention_sources import SessionParts, enclosed_in
-
-    return await enclosed_in(text, SessionParts(**session))
-
-
-def _open_jobs(private: Path, redactor: "Callable[[], Redactor]") -> "JobBook":
-    from treadle.workspace.jobs import JobBook
-
-    return JobBook(private, lambda text: redactor().redact(text))
-
-
-def _open_watchers(live: LiveSession, private: Path) -> "Watchers":
-    from treadle.app.session.waking import open_watchers
-
-    return open_watchers(live, private)
-
-
-def _open_shell(workspace: Workspace, private: Path, redactor: "Callable[[], Redactor]") -> "OwnShell":
-    from treadle.app.session.own_shell import OwnShell
-
-    return OwnShell(shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: redactor().stream())
-
-
-def _temporary_files() -> "TemporaryFiles":
-    """Give what notes the files that are being written."""
-    from treadle.workspace.temporary_files import TemporaryFiles
-
-    return TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
-
-
-async def _clean_up(browser: Any, store: Store, used: Sequence["_Closes | None"]) -> None:
-    """End what a session used, in this order; remove old outputs, and what sessions of killed processes left."""
-    if browser.cache_info().currsize:
-        await browser().close()
-    for one in used:
-        if one is not None:
-            await one.close()
-    from treadle.workspace.retention import remove_old_outputs_now
-
-    with suppress(StoreError):
-        leased = store.leased()
-        await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
-        _tidy_sockets(leased)
-
-
-def _tidy_sockets(leased: Collection[str]) -> None:
-    """Take away the sockets of sessions whose processes were killed."""
-    if (data_directory() / "live").is_dir():
-        from treadle.app.session.wire import remove_stale_sockets
-
-        remove_stale_sockets(leased)
-
-
-def _watched(hooks: "SessionHooks", live: LiveSession) -> AbstractAsyncContextManager[None]:
-    """Let hooks look on while a session is open."""
-    from treadle.app.hooks.watching import watched_by_hooks
-
-    return watched_by_hooks(hooks, live)
-
-
-def _checkpoints(parts: Parts) -> SessionCheckpoints | None:
-    wanted = parts.settings.checkpoints
-    return SessionCheckpoints(parts.store, parts.row.id, parts.folders, wanted) if wanted.enabled else None
-
-
-def _past(parts: Parts) -> Sequence[Stamped]:
-    """Say what surfaces have heard of the session, also of what has left its conversation."""
-    if parts.past is None:
-        return ()
-    if not parts.store.left_behind(parts.row.id):
-        return parts.past.stamped
-    from treadle.context.notified import stamped_notifications
-
-    return stamped_notifications(parts.store.read(parts.row.id))
-
-
-def _repository(parts: Parts) -> str:
-    """Say how the workspace's repository stands; in a folder that is not trusted no git runs for it."""
-    if not parts.trust.trusted:
-        return ""
-    from treadle.app.session.repository_state import describe_repository
-
-    return describe_repository(str(parts.trust.workspace))
 
 
 class _DayBudget(Struct, frozen=True):
@@ -356,43 +348,3 @@ class _DayBudget(Struct, frozen=True):
         """Reserve in the log's file, which all sessions of the user share."""
         purpose = Purpose.ASIDE if aside else Purpose.STEP
         return await self.store.reserve(self.session_id, purpose, self.clock(), worst)
-
-
-def _remember(workspace: str, allowances: Sequence[Allowance]) -> None:
-    from treadle.app.security.approvals import remember
-
-    remember(allowances, workspace)
-
-
-def _trace(redactor: "Callable[[], Redactor]", error: BaseException) -> None:
-    """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
-    import traceback
-
-    from treadle.app.report import write_log
-
-    write_log(redactor().redact("".join(traceback.format_exception(error))))
-
-
-def _is_secret(path: str) -> bool:
-    from treadle.protocol.protected_names import secret_name
-
-    return secret_name(path) is not None
-
-
-def _allow_saved(path: str) -> None:
-    """Let a control file stay that a tool writes while commands run: somebody said yes to that."""
-    from treadle.workspace.sandbox import allow_made
-
-    allow_made(data_directory(), path)
-
-
-def _redactor(parts: Parts, also: Sequence[tuple[str, str]]) -> "Callable[[], Redactor]":
-    """Hide known secrets and what looks like one; loaded with the first call that is judged."""
-
-    @cache
-    def redactor() -> "Redactor":
-        from treadle.app.session.known_values import session_redactor
-
-        return session_redactor(str(parts.trust.workspace), parts.settings, roots=parts.roots.folders, also=also)
-
-    return redactor

@@ -290,11 +290,15 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
 
 
 class CommandAnswer(Struct, frozen=True, kw_only=True):
-    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command."""
+    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
+
+    `draft` is the message that its ops take back, for whoever wants to send it again in other words.
+    """
 
     text: str = ""
     ops: tuple[Op, ...] = ()
     send: str = ""
+    draft: str = ""
     warning: bool = False
 
 

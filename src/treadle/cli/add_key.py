@@ -6,8 +6,8 @@ from treadle.app.models.choosing import Models
 from treadle.app.models.login import clean_key, describe_check, keep_key, key_providers, try_key, where_to_get
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ProviderRow
-from treadle.tui.choose import choose
-from treadle.tui.chooser import Choosing, ListRow
+from treadle.tui.ask_choice import choose
+from treadle.tui.choice_list import Choosing, ListRow
 from treadle.tui.ending import Left
 from treadle.tui.greeting import short_path
 from treadle.tui.inline import leave_line

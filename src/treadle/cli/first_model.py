@@ -19,8 +19,8 @@ from treadle.protocol.models import ModelSpec
 from treadle.providers.local import LocalServer
 from treadle.providers.local_advice import window_problem
 from treadle.providers.provider_rows import ProviderRow
-from treadle.tui.choose import choose
-from treadle.tui.chooser import Choosing, ListRow
+from treadle.tui.ask_choice import choose
+from treadle.tui.choice_list import Choosing, ListRow
 from treadle.tui.ending import Left
 from treadle.tui.greeting import short_path
 from treadle.tui.inline import leave_line

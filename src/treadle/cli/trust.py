@@ -108,7 +108,7 @@ def _answer(trust: "Trust", look: "Look", problem: str = "") -> _Said:
     import asyncio
 
     from treadle.cli.trust_question import trust_question
-    from treadle.tui.choose import choose
+    from treadle.tui.ask_choice import choose
     from treadle.tui.ending import Left
 
     chosen = asyncio.run(choose(trust_question(trust, problem), look))

@@ -7,7 +7,7 @@ from treadle.app.security.trusted_rules import allow_lines, allow_rules
 from treadle.app.security.trusting import shown_path, trust_lines
 from treadle.store.activation import ActiveKind
 from treadle.store.trust import Trust, TrustState
-from treadle.tui.chooser import Choosing, ListRow
+from treadle.tui.choice_list import Choosing, ListRow
 from treadle.tui.greeting import short_path
 from treadle.tui.lines import Line, line
 from treadle.tui.theme import Signs

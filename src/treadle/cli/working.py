@@ -242,7 +242,7 @@ def _following(arguments: "argparse.Namespace", trust: "SessionTrust | None", lo
 
 def _chosen_session(folder: Path, look: "Look") -> str:
     """Let the person choose a session; gives its id, empty where they chose none."""
-    from treadle.tui.choosing import choose_session
+    from treadle.tui.ask_session import choose_session
 
     return asyncio.run(choose_session(folder, look))
 

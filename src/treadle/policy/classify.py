@@ -3,7 +3,7 @@
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec import Struct, structs
@@ -14,7 +14,6 @@ from treadle.policy.marks import UNKNOWN, from_both_ends
 from treadle.policy.paths import Where, check_path, usable_roots
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables
-from treadle.policy.shell.git import OF_THE_REPOSITORY
 from treadle.policy.shell.interpreters import judge_inner_text, scan_code
 from treadle.policy.shell.parse import parse
 from treadle.policy.shell.programs import MAX_NESTING, judge_command
@@ -106,12 +105,9 @@ def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[st
 
 
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
-    """Whether a line does nothing but read, were its repository a plain one: no part of it needs programs of git's.
-
-    It tells what git can be kept from, never a verdict.
-    """
-    judged = classify_command(command, cwd, replace(context, trusted=True, untrusted=()))
-    return all(one.rule == OF_THE_REPOSITORY or class_of([one]) is CommandClass.READ_ONLY for one in judged.every)
+    """Whether a line does nothing but read, were its folder trusted. It tells what to keep from git, no verdict."""
+    trusting = replace(context, trusted=True, untrusted=())
+    return classify_command(command, cwd, trusting).command_class is CommandClass.READ_ONLY
 
 
 def _precheck(command: str, cwd: str, context: PolicyContext) -> list[Finding]:
@@ -133,7 +129,7 @@ def _walk(command: str, env: ShellEnv) -> tuple[list[JudgedCommand], list[Findin
     """Judge a script. What is not understood may do anything, unless it is only guessed to be one."""
     walk = Walk()
     try:
-        walk.script(parse(command), (structs.replace(env, judge_tree=walk.script),))
+        walk.script(parse(command), structs.replace(env, judge_tree=walk.script))
         return walk.parts, judge_sequence(walk.parts, env)
     except ShellSyntaxError as failure:
         if env.is_guess:
@@ -174,15 +170,11 @@ def _note_words(text: str, env: ShellEnv) -> None:
         env.trace.paths.extend((PathOp.WRITE, posixpath.join(env.cwd, word)) for word in words)
 
 
-_RUNS_SHELL_TEXT = frozenset({"own-program", "shell"})
-_RUNS_A_FILE = _RUNS_SHELL_TEXT | {"interpreter", "mode"}
-_PRINTERS = frozenset({"echo", "printf"})
+_RUNS_A_FILE = frozenset({"own-program", "shell", "interpreter", "mode"})
 
 
 def judge_sequence(parts: Sequence[JudgedCommand], env: ShellEnv) -> list[Finding]:
-    """Judge the commands of a line in their order."""
-    if len(parts) < 2:
-        return []
+    """Judge the commands of a line in their order: what one fetched or wrote, another may run."""
     env = structs.replace(env, is_guess=True)
     findings: list[Finding] = []
     written: list[str] = []
@@ -191,42 +183,24 @@ def judge_sequence(parts: Sequence[JudgedCommand], env: ShellEnv) -> list[Findin
         rules = {finding.rule for finding in part.findings}
         if fetched and rules & _RUNS_A_FILE:
             findings.append(dangerous("download-and-run", "runs a file after a download"))
-        if written and rules & _RUNS_SHELL_TEXT:
-            findings.extend(found for text in written for found in env.script(text))
-        if written and "interpreter" in rules:
-            findings.extend(found for text in written for found in scan_code(text, env))
+        if rules & _RUNS_A_FILE:
+            findings.extend(one for text in written for one in (*env.script(text), *scan_code(text, env)))
         fetched |= "download" in rules
         if "write-inside" in rules:
-            written.extend(_texts(part))
+            words = part.argv[1:] if part.argv[:1] in (("echo",), ("printf",)) else ()
+            written += filter(None, (part.input, " ".join(words), *words))
     return [finding for finding in dict.fromkeys(findings) if finding.risk is Risk.CRITICAL]
 
 
-def _texts(part: JudgedCommand) -> Iterator[str]:
-    """Give the texts that a command writes, as far as they stand in the line."""
-    if part.input is not None:
-        yield part.input
-    if part.argv[:1] and part.argv[0] in _PRINTERS:
-        yield " ".join(part.argv[1:])
-        yield from part.argv[1:]
-
-
-_ALLOWED_CONTROLS = frozenset("\t\n")
-_EXOTIC_BLANKS = frozenset({"Zs", "Zl", "Zp"})
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp"})
 
 
 def hidden_characters(text: str) -> list[str]:
     """Name the characters that are invisible, change direction, look like blanks, or control the terminal."""
-    if text.isascii() and text.isprintable():
-        return []
-    found = {char for char in set(text) if not char.isascii() or not char.isprintable()} - _ALLOWED_CONTROLS
-    return sorted(
-        f"U+{ord(char):04X}"
-        for char in found
-        if unicodedata.category(char) in _HIDDEN
-        or unicodedata.category(char) in _EXOTIC_BLANKS
-        or char in "\u115f\u1160\u3164\uffa0\u2800\u034f"
-    )
+    found = {char for char in set(text) if not char.isascii() or not char.isprintable()} - {"\t", "\n"}
+    hidden = {char for char in found if unicodedata.category(char) in _HIDDEN}
+    hidden |= found.intersection("\u115f\u1160\u3164\uffa0\u2800\u034f")
+    return sorted(f"U+{ord(char):04X}" for char in hidden)
 
 
 def has_lookalikes(text: str) -> bool:

@@ -1,11 +1,11 @@
-"""Reads a repository's own settings, without git, before git may run in it.
+"""Reads the settings of a repository that is not trusted, without git, before git may read in it.
 
-Git looks into repositories that stand in another one, and obeys their settings: where there may be such, it asks.
+Only a repository of the usual form is looked through: a folder `.git` that is whole. Of any other one it is unknown
+what git would obey there. Git looks into repositories that stand in another one, too: where there may be such, it asks.
 """
 
 import posixpath
 import re
-from collections.abc import Iterator
 
 from treadle.policy.context import MAX_NAMES, FileKind, FileView
 
@@ -13,113 +13,50 @@ _OTHERS = re.compile(rb"\0\0\xe0\0|sdir\0\0\0\0")
 """What an index holds that lists a commit of another repository, or folders instead of what is in them."""
 
 _INERT = re.compile(
-    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf"
-    r"|quotepath|abbrev|compression|sharedrepository|checkstat|trustctime|untrackedcache|longpaths|protecthfs|protectntfs"
-    r"|sparsecheckout|sparsecheckoutcone|commitgraph|multipackindex)"
-    r"|remote\..*\.(url|fetch|pushurl|push|tagopt|prune|mirror|gh-resolved|partialclonefilter|promisor)"
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)"
+    r"|remote\..*\.(url|fetch|pushurl|push|tagopt|prune|gh-resolved|partialclonefilter|promisor)"
     r"|branch\..*\.(remote|merge|rebase|pushremote|description|vscode-merge-base|gh-merge-base|github-pr-owner-number)"
-    r"|user\.(name|email)|submodule\..*\.(url|active)|submodule\.active|init\.defaultbranch|pull\.(rebase|ff)|push\.default"
-    r"|extensions\.(worktreeconfig|objectformat|partialclone|refstorage)|color\..*|advice\..*|gc\.auto|fetch\.prune|index\.version"
-    r"|lfs\.repositoryformatversion|feature\.manyfiles"
+    r"|user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.default|extensions\.(objectformat|partialclone)"
+    r"|color\..*|advice\..*|lfs\.repositoryformatversion"
 )
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
-_UNREADABLE = "settings that cannot be read"
-_UNSEEN = "repositories in it, whose settings may name programs"
-UNKNOWN_SETTINGS = (_UNREADABLE, _UNSEEN)
+_ODD = re.compile(r"modules|config\.worktree|sharedindex\..*")
+UNREADABLE_SETTINGS = "settings that cannot all be read"
 
 
-def surprising_settings(cwd: str, files: FileView, *, looks_into_others: bool = True) -> list[str]:
-    """List the settings that git may obey in `cwd` and that are not known to be inert, and what is unknown.
-
-    Most commands look into the repositories that stand in this one.
-    """
-    repositories = list(_around(cwd, files))
-    found = [name for git, common in repositories for name in _surprising(git, common, files)]
-    others = looks_into_others and any(_may_hold_others(git, common, files) for git, common in repositories)
-    return [*found, _UNSEEN] if others else found
-
-
-def hooks(cwd: str, files: FileView) -> list[str]:
-    """List the hooks that git may run in `cwd`; the samples are none."""
-    folders = [posixpath.join(common, "hooks") for _, common in _around(cwd, files) if common]
-    return [name for folder in folders for name in files.names(folder) if not name.endswith(".sample")]
-
-
-def _surprising(git: str, common: str, files: FileView) -> Iterator[str]:
-    for path in (f"{common}/config", f"{git}/config.worktree") if common else ():
-        text = files.read_config(path)
-        if text is not None:
-            yield from (key for key in setting_names(text) if not _INERT.fullmatch(key.lower()))
-        elif files.facts(path) is not None:
-            yield _UNREADABLE
-    if not common:
-        yield _UNREADABLE
-
-
-def _may_hold_others(git: str, common: str, files: FileView) -> bool:
-    """Whether other repositories may stand in this one, or their settings in its directories.
-
-    The index names them. One in parts may, and so may one that holds what looks like their mark.
-    """
-    names = [name for each in {git, common} for name in files.names(each)]
-    index = files.read_index(posixpath.join(git, "index"))
-    kept = any(name == "modules" or name.startswith("sharedindex.") for name in names)
-    return kept or len(names) >= MAX_NAMES or index is None or _OTHERS.search(index) is not None
-
-
-def _around(cwd: str, files: FileView) -> Iterator[tuple[str, str]]:
-    """Give what git may take for the repository around `cwd`: it goes on upwards where one is not whole.
-
-    Each is its directory and the one that it shares its settings with, empty where that cannot be told.
-    """
+def surprising_settings(cwd: str, files: FileView) -> list[str]:
+    """List what git may run or obey in `cwd` that is not known to be inert: settings, hooks, and what is unknown."""
     folder = cwd
-    while True:
-        parts = [files.facts(posixpath.join(folder, name)) is not None for name in ("HEAD", "objects", "commondir")]
-        bare = folder if parts[0] and any(parts[1:]) else None
-        for git in (_git_directory(folder, files), bare):
-            if git is not None:
-                common = _common_directory(git, files) if git else ""
-                yield git, common
-                if common and _is_whole(git, common, files):
-                    return
+    while files.facts(posixpath.join(folder, ".git")) is None:
+        if files.facts(posixpath.join(folder, "HEAD")) is not None:
+            return [UNREADABLE_SETTINGS]
         if folder == posixpath.dirname(folder):
-            return
+            return []
         folder = posixpath.dirname(folder)
+    git = _followed(folder, ".git", "gitdir: ", files)
+    common = _followed(git, "commondir", "", files) if files.facts(posixpath.join(git, "commondir")) else git
+    head, text = files.read_config(posixpath.join(git, "HEAD")), files.read_config(posixpath.join(common, "config"))
+    parts = [files.facts(path) for path in (git, posixpath.join(common, "objects"), posixpath.join(common, "refs"))]
+    is_whole = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
+    names, index = {*files.names(git), *files.names(common)}, files.read_index(posixpath.join(git, "index"))
+    is_usual = len(names) < MAX_NAMES and not any(map(_ODD.fullmatch, names))
+    if not (is_whole and is_usual and head and _HEAD.fullmatch(head)) or index is None or _OTHERS.search(index):
+        return [UNREADABLE_SETTINGS]
+    found = [f"the setting {key}" for key in setting_names(text or "") if not _INERT.fullmatch(key.lower())]
+    hooks = files.names(posixpath.join(common, "hooks"))
+    return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]
 
 
-def _is_whole(git: str, common: str, files: FileView) -> bool:
-    """Whether git takes a directory for a repository beyond doubt, and looks no further up."""
-    head = files.read_config(posixpath.join(git, "HEAD"))
-    parts = [files.facts(posixpath.join(common, name)) for name in ("objects", "refs")]
-    enterable = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
-    return head is not None and _HEAD.fullmatch(head) is not None and enterable
-
-
-def _git_directory(folder: str, files: FileView) -> str | None:
-    """Find the `.git` of a folder, which may be a file that names a directory elsewhere; empty where it is unknown."""
-    git = posixpath.join(folder, ".git")
-    facts = files.facts(files.resolve(git))
-    if facts is None or facts.kind is not FileKind.FILE:
-        return git if facts is not None else None
-    named = _named(files.read_config(git), "gitdir: ")
-    return files.resolve(posixpath.join(folder, named)) if named else ""
-
-
-def _common_directory(git: str, files: FileView) -> str:
-    path = posixpath.join(git, "commondir")
-    if files.facts(path) is None:
-        return git
-    named = _named(files.read_config(path), "")
-    return files.resolve(posixpath.join(git, named)) if named else ""
-
-
-def _named(text: str | None, before: str) -> str | None:
-    """Read the path in a file that holds nothing else, as git does; None where that is not certain."""
-    if text is None or not text.startswith(before) or "\ufffd" in text or "\0" in text:
-        return None
-    return text[len(before) :].rstrip("\r\n") or None
+def _followed(folder: str, name: str, before: str, files: FileView) -> str:
+    """Give the directory of that name, or the one that a file of that name holds; the file where it is unknown."""
+    path = posixpath.join(folder, name)
+    facts = files.facts(files.resolve(path))
+    text = files.read_config(path) if facts is not None and facts.kind is FileKind.FILE else None
+    if text is None or not text.startswith(before) or "\0" in text or "\ufffd" in text:
+        return path
+    return files.resolve(posixpath.join(folder, text.removeprefix(before).rstrip("\r\n")))
 
 
 def setting_names(text: str) -> list[str]:

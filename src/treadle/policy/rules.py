@@ -10,6 +10,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from treadle.policy.findings import PathOp
+from treadle.policy.marks import word_set
 from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Reason, Verdict
 
@@ -213,48 +214,27 @@ def _to_ends(places: set[int], text: str) -> set[int]:
     return reached
 
 
-_CARGO = """
-    --release -r --lib --bins --bin= --test= --tests --example= --examples --benches --all --workspace --all-targets
-    --all-features --no-default-features --features= -F= -p= --package= --exclude= -v --verbose -q --quiet --no-run
-    --no-fail-fast --locked --offline --frozen -j= --jobs= --keep-going
-"""
-_TABLE = {
-    "git add": "-A --all -u --update -n --dry-run -v --verbose -N --intent-to-add --",
-    "git commit": "-a --all -m= -am= --message= -q --quiet -v --verbose -s --signoff",
-    "git switch": "-c= --create=",
-    **dict.fromkeys(("npm test", "pnpm test"), "-- *"),
-    "yarn test": "-v --verbose",
-    **dict.fromkeys(("cargo build", "cargo check"), _CARGO),
-    "cargo test": f"{_CARGO} -- *",
-    "cargo doc": f"{_CARGO} --no-deps",
-    "cargo fmt": "--check --all -v -q",
-    "go test": """
-        -v -race -short -cover -failfast -json -x -n -run= -bench= -count= -timeout= -parallel= -cpu= -benchtime= -skip=
-        -shuffle=
-    """,
-    "go build": "-v -race",
-    "go vet": "-v",
-    "docker ps": "-a --all -q --quiet --no-trunc -n= --last= -l --latest -s --size -f= --filter= --format=",
-    "docker images": "-a --all -q --quiet --no-trunc --digests -f= --filter= --format=",
-    "docker logs": "-f --follow -n= --tail= --since= --until= -t --timestamps --details",
-    "pytest": """
-        -x -q -qq -v -vv -s -l --lf --ff --sw --co --collect-only -k= -m= -n= --maxfail= --tb= --durations= --no-header
-        --last-failed --failed-first --exitfirst --quiet --verbose --showlocals -ra -rA -rf -rs --timeout=
-    """,
-    "ruff check": "--fix --no-fix --diff --select= --ignore= --statistics --quiet -q --output-format= --watch",
-    "ruff format": "--check --diff --quiet -q",
-    "mypy": "--strict --no-error-summary --pretty --show-error-codes --ignore-missing-imports",
-    "tsc": "--noEmit --pretty --strict --skipLibCheck",
-    "eslint": "--quiet --no-color --max-warnings= --ext= --cache",
-    "prettier": "--check -c --list-different -l",
+_PREFIXES = {
+    tuple(words.split())
+    for words in (
+        *("git add", "git commit", "git switch", "npm test", "pnpm test", "yarn test", "cargo build", "cargo check"),
+        *("cargo test", "cargo doc", "cargo fmt", "go test", "go build", "go vet", "docker ps", "docker images"),
+        *("docker logs", "pytest", "ruff check", "ruff format", "mypy", "tsc", "eslint", "prettier"),
+    )
 }
-_PLAIN = {tuple(key.split()): frozenset(options.split()) for key, options in _TABLE.items()}
+_OPTIONS = word_set("""
+    -a -A -m= -q -s -u -v -vv -x -l -k= --all --all-features --all-targets --check --co --create= --diff --example=
+    --fix --features= --ff --filter= --format= --last-failed --lf --lib --locked --maxfail= --no-color --no-fail-fast
+    --no-header --no-run --noEmit --offline --package= --quiet --release --select= --since= --stats --strict --tail=
+    --tb= --test= --tests --timeout= --update --verbose --watch --workspace -bench= -count= -race -run= -short -timeout=
+""")
+"""Options that run and read nothing else, whichever of these programs they are given to."""
 
 
 def listed_prefix(argv: Sequence[str]) -> tuple[str, ...]:
     """Give the program and subcommand that a rule may name for this command; empty where all its words are needed."""
     prefixes = (tuple(argv[:size]) for size in (2, 1))
-    return next((prefix for prefix in prefixes if prefix in _PLAIN and covers(prefix, argv)), ())
+    return next((prefix for prefix in prefixes if prefix in _PREFIXES and covers(prefix, argv)), ())
 
 
 def covers(prefix: Sequence[str], argv: Sequence[str]) -> bool:
@@ -262,25 +242,19 @@ def covers(prefix: Sequence[str], argv: Sequence[str]) -> bool:
 
     A rule whose words are not listed covers everything: whoever writes such a rule by hand says so.
     """
-    options = _PLAIN.get(tuple(prefix))
-    return options is None or _are_plain(argv[len(prefix) :], options)
+    return tuple(prefix) not in _PREFIXES or _are_plain(argv[len(prefix) :])
 
 
-def _are_plain(words: Sequence[str], options: frozenset[str]) -> bool:
+def _are_plain(words: Sequence[str]) -> bool:
     pending = list(words)
     while pending:
         word = pending.pop(0)
-        if word == "--" and "--" in options:
-            return "*" in options or all(map(_is_plain_operand, pending))
+        if word == "--":
+            return all(_is_plain_operand(word.lstrip("-")) for word in pending)
         name, glued, _ = word.partition("=")
-        if not word.startswith("-"):
-            if not _is_plain_operand(word):
-                return False
-        elif f"{name}=" in options:
-            if not glued and not pending:
-                return False
+        if word.startswith("-") and f"{name}=" in _OPTIONS and (glued or pending):
             pending = pending if glued else pending[1:]
-        elif word not in options:
+        elif word not in _OPTIONS and not _is_plain_operand(word):
             return False
     return True
 

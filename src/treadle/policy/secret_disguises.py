@@ -6,8 +6,8 @@ import json
 import re
 import string
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from urllib.parse import quote, quote_plus
 
@@ -81,37 +81,18 @@ def _forms_within(value: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _needles(values: Values) -> tuple[dict[str, str], dict[str, str]]:
-    """Give all forms of all known values with their names: those that are one long word, and the others."""
-    every: dict[str, str] = {}
-    for value, name in values:
-        for form in forms(value):
-            if len(form) >= SHORTEST_SECRET:
-                every.setdefault(form.replace("\n", ""), name)
-                every.setdefault(form, name)
-    words = {form: name for form, name in every.items() if len(form) >= _LONG and form.split() == [form]}
-    return words, {form: name for form, name in every.items() if form not in words}
-
-
-@lru_cache(maxsize=8)
-def _words_of(values: Values) -> Forms:
-    """Prepare to look for the forms that are one long word."""
-    return forms_of(_needles(values)[0])
-
-
-@lru_cache(maxsize=8)
 def _forms_of(values: Values) -> Forms:
-    """Prepare to look for all forms, inside of other encodings."""
-    long_ones, others = _needles(values)
-    within = {form: name for value, name in values for form in _forms_within(value)}
-    named = {**within, **others, **long_ones}
-    return forms_of({form: name for form, name in named.items() if "\n" not in form and "\r" not in form})
+    """Prepare to look for all forms of all known values, as they are and inside of other encodings."""
+    every = {form: name for value, name in values for form in _forms_within(value)}
+    for form, name in ((form, name) for value, name in reversed(values) for form in forms(value)):
+        every.update({spelled: name for spelled in (form, form.replace("\n", "")) if len(form) >= SHORTEST_SECRET})
+    return forms_of(every)
 
 
 @lru_cache(maxsize=8)
 def _beginnings(values: Values) -> tuple[frozenset[str], int]:
     """Give how each form may begin, and how long the longest is."""
-    every = [form for names in _needles(values) for form in names]
+    every = _forms_of(values).names
     found = (form[:size] for form in every for size in range(1, min(len(form), _PREFIX + 1)))
     return frozenset(found), max(map(len, every), default=0)
 
@@ -124,18 +105,6 @@ def find_all(text: str, literal: str) -> Iterator[int]:
         at = text.find(literal, at + len(literal))
 
 
-_SEARCHED_AT_ONCE = 2_000
-"""Characters of a text that is searched sooner than asked for the characters that it lacks."""
-
-
-def finder(text: str) -> Callable[[str], bool]:
-    """Give a test for literals: most have a character that a text lacks, which is seen sooner than that they lack."""
-    if len(text) < _SEARCHED_AT_ONCE:
-        return text.__contains__
-    lacks = cache(lambda char: char not in text)
-    return lambda literal: not any(map(lacks, literal)) and literal in text
-
-
 def long_words(text: str) -> str:
     """Give the words of a text in which a key may stand: most of a text is short words, and need not be searched."""
     return "\n".join({word for word in text.split() if len(word) >= _LONG})
@@ -145,16 +114,14 @@ def known(text: str, words: str, values: Values) -> Iterator[Span]:
     """Find known values, encoded too, also where lines break inside of long words; `words` are those of the text."""
     if not values:
         return
-    long_ones, others = _needles(values)
-    spelled_out = {value for value, _ in values}
+    names, spelled_out = _forms_of(values).names, {value for value, _ in values}
     joined, joints = _joined(text)
     searched = long_words(joined) if joints else words
-    needles = [*_words_of(values).candidates(in_bytes(searched)), *filter(finder(joined), others)]
-    for needle in needles:
+    for needle in _forms_of(values).candidates(in_bytes(joined)):
         for at in find_all(joined, needle):
             start, last = (place + bisect_right(joints, place) for place in (at, at + len(needle) - 1))
             if needle not in spelled_out or not _is_part_of_word(text, start, last + 1):
-                yield start, last + 1, long_ones.get(needle) or others[needle]
+                yield start, last + 1, names[needle]
     for hit in _encoded_again(joined, searched, values):
         start, last = (place + bisect_right(joints, place) for place in (hit.start, hit.end - 1))
         yield (*(_with_rest(text, start, last + 1) if hit.in_digits else (start, last + 1)), hit.name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.policy.marks import split_words, word_set
-from treadle.policy.secret_disguises import Span, find_all, finder
+from treadle.policy.secret_disguises import Span, find_all
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 
 _NAME = r"[A-Za-z0-9_-]"
@@ -187,15 +187,13 @@ def _looks_random(value: str) -> bool:
 
 def keys_in(text: str, words: str) -> Iterator[Span]:
     """Find keys by their formats, and what is given to promising names; `words` are the long words of the text."""
-    holds = finder(words)
     for each in _FORMATS:
-        if any(_matches(words, words, each, holds)):
-            yield from _matches(text, text, each, holds)
+        if any(_matches(words, words, each)):
+            yield from _matches(text, text, each)
     # The small form of a capital I with a dot is two characters.
     small = text.replace("\u0130", "I").lower()
-    holds = finder(small)
     for each in (_HEADER, _ASSIGNED):
-        yield from _matches(text, small, each, holds)
+        yield from _matches(text, small, each)
     for at in find_all(text, "://"):
         found = _ADDRESS_WITH_PASSWORD.match(text, at) if text.find("@", at, at + 520) >= 0 else None
         if found is not None:
@@ -208,10 +206,10 @@ def blocks_in(text: str) -> Iterator[Span]:
         yield found.start(), found.end() + (found["end"] is None), "private key"
 
 
-def _matches(text: str, searched: str, wanted: _Format, holds: Callable[[str], bool]) -> Iterator[Span]:
+def _matches(text: str, searched: str, wanted: _Format) -> Iterator[Span]:
     """Try a format wherever one of its beginnings stands; `searched` is the text, perhaps in small letters."""
     group = "secret" if "secret" in wanted.shape.groupindex else 0
-    for start in filter(holds, wanted.starts):
+    for start in wanted.starts:
         at = searched.find(start)
         while at >= 0:
             found = wanted.shape.match(text, at)

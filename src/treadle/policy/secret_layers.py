@@ -6,6 +6,7 @@ what is no digit counts as zero. So the time is in proportion to the text, whate
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 
@@ -33,11 +34,11 @@ _AS_16 = _table(_DIGITS_16, _DIGITS_16, b"0")
 _RUN = 16
 """Digits side by side that are read at least: fewer hold no value that was encoded twice."""
 
-_LEFT, _RIGHT = b"\xfe", b"\xff"
-"""Bytes of no text that fill the places of an escape before and behind its character."""
+_FILLER = b"\xff"
+"""A byte of no text that fills the places of an escape behind its character."""
 
 _BETWEEN = (b"\0", b"\r", b"\n")
-_DROPPED = b"".join((*_BETWEEN, _LEFT, _RIGHT))
+_DROPPED = b"".join((*_BETWEEN, _FILLER))
 """What is taken out of what was decoded: fillers, line breaks, and every second byte of UTF-16."""
 
 _KEEPS = bytes(byte not in _DROPPED for byte in range(256))
@@ -68,9 +69,7 @@ class DecodedText(Struct, frozen=True):
     def source(self, first: int, last: int) -> tuple[int, int]:
         """Give begin and end of the characters from which two bytes of `read`, and those between, came."""
         if self.bits == 8:
-            while first and self.read[first - 1] == _LEFT[0]:
-                first -= 1
-            while self.read[last + 1 : last + 2] == _RIGHT:
+            while self.read[last + 1 : last + 2] == _FILLER:
                 last += 1
         return max((first * 8 - self.offset) // self.bits, 0), -((self.offset - (last + 1) * 8) // self.bits)
 
@@ -101,78 +100,31 @@ def _has_run(text: bytes, flags: bytes, size: int) -> bool:
     return b"\1" * max(size, _RUN) in text.translate(flags)
 
 
-class _Number(Struct, frozen=True):
-    """How a character is written as a number: a mark, digits with their weights, and perhaps a closing sign."""
-
-    marks: bytes
-    weights: tuple[int, ...]
-    digits: bytes
-    first: bytes
-    closing: bytes = b""
-
-
-_HEX, _CLOSED, _DECIMAL = b"\xf8", b"\xf9", b"\xfa"
-"""Bytes of no text that stand for the marks of escapes, which have several characters."""
-
-_REWRITTEN = tuple(
-    (written, _LEFT * (len(written) - len(mark)) + mark)
-    for written, mark in (
-        *((b"\\\\", b"\\"), (b"\\u{0000", _CLOSED), (b"\\u{00", _CLOSED), (b"\\u{", _CLOSED), (b"\\u00", _HEX)),
-        *((b"\\U000000", _HEX), (b"\\x", _HEX), (b"&#X", b"&#x"), (b"&#x0000", _CLOSED), (b"&#x00", _CLOSED)),
-        *((b"&#x", _CLOSED), (b"&#0", b"&#"), (b"&#0", b"&#"), (b"&#", _DECIMAL)),
-    )
+_ESCAPES = re.compile(
+    rb"(?:%|\\\\?(?:x|u00|U000000))([0-9A-Fa-f]{2})|\\\\?u\{(?:00){0,2}([0-9A-Fa-f]{2})\}|&#[xX](?:00){0,2}([0-9A-Fa-f]{2});"
+    rb"|\\\\?([0-3][0-7]{2})|&#0{0,2}(1?[0-9]{2});|&(amp|lt|gt|quot|apos);|\\([\\\"'/nr])"
 )
-_NAMED = tuple(
-    (written, sign + _RIGHT * (len(written) - 1))
-    for written, sign in ((b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&apos;", b"'"))
-)
-_ESCAPES = (
-    _Number(b"%" + _HEX, (16, 1), _DIGITS_16, _DIGITS_16),
-    _Number(_CLOSED, (16, 1), _DIGITS_16, _DIGITS_16, b"};"),
-    _Number(b"\\", (64, 8, 1), b"01234567", b"0123"),
-    _Number(_DECIMAL, (100, 10, 1), b"0123456789", b"01", b";"),
-    _Number(_DECIMAL, (10, 1), b"0123456789", b"0123456789", b";"),
-)
-_QUOTED = (_Number(b"=", (16, 1), b"0123456789ABCDEF", b"0123456789ABCDEF"),)
-_DIGIT_VALUES = _table(_DIGITS_16, bytes((*range(16), *range(10, 16))), b"\0")
+_LINE_BREAKS = bytes.maketrans(b"nr", _FILLER * 2)
+_QUOTED = re.compile(rb"=([0-9A-F]{2})")
+_NAMED = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Read escapes, each in the place of its mark and with fillers around it."""
-    for written, mark in (*_REWRITTEN, *_NAMED):
-        text = text.replace(written, mark)
-    return _numbers(text, _ESCAPES)
+    """Read escapes, each in the place of its first byte and with fillers behind it."""
+    return _ESCAPES.sub(_character, text)
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    digits = found[1] or found[2] or found[3]
+    if digits or found[4] or found[5]:
+        read = bytes([int(digits, 16) if digits else int(found[4], 8) if found[4] else int(found[5])])
+    else:
+        read = (found[7] or _NAMED[found[6]]).translate(_LINE_BREAKS)
+    return read + _FILLER * (len(found[0]) - 1)
 
 
 def _unquoted(text: bytes) -> bytes:
-    return _numbers(text, _QUOTED)
-
-
-def _numbers(text: bytes, kinds: Sequence[_Number]) -> bytes:
-    """Read characters that are written as numbers, all at once: the text as one number, with a byte for each place."""
-    read, values = _lanes(text, bytes(range(256))), 0
-    for kind in kinds:
-        if not any(mark in text for mark in kind.marks):
-            continue
-        width = len(kind.weights)
-        found = _lanes(text, _flags(kind.marks)) & (_lanes(text, _flags(kind.first)) >> 8)
-        others = _lanes(text, _flags(kind.digits))
-        for place in range(2, width + 1):
-            found &= others >> (8 * place)
-        if kind.closing:
-            width += 1
-            found &= _lanes(text, _flags(kind.closing)) >> (8 * width)
-        if not found:
-            continue
-        values = values or _lanes(text, _DIGIT_VALUES)
-        fillers = sum(found << (8 * place) for place in range(1, width + 1)) * 255
-        read = (read & ~(found * 255)) | fillers
-        read |= sum(((values >> (8 * at)) & (found * 255)) * weight for at, weight in enumerate(kind.weights, 1))
-    return read.to_bytes(len(text), "little")
-
-
-def _lanes(text: bytes, table: bytes) -> int:
-    return int.from_bytes(text.translate(table), "little")
+    return _QUOTED.sub(lambda found: bytes([int(found[1], 16)]) + _FILLER * 2, text)
 
 
 _Encode = Callable[[bytes], bytes]

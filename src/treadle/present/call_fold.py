@@ -37,7 +37,8 @@ def _begin_call(canvas: Canvas, changed: CallChanged) -> None:
     is_new = changed.status is CallStatus.PROPOSED or (changed.result is not None and changed.decision is None)
     if is_new:  # what else goes on beside a reply does not cut it
         settle_reply(canvas)
-    if is_new and not canvas.view.reply.heard:
+    in_reply = changed.status is CallStatus.PROPOSED or canvas.view.awaiting
+    if is_new and in_reply and not canvas.view.reply.heard:
         # In a log a call comes before the reply that it stands in; where it stands there is known then.
         canvas.view = replace(canvas.view, proposed=(*canvas.view.proposed, item))
     else:

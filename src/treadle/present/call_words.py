@@ -5,15 +5,16 @@ from collections.abc import Collection
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
-from treadle.present.words import elsewhere, note_of, output_of, plain, said_no
-from treadle.protocol.permissions import AllowScope, Decision, OptionKind
+from treadle.present.words import ANSWERS, elsewhere, note_of, output_of, plain, said_no
+from treadle.protocol.notifications import QuestionClosed
+from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
 
 
 def said_of(item: CallItem, here: str) -> str:
     """Say what a person said of a call, the last time that they were asked, and what became of what it changed.
 
-    `here` is the kind of the surface (`tui`, `web`): where they were asked is said of another kind.
+    `here` is the surface (`tui:main`) or its kind (`web`): where they were asked is said of another one.
     """
     result = item.changed.result
     fate = fate_of(result.copy) if result is not None else ""
@@ -21,7 +22,8 @@ def said_of(item: CallItem, here: str) -> str:
         is_no = result is not None and result.outcome is Outcome.REJECTED
         return _no("you said no", said_no(result)) if is_no and result is not None else fate
     answer = item.answers[-1]
-    where = f" {elsewhere(answer.by)}" if answer.by and answer.by.partition(":")[0] != here else ""
+    is_elsewhere = answer.by and here not in (answer.by, answer.by.partition(":")[0])
+    where = f"{', answered' if answer.by.startswith('mcp:') else ''} {elsewhere(answer.by)}" if is_elsewhere else ""
     if answer.option in (OptionKind.REJECT_ONCE, OptionKind.REJECT_ALWAYS):
         return _no(f"{'you discarded its changes' if fate else 'you said no'}{where}", answer.text)
     if answer.option is OptionKind.RUN_FOR_REAL:
@@ -55,6 +57,13 @@ def whole_output(item: CallItem) -> str:
 
 _SAYS_WHY = frozenset({Outcome.FAILED, Outcome.INVALID, Outcome.UNKNOWN})
 """Outcomes of which the text says what went wrong."""
+
+
+def answered_elsewhere(question: Question | None, closed: QuestionClosed, here: str) -> str:
+    """Say at once that a question about a call was answered on another surface than `here` (`tui:main`)."""
+    if question is None or question.kind is not QuestionKind.PERMISSION or closed.option is None:
+        return ""
+    return f"Answered {elsewhere(closed.by)}: {ANSWERS[closed.option]}." if closed.by not in ("", here) else ""
 
 
 def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:

@@ -33,24 +33,21 @@ def hear_piece(canvas: Canvas, piece: TextDelta | ThinkingDelta | CallDelta) -> 
 def _write(canvas: Canvas, text: str) -> None:
     """Take more of the answer, cut so that the same items come of it in whatever pieces it came."""
     _end_thought(canvas)
+    growing, tail = canvas.view.reply.growing, canvas.view.reply.tail
     while text:
         end = text.find("\n")
-        room = LONGEST_BLOCK + 1 - len(canvas.view.reply.growing.text)
+        room = LONGEST_BLOCK + 1 - len(growing.text)
         cut = max(1, min(room, len(text) if end < 0 else end or 1))
-        _write_piece(canvas, text[:cut])
+        opened = growing.opened
+        finished, growing = grow(growing, text[:cut])
         text = text[cut:]
-
-
-def _write_piece(canvas: Canvas, text: str) -> None:
-    before, tail = canvas.view.reply.growing, canvas.view.reply.tail
-    finished, growing = grow(before, text)
-    if finished.strip():
-        item = ProseItem(finished, opened=before.opened, closed=growing.closed, cut=growing.cut)
-        if tail is None:
-            canvas.add_to_reply(item)
-        else:
-            canvas.change(tail, item)
-            tail = None
+        if finished.strip():
+            item = ProseItem(finished, opened=opened, closed=growing.closed, cut=growing.cut)
+            if tail is None:
+                canvas.add_to_reply(item)
+            else:
+                canvas.change(tail, item)
+                tail = None
     if tail is not None:
         tail = canvas.change(tail, _still_growing(growing))
     elif growing.text.strip():

@@ -123,7 +123,11 @@ class SessionView(Struct, frozen=True, kw_only=True):
 
     def has_left(self, placed: Placed) -> bool:
         """Whether an item has left the conversation, since the user went back to before it."""
-        return any(cut.to < placed.seq < cut.seq for cut in self.cuts)
+        return self.left_at(placed.seq)
+
+    def left_at(self, seq: int) -> bool:
+        """Whether what came with an event of the log has left the conversation."""
+        return any(cut.to < seq < cut.seq for cut in self.cuts)
 
 
 def cuts_of(cuts: tuple[Cut, ...], new: Cut) -> tuple[Cut, ...]:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.core.texts import rejected
+from treadle.engine.core.texts import amended, rejected
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
@@ -30,8 +30,10 @@ _SHOWN_TITLE = 160
 _MOST_NAMED = 20
 _SHOWN_REASON = 240
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
+_GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
+_AMENDED = amended({}).removesuffix("{}")
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
 
@@ -203,9 +205,9 @@ def verb_of(tool: str) -> str:
 
 def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None) -> str:
     """Say how a call went: why it failed or was denied, what the person said with a no, or how much came back."""
-    text = plain(result.content).strip()
-    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED):
-        return ""
+    text = plain(_without_remarks(result.content)).strip()
+    if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.UNKNOWN):
+        return ""  # what the model reads of these says what it should do
     if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
         return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
@@ -226,14 +228,15 @@ _NOTHING_PRINTED = "(no output)"
 
 
 def output_of(kind: ToolKind, result: CallResult) -> str:
-    """Give what a call brought a person: what it printed or found, without the status that its line says anyway."""
+    """Give what a call brought a person: what it printed or found, without what its line says anyway."""
     if result.outcome in _NOT_RUN or kind is ToolKind.EDIT:
         return ""
-    text = plain(result.content)
+    text = plain(_without_remarks(result.content))
     if kind is ToolKind.EXECUTE:
         first, _, rest = text.partition("\n")
-        text = rest if _STATUS.match(first) else text
-        text = text.removeprefix(_NOTHING_PRINTED)
+        went_wrong = result.outcome is not Outcome.OK and len(first) <= _SHOWN_REASON
+        said = went_wrong or _STATUS.match(first) or _GOES_ON.match(first)
+        text = (rest if said else text).removeprefix(_NOTHING_PRINTED)
     return text
 
 
@@ -246,6 +249,14 @@ def result_for_person(result: CallResult, decision: Decision | None) -> str:
     nobody = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
     why = printable(words_of_decision(decision).headline)
     return f"{why}; nobody was there to say yes" if nobody else why
+
+
+def _without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
+    """Leave out what the session itself says to the model, before a result and after it."""
+    if content and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED):
+        content = content[1:]
+    remarks = (number for number, one in enumerate(content) if isinstance(one, Text) and one.text.startswith("\n["))
+    return content[: next((number for number in remarks if number), len(content))]
 
 
 def said_no(result: CallResult) -> str:

@@ -1,6 +1,4 @@
-"""What to say when the database cannot be opened, read or written, and how to tell that the file itself is
-broken, or of another version.
-"""
+"""What to say when the database cannot be opened, read or written; whether it is broken or of another version."""
 
 import sqlite3
 from contextlib import suppress

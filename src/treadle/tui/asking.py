@@ -97,7 +97,7 @@ class GivenAnswer(Struct, frozen=True):
     edits: bool = False
 
 
-Answered: TypeAlias = Asking | GivenAnswer | ShowWhole
+AskingStep: TypeAlias = Asking | GivenAnswer | ShowWhole
 
 
 def ask(question: Question, mode: Mode = Mode.ASK) -> Asking:
@@ -170,7 +170,7 @@ def comment(asking: Asking) -> Asking:
             return asking
 
 
-def confirm(asking: Asking) -> Answered:
+def confirm(asking: Asking) -> AskingStep:
     """Take the chosen row: give the answer, or ask for what it needs first."""
     act = choices(asking)[asking.chosen].act
     match act:
@@ -202,7 +202,7 @@ def no(asking: Asking, words: str = "") -> GivenAnswer:
     )
 
 
-def take_words(asking: Asking, words: str) -> Answered:
+def take_words(asking: Asking, words: str) -> AskingStep:
     """Take the line of words with Enter; a comment alone allows nothing, it goes with the row that Enter takes then."""
     words = words.strip()
     match asking.stage:
@@ -220,7 +220,7 @@ def take_words(asking: Asking, words: str) -> Answered:
             return asking
 
 
-def _filled_in(asking: Asking, words: str) -> Answered:
+def _filled_in(asking: Asking, words: str) -> AskingStep:
     """Take the values of a form; it goes out when it is complete, else what it has so far is shown."""
     question = asking.question
     values, wrong = filled_in(question.form, words, question.arguments)
@@ -265,7 +265,7 @@ def _amended(asking: Asking) -> dict[str, Any] | None:
     return None if amended == asking.question.arguments else amended
 
 
-def _block(asking: Asking, *, keep: bool) -> Answered:
+def _block(asking: Asking, *, keep: bool) -> AskingStep:
     """Take a block or leave it out; after the last one that is the answer."""
     kept = (*asking.kept, keep)
     if len(kept) < len(asking.blocks):

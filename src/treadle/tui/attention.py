@@ -1,21 +1,23 @@
 """How the person learns that Treadle waits or is done while they look elsewhere: the bell and the window's title."""
 
+from treadle.present.view import SessionView
 from treadle.protocol.notifications import QuestionAsked, TurnEnded
 from treadle.tui.screen import Screen
-from treadle.tui.view import View
 
 _BELL_AFTER = 10.0
 """Seconds that a turn takes after which its end is rung for where it is not known who looks."""
 
 
-def call_for_attention(screen: Screen, notification: QuestionAsked | TurnEnded, before: View, now: float) -> None:
+def call_for_attention(
+    screen: Screen, notification: QuestionAsked | TurnEnded, before: SessionView, now: float
+) -> None:
     """Ring, unless the person looks at this terminal; where that is not known, only after a long turn."""
     long = before.started is not None and now - before.started > _BELL_AFTER
     if screen.looked_at is False or (screen.looked_at is None and long):
         screen.bell("Treadle needs an answer" if isinstance(notification, QuestionAsked) else "Treadle is done")
 
 
-def window_title(view: View, turns: int, workspace: str) -> str:
+def window_title(view: SessionView, turns: int, workspace: str) -> str:
     """Say what the session waits for, else where it works; `turns` are those that have ended."""
-    state = "needs an answer" if view.questions else "" if view.busy or not turns else "done"
+    state = "needs an answer" if view.questions else "" if view.active or not turns else "done"
     return f"{'⚠ ' if view.questions else ''}Treadle: {state or workspace}"

@@ -7,15 +7,15 @@ from msgspec import Struct
 from treadle.present.checklist import todo_of
 from treadle.present.escape import printable
 from treadle.present.failures import describe_failure
+from treadle.present.view import SessionView
 from treadle.present.words import clip_text, describe_call, span, tokens, written_text
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolKind
-from treadle.tui.cards import todo_row
+from treadle.tui.item_lines import todo_row
 from treadle.tui.lines import Line, apart, cells, clip, line, line_text
 from treadle.tui.theme import Signs
-from treadle.tui.view import View
 
 NARROW, WIDE = 60, 110
 
@@ -40,13 +40,16 @@ _WITH_CALLS = (Phase.JUDGING, Phase.AWAITING_USER_CONFIRMATION, Phase.EXECUTING_
 class BottomState(Struct, frozen=True, kw_only=True):
     """What else the rows show.
 
-    `now` is the time on the clock of the view, `held` are prompts that are held back, `steered` the ids of those that
-    go at the next step; `shown` gives a message that waits as it was written. `unfolded`: the to-do list is open.
-    `frame` is the picture of the spinner, -1 where nothing moves. `hint` stands at the right end of the status, `flash`
-    for a moment above the rule. `editing` is the state of keys that have one.
+    `now` is the time (seconds since 1970), `tokens` what the conversation takes of the model's `window`. `held` are
+    prompts that are held back, `steered` the ids of those that go at the next step; `shown` gives a message that waits
+    as it was written. `unfolded`: the to-do list is open. `frame` is the picture of the spinner, -1 where nothing
+    moves. `hint` stands at the right end of the status, `flash` for a moment above the rule. `editing` is the state of
+    keys that have one.
     """
 
     now: float = 0.0
+    tokens: int = 0
+    window: int | None = None
     branch: str = ""
     shown: Callable[[str, tuple[UserContent, ...]], str] = _as_sent
     held: Sequence[str] = ()
@@ -58,17 +61,17 @@ class BottomState(Struct, frozen=True, kw_only=True):
     flash: str = ""
 
 
-def clock_runs(view: View) -> bool:
+def clock_runs(view: SessionView) -> bool:
     """Whether time passes visibly: something works, or a countdown runs."""
-    return view.busy and view.phase not in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
+    return view.active and view.phase not in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
 
 
-def above_rule(view: View, around: BottomState, width: int, signs: Signs) -> list[Line]:
+def above_rule(view: SessionView, around: BottomState, width: int, signs: Signs) -> list[Line]:
     """Show the to-do list, what works, and what waits."""
     rows: list[Line] = []
     if around.unfolded:
         rows += _todo(view.checklist, width, signs)
-    if view.busy:
+    if view.active:
         rows.append(_working(view, around, width, signs))
     rows += _queue(view.queue, around, width, signs)
     if around.flash:
@@ -90,7 +93,7 @@ def _todo(markdown: str, width: int, signs: Signs) -> Iterator[Line]:
         yield line(("dim", f"   and {len(left) - len(shown)} more"))
 
 
-def _working(view: View, around: BottomState, width: int, signs: Signs) -> Line:
+def _working(view: SessionView, around: BottomState, width: int, signs: Signs) -> Line:
     """Say what is done now; of what else there is to say the last is left out first, how to stop stays longest."""
     asked, retrying = bool(view.questions), view.retry is not None
     about, seconds = _activity(view, around.now, width)
@@ -113,7 +116,7 @@ def _working(view: View, around: BottomState, width: int, signs: Signs) -> Line:
     return (*shown, ("dim", dot), *stop) if _STOP in facts else clip(shown, width - 1, signs.more)
 
 
-def _facts(view: View, around: BottomState, seconds: float, *, wide: bool, signs: Signs) -> Iterator[str]:
+def _facts(view: SessionView, around: BottomState, seconds: float, *, wide: bool, signs: Signs) -> Iterator[str]:
     """Give the times and figures of the turn, the first ones first."""
     now = around.now
     turn = now - (view.started or now) - view.waited - (now - view.asking if view.asking is not None else 0.0)
@@ -131,7 +134,7 @@ def _facts(view: View, around: BottomState, seconds: float, *, wide: bool, signs
         yield f"{speed:.0f} tokens/s"
 
 
-def _activity(view: View, now: float, width: int) -> tuple[str, float]:
+def _activity(view: SessionView, now: float, width: int) -> tuple[str, float]:
     """Say what is done now, and for how many seconds."""
     since = now - (view.since if view.since is not None else now)
     if view.retry is not None:
@@ -141,14 +144,14 @@ def _activity(view: View, now: float, width: int) -> tuple[str, float]:
         return (f"{describe_failure(view.retry.error, view.model)} {again}" if width >= NARROW else again), 0.0
     if view.questions:
         return "Waiting for your answer", 0.0
-    running = next((call for call in view.calls if call.changed.status is CallStatus.RUNNING), None)
+    running = next((call for call in view.open_calls if call.changed.status is CallStatus.RUNNING), None)
     if running is not None:
         name = describe_call(running.changed)
         reads = running.changed.kind in (ToolKind.READ, ToolKind.SEARCH)
         text = "Reading" if reads else f"{_DOING.get(name.verb, name.verb)} {clip_text(name.about, 60)}".rstrip()
-        return text, now - (running.running if running.running is not None else now)
+        return text, now - (running.since if running.since is not None else now)
     match view.phase:
-        case Phase.AWAITING_LLM_RESPONSE if view.reply.text or view.reply.printed or view.reply.writing is not None:
+        case Phase.AWAITING_LLM_RESPONSE if view.reply.heard and view.reply.thought is None:
             return "Writing", since
         case Phase.AWAITING_LLM_RESPONSE:
             return "Thinking", since
@@ -199,19 +202,26 @@ def _waiting(word: str, role: str, text: str, note: str, width: int, signs: Sign
 _MODES = {Mode.PLAN: "accent", Mode.ASK: "accent", Mode.EDITS: "warn", Mode.AUTO: "warn", Mode.FULL: "danger"}
 
 
-def rule(view: View, width: int, signs: Signs) -> Line:
+def rule(view: SessionView, width: int, signs: Signs) -> Line:
     """Draw the rule above the input; at its right end are the next thing to do, and the mode."""
     end = line(" ", (_MODES[view.mode], str(view.mode)), ("dim", f" {signs.rule * 2}"))
-    todo = printable(view.progress) if view.busy else ""
+    todo = printable(_next_todo(view.checklist)) if view.active else ""
     room = width - cells(end) - 6
     if todo and room >= 12:
         end = (("dim", f" {line_text(clip(line(todo), min(room, 60), signs.more))} {signs.rule}"), *end)
     return (("dim", signs.rule * max(0, width - cells(end))), *end)
 
 
-def status(view: View, around: BottomState, width: int, signs: Signs) -> Line:
+def _next_todo(markdown: str) -> str:
+    """Say which thing of how many is next: `3/4 Fix the total`; nothing where all are done."""
+    todos = todo_of(markdown) if markdown else ()
+    text = next((todo.text for todo in todos if not todo.done), "")
+    return f"{sum(todo.done for todo in todos) + 1}/{len(todos)} {text}" if text else ""
+
+
+def status(view: SessionView, around: BottomState, width: int, signs: Signs) -> Line:
     """Show model, context, money, branch and queue; what does not fit is left out, the last first."""
-    parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(view)]
+    parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(around)]
     if around.editing:
         parts.insert(0, line(("accent", around.editing)))
     parts.append(line(("dim", view.spending.words)))
@@ -241,22 +251,22 @@ def _joined(parts: Sequence[Line], signs: Signs) -> Line:
     return row
 
 
-def _context(view: View) -> Line:
-    if view.window is None:
-        return line(("dim", f"{tokens(view.tokens)} tokens"))
-    part = view.tokens / max(1, view.window)
-    percent = f" ({100 * part:.0f}%)" if view.tokens else ""
+def _context(around: BottomState) -> Line:
+    if around.window is None:
+        return line(("dim", f"{tokens(around.tokens)} tokens"))
+    part = around.tokens / max(1, around.window)
+    percent = f" ({100 * part:.0f}%)" if around.tokens else ""
     role = "danger" if part >= _FULL else "warn" if part >= _NEARLY_FULL else "dim"
-    return line((role, f"{tokens(view.tokens)} of {tokens(view.window)}{percent}"))
+    return line((role, f"{tokens(around.tokens)} of {tokens(around.window)}{percent}"))
 
 
-def placeholder(view: View, around: BottomState, width: int) -> str:
+def placeholder(view: SessionView, around: BottomState, width: int) -> str:
     """Say what the empty input is for, in the first half of a sentence where there is no room for both."""
     text = "Describe a task, or / for commands"
     if view.questions:
         text = "Tab to answer the question above"
     elif around.held:
         text = "Enter sends the next queued message"
-    elif view.busy:
+    elif view.active:
         text = "Type to queue a message · ctrl-s to send it now"
     return text if len(text) + 3 <= width else text.partition(" · ")[0][: width - 3]

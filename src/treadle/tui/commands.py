@@ -9,7 +9,7 @@ from treadle.app.slash_commands import find_slash, nearest_slash, slash_word
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
 
-MODE_TEXTS = {
+_MODE_TEXTS = {
     Mode.PLAN: "nothing is changed",
     Mode.ASK: "everything that changes something is asked about",
     Mode.EDITS: "file edits run without asking",
@@ -17,6 +17,11 @@ MODE_TEXTS = {
     Mode.FULL: "everything but what is dangerous runs without asking",
 }
 """What each mode means."""
+
+
+def mode_words(mode: Mode) -> str:
+    """Say that another mode applies, and what it means."""
+    return f"Mode is now {mode}: {_MODE_TEXTS[mode]}."
 
 
 class SendPrompt(Struct, frozen=True):

@@ -15,8 +15,8 @@ from treadle.present.answer_rows import EditFirst
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.asking import (
     WITH_NO,
-    Answered,
     Asking,
+    AskingStep,
     GivenAnswer,
     ShowWhole,
     Stage,
@@ -257,7 +257,7 @@ def _enter(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Hea
     return _taken(replace(after, typed=""), confirm(asking))
 
 
-def _taken(dialog: Dialog, taken: Answered) -> Heard:
+def _taken(dialog: Dialog, taken: AskingStep) -> Heard:
     if isinstance(taken, GivenAnswer | ShowWhole):
         return dialog, (taken,)
     return replace(dialog, asking=taken), ()

@@ -6,18 +6,23 @@ from pathlib import Path
 from treadle import __version__
 from treadle.app.session.access import SessionAccess
 from treadle.present.escape import printable
+from treadle.present.items import NoteItem
+from treadle.present.view import SessionView
 from treadle.present.words import ago, clip_text, counted
-from treadle.tui.items import Greeting
-from treadle.tui.view import View
+from treadle.tui.items import Greeting, PrintedItem
 
 _TITLE = 60
 """Characters of the title of the session before."""
 
 
-def greeting(live: SessionAccess, view: View, branch: str) -> Greeting:
-    """Say what the session begins with."""
+def first_items(live: SessionAccess, view: SessionView, branch: str, *, left_out: int = 0) -> list[PrintedItem]:
+    """Say what the session begins with, what the person has to know of it, and how many items came before."""
     folders = [short_path(str(folder)) for folder in (live.workspace, *live.roots)]
-    return Greeting(__version__, view.model, view.mode, ", ".join(folders), branch, _last(live))
+    first = Greeting(__version__, view.model, view.mode, ", ".join(folders), branch, _last(live))
+    earlier = (
+        [f"… {counted(left_out, 'earlier item')} of this session: ctrl-o shows more of them …"] if left_out else []
+    )
+    return [first, *(NoteItem(notice, warns=True) for notice in live.notices), *map(NoteItem, earlier)]
 
 
 def _last(live: SessionAccess) -> str:
@@ -27,7 +32,7 @@ def _last(live: SessionAccess) -> str:
     return f"{clip_text(title, _TITLE)}, {ago(time.time() - at / 1000)}"
 
 
-def kept_line(live: SessionAccess, view: View, turns: int) -> str:
+def kept_line(live: SessionAccess, view: SessionView, turns: int) -> str:
     """Say what is kept of a session in which there were turns."""
     spent = view.spending.words
     return f"Session kept: {' · '.join(filter(None, (printable(live.title), counted(turns, 'turn'), spent)))}"

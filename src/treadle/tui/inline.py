@@ -25,7 +25,7 @@ from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import Anchored, erase, set_up
 from treadle.tui.ending import Left, ends_on_signals
-from treadle.tui.lent import Lent
+from treadle.tui.lent_terminal import Lent
 from treadle.tui.lines import Line, ansi, fragments, line, line_text, wrap
 from treadle.tui.look import Look
 from treadle.tui.pager import Pager

@@ -8,11 +8,11 @@ from typing import TypeVar
 from treadle.app.session.access import SessionAccess
 from treadle.app.session.attachments import attach, dragged_images, image_block
 from treadle.present.escape import printable
+from treadle.present.items import NoteItem
 from treadle.protocol.errors import ConfigError
 from treadle.tui.clipboard import clipboard_image
 from treadle.tui.draft_line import VIM_NORMAL
 from treadle.tui.intents import Wish
-from treadle.tui.items import NoticeItem, Tone
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pieces import SHELL, Piece
 from treadle.tui.screen import Screen
@@ -128,7 +128,7 @@ class InputLine:
         said: list[str] = []
         found = await asyncio.to_thread(work, said.append)
         for notice in said:
-            self._show(NoticeItem(notice))
+            self._show(NoteItem(notice))
         return found
 
     def _add(self, images: Iterable[Piece]) -> None:
@@ -138,4 +138,4 @@ class InputLine:
     def _say_if_unseen(self) -> None:
         if not self._live.sees_images:
             model = self._live.status.model
-            self._show(NoticeItem(f"{model} cannot see images. /model changes the model.", Tone.WARNING))
+            self._show(NoteItem(f"{model} cannot see images. /model changes the model.", warns=True))

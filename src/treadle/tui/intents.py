@@ -8,8 +8,8 @@ from msgspec import Struct
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from treadle.tui.dialog import Press
+from treadle.tui.filter_list import Pick
 from treadle.tui.lines import Line
-from treadle.tui.picker import Pick
 
 
 class Focus(Enum):

@@ -1,23 +1,21 @@
-"""What goes to the scrollback, one item after the other, free of any layout."""
+"""What the terminal prints and draws: the items of a session, and what only the terminal has."""
 
-from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from treadle.app.session.own_shell import Ended
-from treadle.present.words import CallName
-from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.tools import FileChange, Outcome, ToolKind
-
-
-class Tone(Enum):
-    """How a notice is meant."""
-
-    QUIET = "quiet"
-    GOOD = "good"
-    WARNING = "warning"
-    ERROR = "error"
+from treadle.present.items import (
+    CallItem,
+    ChecklistItem,
+    NoteItem,
+    ProblemItem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnItem,
+    WritingItem,
+)
 
 
 class Greeting(Struct, frozen=True):
@@ -34,58 +32,27 @@ class Greeting(Struct, frozen=True):
     last: str = ""
 
 
-class Said(Struct, frozen=True):
-    """What the user said: a prompt that went to the model, or an answer in words; `quiet` for a slash command.
-
-    `enclosed` names what went along.
-    """
+class EnteredCommand(Struct, frozen=True):
+    """A slash command, as it was entered."""
 
     text: str
-    quiet: bool = False
-    enclosed: tuple[str, ...] = ()
 
 
-class Prose(Struct, frozen=True):
-    """A piece of the model's answer, whole blocks of Markdown."""
+class CallLine(Struct, frozen=True):
+    """What is left of a call that has its result. `answer` is what the person said of it, as words.
 
-    markdown: str
-
-
-class Thought(Struct, frozen=True):
-    """The model has thought, for so many seconds where that is known."""
-
-    seconds: float | None = None
-
-
-class CallDone(Struct, frozen=True, kw_only=True):
-    """A call has its result. `note` is why it went wrong or how much came back, `said` what the person said of it.
-
-    `output` is the end of what it printed, `above` the number of lines before that. `seconds` is how long it ran.
-    `lines` is what a read brought, so that reads in a row can be one line.
+    `diff` is what it changed, where no question has shown that.
     """
 
-    name: CallName
-    kind: ToolKind
-    outcome: Outcome
-    note: str = ""
-    said: str = ""
-    output: str = ""
-    above: int = 0
+    item: CallItem
+    answer: str = ""
     diff: str = ""
-    seconds: float | None = None
-    lines: int = 0
 
 
-class Reads(Struct, frozen=True):
+class ReadsLine(Struct, frozen=True):
     """Reads that came one after the other."""
 
-    done: tuple[CallDone, ...]
-
-
-class Todos(Struct, frozen=True):
-    """The task's checklist, all of it done."""
-
-    markdown: str
+    reads: tuple[CallLine, ...]
 
 
 class DiffItem(Struct, frozen=True):
@@ -100,41 +67,22 @@ class OwnDone(Struct, frozen=True):
     ended: Ended
 
 
-class NoticeItem(Struct, frozen=True):
-    """A short word of Treadle itself."""
-
-    text: str
-    tone: Tone = Tone.QUIET
-
-
-class ProblemItem(Struct, frozen=True):
-    """An error for a person: what happened, why, and what to do."""
-
-    what: str
-    why: str = ""
-    fix: str = ""
-
-
-class TurnDone(Struct, frozen=True):
-    """The end of a turn: how long it worked and waited for the person, where that is known (seconds), and the files."""
-
-    outcome: TurnOutcome
-    seconds: float | None = None
-    waited: float = 0.0
-    files: tuple[FileChange, ...] = ()
-
-
-ScreenItem: TypeAlias = (
+PrintedItem: TypeAlias = (
     Greeting
-    | Said
-    | Prose
-    | Thought
-    | CallDone
-    | Reads
-    | Todos
+    | EnteredCommand
+    | SaidItem
+    | ProseItem
+    | ThoughtItem
+    | CallLine
+    | ReadsLine
+    | ChecklistItem
     | DiffItem
     | OwnDone
-    | NoticeItem
+    | NoteItem
     | ProblemItem
-    | TurnDone
+    | TurnItem
 )
+"""What goes to the scrollback, where it does not change any more."""
+
+LivingItem: TypeAlias = PrintedItem | CallItem | WritingItem
+"""What is drawn below the scrollback: what still changes, and what waits behind it."""

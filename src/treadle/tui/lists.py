@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from treadle.app.session.access import SessionAccess
+from treadle.present.view import SessionView
 from treadle.protocol.errors import TreadleError
 from treadle.tui.aside import Aside
 from treadle.tui.completing import Completing, Files, NamedMenu
@@ -12,10 +13,9 @@ from treadle.tui.lines import Line
 from treadle.tui.menu import menu_lines
 from treadle.tui.menus import ArgumentMenus, allowance_entries, effort_entries, key_lines, mode_entries, queue_entries
 from treadle.tui.outbox import Outbox
-from treadle.tui.pickers import Pickers
 from treadle.tui.screen import Screen
+from treadle.tui.session_lists import Pickers
 from treadle.tui.theme import Signs
-from treadle.tui.view import View
 
 
 class Lists:
@@ -28,7 +28,7 @@ class Lists:
         screen: Screen,
         outbox: Outbox,
         show: Callable[..., None],
-        view: Callable[[], View],
+        view: Callable[[], SessionView],
         failed: Callable[[TreadleError], None],
         switch: Callable[[str], None] | None,
     ) -> None:

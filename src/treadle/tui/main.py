@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from treadle.app.exits import Exit
 from treadle.app.places import data_directory
 from treadle.app.session.access import SessionAccess
+from treadle.present.items import ProblemItem
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification
 from treadle.tui.ending import ends_on_signals
-from treadle.tui.history import open_history
-from treadle.tui.items import ProblemItem
 from treadle.tui.look import Look
+from treadle.tui.prompt_history import open_history
 from treadle.tui.surface import Surface
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ async def run_interactive(
         surface.requests.send(first_prompt)
     try:
         async with live.follow() as feed:
-            return await _run(live, feed, surface, kept=kept)
+            return await _run(live, feed.stamped(), surface, kept=kept)
     except* (EOFError, OSError) as group:
         if group.split(_is_terminal_gone)[1] is not None:
             raise
     return Exit.HANGUP
 
 
-async def _run(live: SessionAccess, feed: AsyncIterator[Notification], surface: Surface, *, kept: bool) -> int:
+async def _run(live: SessionAccess, feed: AsyncIterator[Stamped], surface: Surface, *, kept: bool) -> int:
     async with asyncio.TaskGroup() as group:
         paint = group.create_task(_paint(surface), name="paint")
         work = [
@@ -83,11 +83,11 @@ async def _paint(surface: Surface) -> None:
 
 
 async def _listen(
-    live: SessionAccess, feed: AsyncIterator[Notification], surface: Surface, paint: asyncio.Task[None]
+    live: SessionAccess, feed: AsyncIterator[Stamped], surface: Surface, paint: asyncio.Task[None]
 ) -> None:
     """Hear what happens from the beginning: what a key means depends on it, long before anything is painted."""
-    async for notification in feed:
-        surface.hear(notification)
+    async for stamped in feed:
+        surface.hear(stamped)
     await paint
     surface.screen.leave(await _ended(live, surface))
 

@@ -9,9 +9,9 @@ from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode
+from treadle.tui.filter_list_rows import model_rows
 from treadle.tui.lines import Line, clip
 from treadle.tui.menu import Menu, MenuEntry, fitting, fitting_arguments
-from treadle.tui.picker_rows import model_rows
 
 if TYPE_CHECKING:
     from treadle.app.session.command_files import NamedText

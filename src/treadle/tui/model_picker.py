@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.tui.aside import Aside
-from treadle.tui.picker import Pick, take_key, with_rows
-from treadle.tui.picker_rows import MODELS, model_rows
+from treadle.tui.filter_list import Pick, take_key, with_rows
+from treadle.tui.filter_list_rows import MODELS, model_rows
 
 
 class ModelList:

@@ -7,10 +7,11 @@ from msgspec import Struct, structs
 
 from treadle.app.session.own_shell import Ended, OwnShell
 from treadle.present.escape import printable
+from treadle.present.items import ProblemItem
 from treadle.present.words import span
 from treadle.protocol.errors import ToolError
-from treadle.tui.cards import own_command_row, tail_lines
-from treadle.tui.items import NoticeItem, OwnDone, Tone
+from treadle.tui.item_lines import own_command_row, tail_lines
+from treadle.tui.items import OwnDone
 from treadle.tui.lines import Line, clip, line
 from treadle.tui.theme import Signs
 
@@ -93,7 +94,7 @@ class OwnCommands:
         try:
             ended = await self._shell.run(command, printed, running.stop)
         except ToolError as error:
-            self._show(NoticeItem(error.text, Tone.ERROR))
+            self._show(ProblemItem(error.text))
         else:
             self._done.append(ended)
             self._show(OwnDone(ended))

@@ -1,6 +1,6 @@
-"""Items and the living part of the view as text with colours. Loads Rich, so it is itself loaded after first paint."""
+"""Items as text with colours, those that still change too. Loads Rich, so it is itself loaded after first paint."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from rich.color import ColorSystem
@@ -9,37 +9,39 @@ from rich.segment import Segment
 from rich.theme import Theme as RichTheme
 
 from treadle.present.escape import printable
+from treadle.present.items import CallItem, ProseItem, SaidItem, ThoughtItem, TurnItem, WritingItem
 from treadle.present.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
-from treadle.tui.cards import item_lines, open_call_lines
 from treadle.tui.diffs import live_edit_lines
-from treadle.tui.items import CallDone, DiffItem, OwnDone, Prose, Reads, Said, ScreenItem, Thought, TurnDone
+from treadle.tui.item_lines import item_lines, open_call_lines
+from treadle.tui.items import CallLine, DiffItem, EnteredCommand, LivingItem, OwnDone, PrintedItem, ReadsLine
 from treadle.tui.lines import Line, ansi, clip, line
 from treadle.tui.markdown import growing, prose
-from treadle.tui.reply import Reply
 from treadle.tui.theme import Palette, Theme
-from treadle.tui.view import View
 
 _THOUGHT_LINES = 2
 
-_CALLS = (CallDone, Reads, Thought)
+_STREAMS = frozenset({"diff", "patch", "content"})
+"""Parameters of a call that are shown as they are written."""
+
+_CALLS = (CallLine, ReadsLine, ThoughtItem)
 """Items that stand together in a group, with a blank line before and after it."""
 
-_APART = (Said, Prose, DiffItem, OwnDone, TurnDone)
+_APART = (SaidItem, EnteredCommand, ProseItem, DiffItem, OwnDone, TurnItem)
 """Items that stand apart from what is above them."""
 
 
 class Painter:
     """Paints for a terminal of `columns` width in a theme. `last` is what was painted before, for the blank lines."""
 
-    def __init__(self, columns: int, theme: Theme, last: ScreenItem | None = None) -> None:
+    def __init__(self, columns: int, theme: Theme, last: PrintedItem | None = None) -> None:
         self._theme = theme
         self._width = max(20, columns - 1)
         self.last = last
         self._light = theme.palette is Palette.LIGHT
         self._console = _console(self._width, theme)
 
-    def items(self, items: Sequence[ScreenItem]) -> str:
+    def items(self, items: Sequence[PrintedItem]) -> str:
         """Paint what goes to the scrollback; every line ends with a line feed."""
         painted: list[str] = []
         for item in items:
@@ -49,43 +51,54 @@ class Painter:
                 self.last = item
         return self._theme.legible("".join(f"{row}\n" for row in painted))
 
-    def _paint(self, item: ScreenItem) -> list[str]:
-        if isinstance(item, Prose):
+    def _paint(self, item: PrintedItem) -> list[str]:
+        if isinstance(item, ProseItem):
             return _without_blank_ends(self._rendered(prose(item.markdown, light=self._light)))
         return ansi(item_lines(item, self._width, self._theme.signs), self._theme)
 
-    def living(self, view: View, rows: int, now: float, *, blinks: bool = False) -> str:
-        """Paint what still changes, at most `rows` lines of it, the end of it."""
-        lines = self._answer(view.reply, rows)
-        lines += ansi(self._working(view, now, blinks=blinks), self._theme)
-        return self._theme.legible("\n".join(lines[-rows:] if rows > 0 else []))
+    def last_of(self, items: Sequence[PrintedItem], rows: int) -> Sequence[PrintedItem]:
+        """Give the last of them that fill so many rows."""
+        for position in range(len(items) - 1, -1, -1):
+            rows -= len(self._paint(items[position])) + 1
+            if rows < 0:
+                return items[position + 1 :]
+        return items
 
-    def _answer(self, reply: Reply, rows: int) -> list[str]:
-        if not reply.text.strip():
-            return []
-        return ["", *_grown(reply.text, rows, self._width, self._theme)]
+    def living(self, items: Iterable[LivingItem], rows: int, now: float, *, blinks: bool = False) -> str:
+        """Paint what is not in the scrollback yet, at most `rows` lines of it, the end of it; `now` in seconds."""
+        lines: list[str] = []
+        last = self.last
+        for item in items:
+            match item:
+                case ProseItem(markdown=markdown, growing=True):
+                    lines += ["", *_grown(markdown, rows, self._width, self._theme)] if markdown.strip() else []
+                case ThoughtItem(growing=True) | WritingItem() | CallItem():
+                    lines += ansi(self._moving(item, now, blinks=blinks), self._theme)
+                case _:
+                    painted = self._paint(item)
+                    lines += ["", *painted] if painted and _stands_apart(last, item) else painted
+                    last = item
+        return self._theme.legible("\n".join(lines[-rows:] if rows > 0 else []))
 
     def grown(self, markdown: str, rows: int) -> list[str]:
         """Paint a text that still grows."""
         return _without_blank_ends(self._rendered(growing(markdown, rows, light=self._light)))
 
-    def _working(self, view: View, now: float, *, blinks: bool) -> list[Line]:
-        rows, signs = list[Line](), self._theme.signs
-        if view.reads:
-            rows += item_lines(Reads(view.reads), self._width, signs)
-        if view.reply.thinking.size:
-            lines = printable(view.reply.thinking.end).strip().split("\n")[-_THOUGHT_LINES:]
-            rows += [clip(line(("dim italic", f"  {one}")), self._width) for one in lines]
-        if view.reply.writing is not None:
-            written = view.reply.writing
-            verb, about = verb_of(written.name), printable(clip_text(written.argument, 60))
-            rows.append(clip(line(("dim", f"{signs.more} {verb} "), ("dim", about)), self._width, signs.more))
-            rows += live_edit_lines(view.reply.writing.body, self._width)
-        for call in view.calls:
-            # A call that is asked about is in the question.
-            if call.changed.status is not CallStatus.ASKING:
-                rows += open_call_lines(call, now, self._width, signs, blinks=blinks)
-        return rows
+    def _moving(self, item: ThoughtItem | WritingItem | CallItem, now: float, *, blinks: bool) -> list[Line]:
+        signs = self._theme.signs
+        match item:
+            case ThoughtItem(text=text):
+                lines = printable(text).strip().split("\n")[-_THOUGHT_LINES:]
+                return [clip(line(("dim italic", f"  {one}")), self._width) for one in lines]
+            case WritingItem():
+                verb, about = verb_of(item.tool), printable(clip_text(item.argument, 60))
+                row = clip(line(("dim", f"{signs.more} {verb} "), ("dim", about)), self._width, signs.more)
+                shown = item.text if item.parameter in _STREAMS else ""
+                return [row, *live_edit_lines(shown, self._width)]
+            case CallItem():
+                # A call that is asked about is in the question.
+                asked = item.changed.status is CallStatus.ASKING
+                return [] if asked else open_call_lines(item, now, self._width, signs, blinks=blinks)
 
     def _rendered(self, renderable: RenderableType) -> list[str]:
         return [self._line(row) for row in self._console.render_lines(renderable, pad=False)]
@@ -147,7 +160,7 @@ _MARKDOWN = {
 """Which role each part of Markdown has."""
 
 
-def _stands_apart(last: ScreenItem | None, item: ScreenItem) -> bool:
+def _stands_apart(last: PrintedItem | None, item: PrintedItem) -> bool:
     if last is None:
         return False
     if isinstance(item, _CALLS):

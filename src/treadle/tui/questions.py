@@ -6,9 +6,11 @@ from functools import partial
 from typing import assert_never
 
 from treadle.present.answer_rows import EditFirst
+from treadle.present.items import NoteItem, ProblemItem
+from treadle.present.view import SessionView
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode
-from treadle.protocol.permissions import Mode, Question, QuestionKind
+from treadle.protocol.permissions import Mode, Question
 from treadle.tui.asking import GivenAnswer, ShowWhole, change
 from treadle.tui.commands import next_mode
 from treadle.tui.dialog import (
@@ -29,10 +31,8 @@ from treadle.tui.dialog import (
     touched,
 )
 from treadle.tui.intents import Focus
-from treadle.tui.items import NoticeItem, ProblemItem, Said, Tone
 from treadle.tui.outbox import Outbox
 from treadle.tui.screen import Screen
-from treadle.tui.view import View, answered
 
 
 class Questions:
@@ -41,14 +41,13 @@ class Questions:
     While the person is `busy`, with a draft or a list to choose from, a question takes no keys by itself.
     """
 
-    def __init__(  # noqa: PLR0913 - what it needs of its surface
+    def __init__(
         self,
         *,
         screen: Screen,
         outbox: Outbox,
         show: Callable[..., None],
-        view: Callable[[], View],
-        change_view: Callable[[View], None],
+        view: Callable[[], SessionView],
         stop: Callable[[], None],
         show_whole: Callable[[], None],
         busy: Callable[[], bool],
@@ -58,7 +57,6 @@ class Questions:
         self._outbox = outbox
         self._show = show
         self._view = view
-        self._change_view = change_view
         self._stop = stop
         self._show_whole = show_whole
         self._busy = busy
@@ -153,9 +151,6 @@ class Questions:
         self._screen.words = ""
         if given.edits:
             self._outbox.put(SetMode(mode=Mode.EDITS))
-        if asking.question.kind is QuestionKind.GUIDANCE:
-            self._show(NoticeItem(asking.question.text, Tone.WARNING), Said(given.answer.text))
-        self._change_view(answered(self._view(), asking.question, given.answer))
         self._outbox.put(given.answer)
 
     def _edit(self, wanted: EditFirst) -> None:
@@ -168,10 +163,10 @@ class Questions:
         """Ask about the call with the text as it is now; saving it answers nothing."""
         asking = self.dialog.asking
         if asking is None or asking.question.id != question.id:
-            self._show(NoticeItem("The question is over. Your change was not used.", Tone.WARNING))
+            self._show(NoteItem("The question is over. Your change was not used.", warns=True))
             return
         if text == wanted.text or not text.strip():
-            self._show(NoticeItem("Nothing was changed. The question is still open."))
+            self._show(NoteItem("Nothing was changed. The question is still open."))
         else:
             asking = change(asking, wanted.name, text)
         self.dialog = question_changed(self.dialog, asking, self._loop.time())

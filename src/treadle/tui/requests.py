@@ -4,17 +4,19 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.session.own_shell import Ended
+from treadle.present.items import SaidItem
+from treadle.present.view import SessionView
 from treadle.present.words import written_text
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification, Phase, PromptDelivered, QueuedPrompt
-from treadle.tui.items import Said, ScreenItem
+from treadle.protocol.notifications import Phase, QueuedPrompt
+from treadle.tui.items import PrintedItem
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
 from treadle.tui.pieces import Pieces
-from treadle.tui.view import View
 
 
 class Written(Struct, frozen=True):
@@ -27,7 +29,7 @@ class Written(Struct, frozen=True):
 class Requests:
     """Messages on their way to the session. `held` are those that a stop took out of the queue, the next one first."""
 
-    def __init__(self, outbox: Outbox, view: Callable[[], View], pieces: Pieces, commands: OwnCommands) -> None:
+    def __init__(self, outbox: Outbox, view: Callable[[], SessionView], pieces: Pieces, commands: OwnCommands) -> None:
         self._outbox = outbox
         self._view = view
         self._pieces = pieces
@@ -51,13 +53,13 @@ class Requests:
         written = self._written.get(prompt_id)
         return written_text(content) if written is None else self._pieces.shown(written.draft)
 
-    def as_written(self, notification: Notification, items: Sequence[ScreenItem]) -> Sequence[ScreenItem]:
-        """Show a message that goes to the model as it was written."""
-        if not isinstance(notification, PromptDelivered) or notification.prompt_id not in self._written:
-            return items
-        draft = self._written.pop(notification.prompt_id).draft
-        said = Said(self._pieces.shown(draft), enclosed=notification.enclosed)
-        return [said if isinstance(item, Said) else item for item in items]
+    def as_written(self, items: Sequence[PrintedItem]) -> list[PrintedItem]:
+        """Show messages that went to the model as they were written."""
+        return [self._as_written(item) if isinstance(item, SaidItem) else item for item in items]
+
+    def _as_written(self, item: SaidItem) -> SaidItem:
+        written = self._written.pop(item.prompt_id, None)
+        return item if written is None else replace(item, text=self._pieces.shown(written.draft))
 
     def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:
         """Send a draft, with what the person's own commands printed since the last message."""
@@ -94,7 +96,7 @@ class Requests:
     def can_stop(self) -> bool:
         """Whether something works, or is about to, that can be stopped."""
         view = self._view()
-        return (view.busy or self._outbox.has_prompts) and view.phase is not Phase.CANCELLING
+        return (view.active or self._outbox.has_prompts) and view.phase is not Phase.CANCELLING
 
     def stop(self) -> None:
         """Stop the turn, and hold what waits: stopping starts nothing."""

@@ -22,10 +22,10 @@ from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_ke
 from treadle.tui.dialog import Key, Press
 from treadle.tui.draft_line import DraftLine, DrawnPieces
 from treadle.tui.drawn import Anchored, erase, set_up, write_above
+from treadle.tui.filter_list_keys import add_picker_keys
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
-from treadle.tui.lent import Lent
+from treadle.tui.lent_terminal import Lent
 from treadle.tui.pager import Pager
-from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.rows import Rows
 from treadle.tui.theme import Palette, Theme
 from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
@@ -123,7 +123,13 @@ class Screen:
     @property
     def columns(self) -> int:
         """Width of the terminal in cells."""
-        return self._app.output.get_size().columns
+        return self.size[0]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal."""
+        size = self._app.output.get_size()
+        return size.columns, size.rows
 
     @property
     def text(self) -> str:
@@ -139,6 +145,10 @@ class Screen:
         """Replace the draft."""
         self._prompt.put(draft)
         self.refresh_now()
+
+    def give_back(self, draft: str) -> None:
+        """Put what was not sent, or taken back, before what is being written."""
+        self.put(f"{draft}\n{self.text}" if self.text else draft)
 
     @property
     def cursor(self) -> int:

@@ -11,8 +11,8 @@ from treadle.app.checkpoints.points import PastTurn
 from treadle.app.reports.session_list import ListedSession, listed_sessions
 from treadle.app.slash.going_back import past_turns
 from treadle.tui.aside import Aside
-from treadle.tui.picker import Pick, Picker, take_key, with_rows
-from treadle.tui.picker_rows import SESSIONS, TURNS, session_rows, turn_rows
+from treadle.tui.filter_list import Pick, Picker, take_key, with_rows
+from treadle.tui.filter_list_rows import SESSIONS, TURNS, session_rows, turn_rows
 
 
 class TurnPicker:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from treadle.app.session.access import SessionAccess
 from treadle.app.slash import do_command, named_texts
 from treadle.app.slash_commands import NEW_SESSION, find_slash
+from treadle.present.items import NoteItem
+from treadle.present.view import SessionView
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.notifications import ConversationRewound, Notification
 from treadle.tui.aside import Aside
 from treadle.tui.commands import (
     ChooseModel,
@@ -23,11 +26,10 @@ from treadle.tui.commands import (
     Wrong,
     parse_input,
 )
-from treadle.tui.items import NoticeItem, Said, Tone
+from treadle.tui.items import EnteredCommand
 from treadle.tui.menus import keys_text
 from treadle.tui.outbox import Outbox
 from treadle.tui.requests import Requests
-from treadle.tui.view import View
 
 if TYPE_CHECKING:
     from treadle.app.slash_commands import CommandAnswer
@@ -41,6 +43,10 @@ class _Editor(Protocol):
 
     def put(self, draft: str) -> None:
         """Replace the draft."""
+        ...
+
+    def give_back(self, draft: str) -> None:
+        """Put what was not sent, or taken back, before what is being written."""
         ...
 
     def written(self, draft: str) -> str:
@@ -83,7 +89,7 @@ class SlashCommands:
         pickers: _Lists,
         aside: Aside,
         show: Callable[..., None],
-        view: Callable[[], View],
+        view: Callable[[], SessionView],
         failed: Callable[[ConfigError], None],
         switch: Callable[[str], None] | None,
     ) -> None:
@@ -97,12 +103,20 @@ class SlashCommands:
         self._view = view
         self._failed = failed
         self._switch = switch
+        self._back_to = ""
+
+    def hear(self, notification: Notification) -> None:
+        """Give the message back before which the conversation is now, to be sent again in other words."""
+        if isinstance(notification, ConversationRewound):
+            back, self._back_to = self._back_to, ""
+            if back:
+                self._screen.give_back(back)
 
     def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
         command = parse_input(text, steer=steer, named=self._named)
         if not isinstance(command, SendPrompt | ChooseModel | ChooseSession | ChooseTurn):
-            self._show(Said(self._screen.written(text).strip(), quiet=True))
+            self._show(EnteredCommand(self._screen.written(text).strip()))
         match command:
             case SendPrompt(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
@@ -119,11 +133,11 @@ class SlashCommands:
             case StartSession():
                 self._start_session()
             case ShowHelp():
-                self._show(NoticeItem(f"{do_command('help', '', self._live).text}\n\n{keys_text()}"))
+                self._show(NoteItem(f"{do_command('help', '', self._live).text}\n\n{keys_text()}"))
             case Quit():
                 self._screen.leave(0)
             case Wrong(text=why):
-                self._show(NoticeItem(why, Tone.WARNING))
+                self._show(NoteItem(why, warns=True))
             case _:
                 assert_never(command)
 
@@ -145,7 +159,8 @@ class SlashCommands:
         if answer is None:
             return
         if answer.text:
-            self._show(NoticeItem(answer.text, Tone.WARNING if answer.warning else Tone.QUIET))
+            self._show(NoteItem(answer.text, warns=answer.warning))
+        self._back_to = answer.draft or self._back_to
         for op in answer.ops:
             self._outbox.put(op)
         if answer.send:
@@ -153,16 +168,16 @@ class SlashCommands:
 
     def _start_session(self) -> None:
         if self._switch is None or self._live.continues:
-            self._show(NoticeItem(_ELSEWHERE, Tone.WARNING))
-        elif self._view().busy:
-            self._show(NoticeItem(_BUSY, Tone.WARNING))
+            self._show(NoteItem(_ELSEWHERE, warns=True))
+        elif self._view().active:
+            self._show(NoteItem(_BUSY, warns=True))
         else:
             self._switch(NEW_SESSION)
             self._screen.leave(0)
 
     def _take_back(self, position: int, *, edit: bool) -> None:
         if position > len(self._view().queue):
-            self._show(NoticeItem(do_command("queue", "", self._live).text, Tone.WARNING))
+            self._show(NoteItem(do_command("queue", "", self._live).text, warns=True))
             return
         text = self._requests.take_back(self._view().queue[position - 1])
         if edit:

@@ -1,13 +1,16 @@
-"""The terminal surface: notifications change the view and are printed, intents become ops."""
+"""The terminal surface: what happens is printed and drawn, intents become ops."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
-from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle.app.session.access import SessionAccess
+from treadle.present.items import NoteItem, ProblemItem
+from treadle.present.view import SessionView
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
@@ -16,41 +19,42 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
-    Notification,
     QuestionAsked,
+    QuestionClosed,
     TextDelta,
     TurnEnded,
 )
 from treadle.tui.attention import call_for_attention, window_title
 from treadle.tui.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
-from treadle.tui.commands import MODE_TEXTS, next_mode
+from treadle.tui.commands import mode_words, next_mode
 from treadle.tui.dialog import Key, Press
-from treadle.tui.greeting import branch_of, greeting, kept_line
+from treadle.tui.filter_list import Pick
+from treadle.tui.greeting import branch_of, first_items, kept_line
 from treadle.tui.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
-from treadle.tui.items import NoticeItem, ProblemItem, ScreenItem, Tone
+from treadle.tui.items import PrintedItem
 from treadle.tui.lines import Line, fragments
 from treadle.tui.lists import Lists
 from treadle.tui.look import Look
 from treadle.tui.moments import Moments
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
-from treadle.tui.pages import question_pager, session_pager
-from treadle.tui.past import first_view, new_view
-from treadle.tui.picker import Pick
+from treadle.tui.pager_pages import question_pager, session_pager
 from treadle.tui.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.questions import Questions
 from treadle.tui.requests import Requests
 from treadle.tui.screen import Screen
+from treadle.tui.scrollback import open_scrollback
 from treadle.tui.slash import SlashCommands
-from treadle.tui.view import View, held_back, shown_before, update
-from treadle.tui.whole import RecentWork
 
 if TYPE_CHECKING:
     from treadle.tui.paint import Painter
 
 _METERED = (MessageDone, ModelChanged, ContextCompacted, ConversationRewound, TurnEnded)
 """After these the context may have another size."""
+
+_SCREENS = 3
+"""Screens full of what happened before that are printed when a session is taken up."""
 
 _AGAIN = {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}
 
@@ -63,14 +67,14 @@ class Surface:
     ) -> None:
         self._live = live
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
+        self._scrollback, self._past = open_scrollback(live)
+        self._roots = (str(live.workspace), *live.roots)
+        self._context = live.status.tokens, live.status.window
         self._theme = look.theme
         self._branch = branch_of(live.workspace)
-        warnings = [NoticeItem(notice, Tone.WARNING) for notice in live.notices]
-        self._unprinted: list[ScreenItem] = [greeting(live, self._view, self._branch), *warnings, *past]
-        self._last: ScreenItem | None = None
+        self._unprinted: list[PrintedItem] = []
+        self._last: PrintedItem | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._seen = RecentWork((*(one.notification for one in live.past), *live.opening))
         self._room = (80, 24)
         self._turns = 0
         self._painter: type[Painter] | None = None
@@ -95,7 +99,6 @@ class Surface:
             outbox=self.outbox,
             show=self.show,
             view=lambda: self._view,
-            change_view=self._change_view,
             stop=self._stop,
             show_whole=self._show_whole_question,
             busy=lambda: self.screen.busy or self._lists.pickers.open,
@@ -121,29 +124,36 @@ class Surface:
             failed=self._failed,
             switch=switch,
         )
-        if self._view.questions:
-            self._unprinted += shown_before(self._view.questions[0])
+
+    @property
+    def _view(self) -> SessionView:
+        return self._scrollback.view
 
     # What comes from the session
 
     def start_painting(self, painter: "type[Painter]") -> None:
-        """Print what has waited for the painter, and ask what is open."""
+        """Print the beginning and what has waited for the painter, and ask what is open."""
         self._painter = painter
+        columns, rows = self.screen.size
+        past = painter(columns, self._theme).last_of(self._past, rows * _SCREENS)
+        begin = first_items(self._live, self._view, self._branch, left_out=len(self._past) - len(past))
+        self._unprinted[:0] = [*begin, *past]
+        self._past = []
         self.show()
         self._questions.begin()
         self.screen.set_title(window_title(self._view, self._turns, self._live.workspace.name))
 
-    def hear(self, notification: Notification) -> None:
+    def hear(self, stamped: Stamped) -> None:
         """Take a notification."""
-        now = self._loop.time()
-        before = self._view
-        self._seen.hear(notification)
-        self._view, items = update(before, notification, now)
+        before, notification = self._view, stamped.notification
+        if isinstance(notification, QuestionClosed):
+            self._say_for_a_moment(self._scrollback.answered_elsewhere(notification))
+        items = self._scrollback.take(stamped)
         if isinstance(notification, _METERED):
-            status_now = self._live.status
-            self._view = replace(self._view, tokens=status_now.tokens, window=status_now.window)
+            self._context = self._live.status.tokens, self._live.status.window
+        self._commands.hear(notification)
         if isinstance(notification, ModeChanged):
-            self._say_for_a_moment(f"Mode is now {notification.mode}: {MODE_TEXTS[notification.mode]}.")
+            self._say_for_a_moment(mode_words(notification.mode))
         if self._view.checklist != before.checklist:
             self._moments.unfold()
         if isinstance(notification, TurnEnded):
@@ -151,8 +161,8 @@ class Surface:
             self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
         if isinstance(notification, QuestionAsked | TurnEnded):
-            call_for_attention(self.screen, notification, before, now)
-        self._unprinted += self.requests.as_written(notification, items)
+            call_for_attention(self.screen, notification, before, time.time())
+        self._unprinted += self.requests.as_written(items)
         if self._unprinted and not isinstance(notification, TextDelta):
             self.screen.refresh_now()
         self._questions.follow()
@@ -166,16 +176,16 @@ class Surface:
             self.ticking.clear()
         self.screen.refresh()
 
-    def show(self, *items: ScreenItem) -> None:
+    def show(self, *items: PrintedItem) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
         self._unprinted += items
         self.screen.refresh_now()
 
     def finish(self, *, kept: bool) -> str:
         """Give what is printed last: what was held back, and what the session was where it is `kept`."""
-        self._unprinted += held_back(self._view)
+        self._unprinted += self._scrollback.rest()
         if self._turns and kept:
-            self._unprinted.append(NoticeItem(kept_line(self._live, self._view, self._turns)))
+            self._unprinted.append(NoteItem(kept_line(self._live, self._view, self._turns)))
         return self._painted(self.screen.columns)
 
     def _painted(self, columns: int) -> str:
@@ -195,18 +205,20 @@ class Surface:
     # What is drawn
 
     def _face(self, columns: int, rows: int) -> Face:
-        now, signs = self._loop.time(), self._theme.signs
+        now, signs = time.time(), self._theme.signs
         around = self._around(now)
-        below = [*self.own.rows(now, columns, signs), *above_rule(self._view, around, columns, signs)]
+        below = [*self.own.rows(self._loop.time(), columns, signs), *above_rule(self._view, around, columns, signs)]
         menu = self._menu_rows(columns)
         rows -= len(below) + len(menu)
         asked = self._asked(columns, rows)
         rows -= len(asked.above) + len(asked.under)
-        living = ""
+        above = living = ""
         if self._painter is not None:
-            living = self._painter(columns, self._theme).living(self._view, rows, now, blinks=self._animated)
+            above = self._painted(columns)
+            painter = self._painter(columns, self._theme, self._last)
+            living = painter.living(self._scrollback.unprinted, rows, now, blinks=self._animated)
         return Face(
-            above=self._painted(columns),
+            above=above,
             living=living.split("\n") if living else (),
             question=fragments(asked.above),
             field=fragments([asked.field]),
@@ -220,8 +232,11 @@ class Surface:
 
     def _around(self, now: float) -> BottomState:
         moves = self._animated and clock_runs(self._view)
+        tokens, window = self._context
         return BottomState(
             now=now,
+            tokens=tokens,
+            window=window,
             branch=self._branch,
             shown=self.requests.shown,
             held=self.requests.held,
@@ -251,14 +266,12 @@ class Surface:
             return QuestionRows(above=[])
         if not dialog.focused:
             return QuestionRows(above=[waiting_line(dialog, columns, signs)])
-        return question_lines(dialog, self._view.roots, width=columns, rows=rows, signs=signs)
-
-    def _change_view(self, view: View) -> None:
-        self._view = view
+        return question_lines(dialog, self._roots, width=columns, rows=rows, signs=signs)
 
     def _say_for_a_moment(self, text: str) -> None:
-        self._moments.say(text)
-        self.screen.refresh_now()
+        if text:
+            self._moments.say(text)
+            self.screen.refresh_now()
 
     # What comes from the user
 
@@ -310,7 +323,7 @@ class Surface:
         self.screen.refresh_now()
 
     def _show_whole_question(self) -> None:
-        self.screen.page(question_pager(self._questions, lambda: self._view, self._theme.signs))
+        self.screen.page(question_pager(self._questions, self._roots, self._theme.signs))
 
     def _wish(self, wish: Wish) -> None:  # noqa: C901 - one line for each key
         match wish:
@@ -333,7 +346,7 @@ class Surface:
             case Wish.EDIT | Wish.SHELL | Wish.OPEN_PIECE | Wish.CLIPBOARD:
                 self._input.do(wish)
             case Wish.PAGER:
-                self.screen.page(session_pager(self._seen, lambda: self._view, self._theme.signs))
+                self.screen.page(session_pager(self._scrollback, self._live.source.name, self._theme.signs))
             case _:
                 self._lists.act(wish)
 
@@ -361,7 +374,7 @@ class Surface:
             pass
         elif self.requests.can_stop():
             self.requests.stop()
-        elif self.screen.text and not self._view.busy:
+        elif self.screen.text and not self._view.active:
             self.screen.clear()
         elif self._moments.is_second(Wish.STOP):
             self.screen.leave(0)
@@ -369,7 +382,7 @@ class Surface:
     def _end(self) -> None:
         if self.own.active:
             self._say_for_a_moment("Your command is still running. Esc stops it; /quit ends it and quits.")
-        elif self._view.busy and not self._live.continues:
+        elif self._view.active and not self._live.continues:
             self._say_for_a_moment("Treadle is still working. Esc stops it; /quit quits, and the session is kept.")
         else:
             self.screen.leave(0)
@@ -377,10 +390,9 @@ class Surface:
     def _refused(self, op: Op, refusal: RefusedError) -> None:
         if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
             return  # it came too late: what it was about is over, and that is shown
-        self.show(NoticeItem(f"Not possible now: {refusal.why}.", Tone.WARNING))
+        self.show(NoteItem(f"Not possible now: {refusal.why}.", warns=True))
         if isinstance(op, Prompt) and op.content:
-            refused = self.requests.draft_of(op.id, op.content)
-            self.screen.put(f"{refused}\n{self.screen.text}" if self.screen.text else refused)
+            self.screen.give_back(self.requests.draft_of(op.id, op.content))
 
     def _failed(self, error: TreadleError) -> None:
         self.show(ProblemItem(error.what, error.why, error.fix))

@@ -14,7 +14,6 @@ from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
 from treadle.protocol.events import ENGINE, Event, EventData, Resumed, Source
-from treadle.protocol.notifications import Notice, Notification
 from treadle.store.sqlite import Store
 
 _TERMINAL = Source(kind="cli", id="main")
@@ -36,10 +35,9 @@ class ClosedSession:
         """The state after the last event."""
         return self._state
 
-    def publish(self, notification: Notification) -> None:
+    def tell(self, text: str) -> None:
         """Keep what a person should read."""
-        if isinstance(notification, Notice):
-            self.told.append(notification.text)
+        self.told.append(text)
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
         """Log an event, and what the machine says because of it; raises `RefusedError` or `StoreError`."""

@@ -22,8 +22,8 @@ class ServersWanted(ServersPlace, frozen=True, kw_only=True):
     """What a session's servers are put together from.
 
     With `others` those that are configured count besides the `given` ones. `native` says whether calls are native ones
-    now, `window` gives the model's tokens, `tell` shows the person a sentence, `aside` gives what asks the model beside
-    the work, and `tools` are those that the session has anyway.
+    now, `window` gives the model's tokens, `tell` shows the person a sentence, `aside` asks the model beside the
+    work, and `tools` are those that the session has anyway.
     """
 
     given: tuple[McpServer, ...]
@@ -32,7 +32,7 @@ class ServersWanted(ServersPlace, frozen=True, kw_only=True):
     native: Callable[[], bool]
     window: Callable[[], int | None]
     tell: Callable[[str], object]
-    aside: "Callable[[], AskAside]"
+    aside: "AskAside"
     tools: Mapping[str, Tool]
 
 
@@ -45,7 +45,7 @@ def join_servers(wanted: ServersWanted) -> Mapping[str, Any]:
     async def sample(asked: "SampleAsked") -> tuple[str, str] | None:
         from treadle.app.servers.sampling import sample_for
 
-        return await sample_for(wanted.aside(), asked)
+        return await sample_for(wanted.aside, asked)
 
     surface = ServersSurface(tell=wanted.tell, taken=wanted.tools, sample=sample)
     try:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -17,8 +17,10 @@ from treadle.app.session.ops import asked_aside, own_words
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
+from treadle.engine.ports import Ports
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.feeds import Feed
+from treadle.engine.runtime.requests import offered_tools
 from treadle.engine.runtime.session import Session
 from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
@@ -34,7 +36,7 @@ from treadle.protocol.events import (
     Source,
 )
 from treadle.protocol.messages import origins
-from treadle.protocol.notifications import Notice, Notification, Phase, TurnOutcome
+from treadle.protocol.notifications import Notification, Phase, TurnOutcome
 from treadle.protocol.sealed import SideAnswered
 from treadle.store.leases import LEASE_SECONDS
 from treadle.store.sqlite import Store
@@ -61,8 +63,9 @@ class LiveSession:
 
     `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
     are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
-    What is `beside` it is entered when it has begun, and left before it ends. `wakes` says whether something will wake
-    it. One that runs in the background has an `attendance`, set before it is entered.
+    What is `beside` it is entered when it has begun, and left before it ends; what was `opened` for it is closed then,
+    the last first. `wakes` says whether something will wake it. One that runs in the background has an `attendance`,
+    set before it is entered.
     """
 
     source = Source(kind="tui", id="main")
@@ -75,16 +78,17 @@ class LiveSession:
         session_id: str,
         trust: SessionTrust,
         engine: Session,
+        works_with: Ports,
         store: Store,
         first: Sequence[EventData],
         models: ModelFinder,
         checklist_file: Path,
-        open_shell: "Callable[[], OwnShell]",
+        own_shell: "Callable[[], OwnShell]",
         enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
         past: Sequence[Stamped] = (),
         hooks: "SessionHooks | None" = None,
-        clean_up: Callable[[], Awaitable[None]],
+        opened: AsyncExitStack,
         beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
         servers: "SessionServers | None" = None,
         ports: "Callable[[], PortsAccess]",
@@ -100,11 +104,12 @@ class LiveSession:
         self._first = first
         self._models = models
         self.checklist_file = checklist_file
-        self._open_shell = open_shell
+        self._works_with = works_with
+        self._own_shell = own_shell
         self._enclose = enclose
         self._past = past
         self._hooks = hooks
-        self._clean_up = clean_up
+        self._opened = opened
         self._beside = beside
         self._company = AsyncExitStack()
         self.servers = servers
@@ -187,12 +192,12 @@ class LiveSession:
     @property
     def tools(self) -> tuple[str, ...]:
         """The names of the tools that the model is offered now."""
-        return self._engine.offered()
+        return offered_tools(self._works_with, self._engine.state)
 
-    @cached_property
+    @property
     def own_shell(self) -> "OwnShell":
         """The person's own commands."""
-        return self._open_shell()
+        return self._own_shell()
 
     @property
     def sees_images(self) -> bool:
@@ -257,7 +262,7 @@ class LiveSession:
 
         if said := self._models.cheaper(NextRequest(model=ref, cached=cached, new=known + new - cached)):
             self._told_costly.add(ref)
-            self._engine.publish(Notice(text=said))
+            self.tell(said)
 
     async def asides(self) -> tuple[SideAnswered, ...]:
         """Wait until every question beside the work is answered."""
@@ -266,9 +271,9 @@ class LiveSession:
     async def _answer_aside(self, question: str) -> SideAnswered:
         from treadle.engine.runtime.side_question import answer_aside
 
-        self._engine.publish(Notice(text=f"Asked beside the work: {question}"))
+        self.tell(f"Asked beside the work: {question}")
         answered = await self._engine.aside(partial(answer_aside, question))
-        self._engine.publish(Notice(text=answered.text or f"No answer: {answered.error}."))
+        self.tell(answered.text or f"No answer: {answered.error}.")
         return answered
 
     async def _with_mentions(self, op: Op) -> Op:
@@ -281,7 +286,7 @@ class LiveSession:
 
         named = (enclosed_line(origins(found.enclosures)),) if found.enclosures and isinstance(op, Answer) else ()
         for notice in (*named, *found.notices):
-            self._engine.publish(Notice(text=notice))
+            self.tell(notice)
         return replace(op, enclosed=(*op.enclosed, *found.enclosures))
 
     async def wake(self, op: Op, source: Source) -> None:
@@ -290,7 +295,7 @@ class LiveSession:
 
     def tell(self, text: str) -> None:
         """Let every surface show a line that nothing waits for."""
-        self._engine.publish(Notice(text=text))
+        self._engine.tell(text)
 
     def follow(self) -> Feed:
         """Listen from now on (a session that is not started yet: from its start), until it is left or closed."""
@@ -358,9 +363,7 @@ class LiveSession:
             if not self._failure_shown and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
-            if "own_shell" in self.__dict__:
-                await self.own_shell.close()
-            await self._clean_up()
+            await self._opened.aclose()
             if self._untouched:
                 with suppress(TreadleError):
                     await self._store.discard_empty(self.id)
@@ -371,7 +374,7 @@ class LiveSession:
     async def _run(self) -> None:
         """Run the loop; what ends it is raised as itself, not as the group that its tasks make of it."""
         try:
-            await self._engine.run()
+            await self._engine.run(self._works_with)
         except BaseExceptionGroup as group:
             known, other = group.split(TreadleError)
             if known is None or other is not None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from treadle.app.session.instructions import RuleBook
     from treadle.app.session.own_shell import OwnShell
     from treadle.engine.ports import Ports
-    from treadle.engine.runtime.track import Track
+    from treadle.engine.runtime.session import Session
     from treadle.workspace.diagnostics.checks import Diagnostics
     from treadle.workspace.workspace import Workspace
 
@@ -47,7 +47,7 @@ class SessionParts(Struct, frozen=True, kw_only=True):
 
     workspace: "Workspace"
     ports: "Ports"
-    track: "Track"
+    engine: "Session"
     trust: "SessionTrust"
     diagnostics: "Diagnostics | None"
     rules: "RuleBook"
@@ -117,7 +117,7 @@ def _sources(parts: SessionParts) -> MentionSources:
 
     async def terminal(room: int) -> str:
         own = tuple(parts.own_shell().last)
-        said = parts.track.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False)
+        said = parts.engine.transcript.messages(ToolProtocol.NATIVE, images=False, documents=False)
         return await asyncio.to_thread(terminal_text, said, own, workspace.commands, room)
 
     def repository() -> Repository:
@@ -134,8 +134,8 @@ def _sources(parts: SessionParts) -> MentionSources:
     sources = MentionSources(
         workspace=workspace,
         ports=parts.ports,
-        standing=lambda: standing(parts.track.state),
-        sees_images=lambda: parts.ports.model(parts.track.state.choice.model).images is not False,
+        standing=lambda: standing(parts.engine.state),
+        sees_images=lambda: parts.ports.model(parts.engine.state.choice.model).images is not False,
         words={
             "problems": (EnclosureKind.PROBLEMS, problems),
             "terminal": (EnclosureKind.TERMINAL, terminal),

@@ -15,7 +15,6 @@ from treadle.engine.core.state import State
 from treadle.engine.ports import BeforeStep, Judge, Tool
 from treadle.engine.runtime.session import Session
 from treadle.protocol.models import ModelSpec, ToolProtocol
-from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Mode, Situation
 from treadle.protocol.sealed import PromptPart
 from treadle.store.activation import ActiveKind
@@ -106,9 +105,9 @@ class JoinedServers(Struct, frozen=True, kw_only=True):
 
 
 def joined_servers(
-    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", engine: Callable[[], Session]
+    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", engine: Session
 ) -> JoinedServers:
-    """Find the MCP servers of a session put together from `parts`; the `engine` is there once they run.
+    """Find the MCP servers of a session put together from `parts`, which are asked of as the `engine` stands.
 
     What they take is loaded only where some are configured.
     """
@@ -127,10 +126,10 @@ def joined_servers(
         given=parts.brought.servers,
         others=others,
         exchanges=parts.brought.exchanges,
-        native=lambda: engine().state.choice.tool_protocol is ToolProtocol.NATIVE,
-        window=lambda: parts.models.spec(engine().state.choice.model).context_window,
-        tell=lambda text: engine().publish(Notice(text=text)),
-        aside=lambda: engine().aside,
+        native=lambda: engine.state.choice.tool_protocol is ToolProtocol.NATIVE,
+        window=lambda: parts.models.spec(engine.state.choice.model).context_window,
+        tell=engine.tell,
+        aside=engine.aside,
         tools=tools,
     )
     return JoinedServers(**{"offered": tools, "known": tools, **join_servers(wanted)})

@@ -21,8 +21,8 @@ ended. Set them again only if the user wants that."""
 class WakeableSession(Protocol):
     """A session that can be woken."""
 
-    async def wake(self, op: Op, source: Source) -> None:
-        """Post what no person wrote."""
+    async def post(self, data: Op, source: Source) -> None:
+        """Post what no person wrote: nothing in it is a mention or a command. Raises `RefusedError`."""
         ...
 
     def follow(self) -> Feed:
@@ -58,7 +58,7 @@ class _Waking:
     async def _post(self, prompt: Prompt, source: Source) -> None:
         self._unread.add(prompt.id)
         try:
-            await self._live.wake(prompt, source)
+            await self._live.post(prompt, source)
         except TreadleError:
             self._sent.discard(prompt.id)
             self._read(prompt.id)
@@ -72,7 +72,7 @@ class _Waking:
     async def _note(self) -> None:
         noted = Noted(notes=(Passage(kind=PassageKind.NOTE, text=_SPENT),))
         with suppress(TreadleError):
-            await self._live.wake(noted, Source(kind="monitor"))
+            await self._live.post(noted, Source(kind="monitor"))
 
     async def follow(self) -> None:
         """Learn what was read, and when a person speaks."""

@@ -43,7 +43,7 @@ def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
         turn = next((one for one in turns if str(one.number) == argument), None)
         if turn is None:
             return wrong(f"There is no message {argument}. /rewind lists them.")
-        return CommandAnswer(ops=(points.before_turn(turn),))
+        return CommandAnswer(ops=(points.before_turn(turn),), draft=turn.asked)
 
 
 def fork(session: SessionAccess, argument: str) -> CommandAnswer:

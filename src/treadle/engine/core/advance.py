@@ -74,7 +74,6 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
-    Source,
     SummaryWritten,
     TimerFired,
 )
@@ -89,7 +88,7 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     TurnStop,
 )
-from treadle.protocol.permissions import CallAsked, OptionKind, QuestionKind
+from treadle.protocol.permissions import CallAsked, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -157,7 +156,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return turns.edit_queue(state, data)
         case Answer() as data:
             state, effects = _answer(state, data)
-            return state, [_by(event.source, data, effect) for effect in effects]
+            return state, [answers.named_by(event.source, data, effect) for effect in effects]
         case Interrupt():
             return _interrupt(state)
         case SetMode() as data:
@@ -290,19 +289,6 @@ def _answer(state: State, data: Answer) -> Transition:
         case _:
             state, effects = turns.guided(state, data.text, data.enclosed)
     return state, [Notify(notification=QuestionClosed(question_id=question.id, option=data.option)), *effects]
-
-
-def _by(source: Source, answer: Answer, effect: Effect) -> Effect:
-    """Say with the end of a question where it was answered, and what was said with it."""
-    match effect:
-        case Notify(notification=QuestionClosed(option=OptionKind(), question_id=answer.question_id) as closed):
-            amended = answer.arguments is not None
-            said = replace(closed, by=source.name, text=answer.text, scope=answer.scope, amended=amended)
-            return Notify(notification=said)
-        case Notify(notification=QuestionClosed(option=OptionKind()) as closed):
-            return Notify(notification=replace(closed, by=source.name))
-        case _:
-            return effect
 
 
 def _interrupt(state: State) -> Transition:

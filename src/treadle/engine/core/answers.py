@@ -20,7 +20,7 @@ from treadle.engine.core.calls import (
 from treadle.engine.core.effects import Effect, JudgeCall, Notify, PassAnswer, Remember, Transition
 from treadle.engine.core.interruptions import asks, judge_again
 from treadle.engine.core.state import CallState, State, guarded, replace, with_enclosed, with_note
-from treadle.protocol.events import Answer, RevokeAllowance
+from treadle.protocol.events import Answer, RevokeAllowance, Source
 from treadle.protocol.notifications import AllowancesChanged, CallStatus, QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import (
     Allowance,
@@ -233,3 +233,16 @@ def _rejected(state: State, call: CallState, data: Answer) -> Transition:
             state, more = finish(state, later, result_text(Outcome.SKIPPED, texts.SKIPPED))
             effects += more
     return state, effects
+
+
+def named_by(source: Source, answer: Answer, effect: Effect) -> Effect:
+    """Say with the end of a question where it was answered, and what was said with it."""
+    match effect:
+        case Notify(notification=QuestionClosed(option=OptionKind(), question_id=answer.question_id) as closed):
+            amended = answer.arguments is not None
+            said = replace(closed, by=source.name, text=answer.text, scope=answer.scope, amended=amended)
+            return Notify(notification=said)
+        case Notify(notification=QuestionClosed(option=OptionKind()) as closed):
+            return Notify(notification=replace(closed, by=source.name))
+        case _:
+            return effect

@@ -101,11 +101,8 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
 
 
 def changes_are_known(state: State) -> bool:
-    """Whether the last checkpoint said all that the session's own work is, and nothing changed files since.
-
-    So it is before the first one, as long as no call ran that may change files.
-    """
-    return state.files.changing == 0 and state.known_at == state.files.taken
+    """Whether the last checkpoint said all that the session's own work is, and nothing changed files since."""
+    return state.files.changing == 0 and 0 < state.known_at == state.files.taken
 
 
 def restore(state: State, data: Restore) -> Transition:

@@ -62,6 +62,10 @@ class SessionPort(Protocol):
         """Queue an event and wait until it is in the log; raises `RefusedError`."""
         ...
 
+    def tell(self, text: str) -> None:
+        """Let every surface show a line."""
+        ...
+
     def publish(self, notification: Notification) -> None:
         """Tell every surface."""
         ...

@@ -8,7 +8,6 @@ from treadle.engine.ports import Checkpoints, KnownChanges
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import EventData
-from treadle.protocol.notifications import Notice, Notification
 
 
 class CheckpointedSession(Protocol):
@@ -19,8 +18,8 @@ class CheckpointedSession(Protocol):
         """The state after the last event."""
         ...
 
-    def publish(self, notification: Notification) -> None:
-        """Tell every surface."""
+    def tell(self, text: str) -> None:
+        """Let every surface show a line."""
         ...
 
     async def post(self, data: EventData) -> None:
@@ -76,7 +75,7 @@ class Checkpointer:
     def _say(self, text: str) -> None:
         if text != self._said:
             self._said = text
-            self._session.publish(Notice(text=text))
+            self._session.tell(text)
 
     async def restore(self, wanted: Restore) -> None:
         """Bring back what the user wants; the files are kept before and after, so that it can be undone."""

@@ -46,7 +46,6 @@ from treadle.protocol.events import (
     Interrupt,
     TimerFired,
 )
-from treadle.protocol.notifications import Notice
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
@@ -138,7 +137,7 @@ class Performer:
         task.add_done_callback(self._checkpointing.discard)
 
     def _no_checkpoint(self, trouble: str) -> None:
-        self._session.publish(Notice(text=f"No checkpoint: {trouble}"))
+        self._session.tell(f"No checkpoint: {trouble}")
 
     def _not_restored(self, wanted: Restore, trouble: str) -> None:
         self._session.post_soon(Restored(checkpoint=wanted.checkpoint, error=trouble))
@@ -274,7 +273,7 @@ class Performer:
         try:
             await asyncio.to_thread(self._ports.remember, allowances)
         except StoreError as error:
-            self._session.publish(Notice(text=f"{error.what} {error.why} It applies to this session only."))
+            self._session.tell(f"{error.what} {error.why} It applies to this session only.")
 
     async def _run(self, effect: RunTool) -> None:
         call = effect.call
@@ -369,7 +368,7 @@ class Performer:
         return with_hooks_words(result, heard, word)
 
     def _end_turn(self, reason: str) -> None:
-        self._session.publish(Notice(text=f"A hook ends the turn: {reason}"))
+        self._session.tell(f"A hook ends the turn: {reason}")
         self._session.post_soon(Interrupt(), HOOK)
 
     async def _ask(self, call_id: str, asked: Asked, /) -> PersonReply:

@@ -148,6 +148,12 @@ def situation_of(state: State) -> Situation:
     return Situation(mode=state.mode, user_present=state.user_present, max_steps=state.limits.max_steps)
 
 
+def offered_tools(ports: Ports, state: State) -> tuple[str, ...]:
+    """Name the tools that the model is offered now."""
+    gone = ports.left_out(state.choice.model, situation_of(state))
+    return tuple(name for name in ports.tools if name not in gone)
+
+
 def cost(spec: ModelSpec, usage: Usage) -> float | None:
     """Price a model call in US dollars; None where a price of it is unknown."""
     prices = None if spec.prices is None else spec.prices.of(usage.request_tokens)

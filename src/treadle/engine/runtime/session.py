@@ -15,7 +15,6 @@ from treadle.engine.ports import Hooks, OutputHandler, Ports
 from treadle.engine.runtime.feeds import Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
-from treadle.engine.runtime.requests import situation_of
 from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
@@ -64,11 +63,15 @@ class Attachment(Struct, frozen=True):
 
 
 class Session:
-    """Takes events from any source, one at a time: append to the log, advance, perform the effects."""
+    """Takes events from any source, one at a time: append to the log, advance, perform the effects.
 
-    def __init__(self, ports: Ports, track: Track | None = None) -> None:
-        self._ports = ports
-        self._track = Track() if track is None else track
+    It can be followed, and events posted to it, before it runs. `clock` gives milliseconds since 1970.
+    """
+
+    def __init__(self, track: Track, clock: Callable[[], int]) -> None:
+        self._track = track
+        self._clock = clock
+        self._ports: Ports | None = None
         self._inbox: deque[_Posted] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
@@ -115,11 +118,6 @@ class Session:
         snapshot = Snapshot(seq=self._published, calls=self._feeds.calls(), live=tuple(self._feeds.live()))
         return Attachment(self._feeds.follow(most=most), self._feeds.number, snapshot)
 
-    def offered(self) -> tuple[str, ...]:
-        """Name the tools that the model is offered now."""
-        gone = self._ports.left_out(self.state.choice.model, situation_of(self.state))
-        return tuple(name for name in self._ports.tools if name not in gone)
-
     def answer_to(self, source: Source, handler: OutputHandler) -> None:
         """Bring the ends of turns that this source asked for to `handler`."""
         self._handlers[source] = handler
@@ -130,8 +128,11 @@ class Session:
     ) -> SideAnswered:
         """Have a question answered from the conversation, which does not learn of it; the log does.
 
-        What an answer used that is cancelled is logged, too. Raises `SessionClosedError` when `close` has cut it.
+        What an answer used that is cancelled is logged, too. Raises `SessionClosedError` when `close` has cut it, and
+        before the session runs.
         """
+        if self._ports is None:
+            raise SessionClosedError(SideAnswered.__name__, "the session does not run yet")
         asking = asyncio.ensure_future(ask(self._ports, self.state, self.reader, self.post_soon))
         self._asides.add(asking)
         try:
@@ -171,23 +172,28 @@ class Session:
 
     def publish(self, notification: Notification) -> None:
         """Tell every surface what is in no log, or not yet."""
-        self._feeds.publish(notification, seq=0, at=self._ports.clock())
+        self._feeds.publish(notification, seq=0, at=self._clock())
+
+    def tell(self, text: str) -> None:
+        """Let every surface show a line that nothing waits for."""
+        self.publish(Notice(text=text))
 
     def _notify(self, effect: Notify) -> None:
         self._feeds.publish(effect.notification, seq=effect.seq, at=effect.at)
 
-    async def run(self) -> None:
+    async def run(self, ports: Ports) -> None:
         """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""
+        self._ports = ports
         try:
             async with asyncio.TaskGroup() as group:
-                performer = Performer(self._ports, self, group)
+                performer = Performer(ports, self, group)
                 while not self._closing:
                     await self._arrived.wait()
                     self._arrived.clear()
-                    await self._process(performer)
+                    await self._process(performer, ports)
                 performer.cancel_all()
-                await self._keep_last_checkpoints(performer)
-            await self._keep_last(CallFinished, ReplyFinished, ReplyFailed, SideAnswered)
+                await self._keep_last_checkpoints(performer, ports)
+            await self._keep_last(ports, CallFinished, ReplyFinished, ReplyFailed, SideAnswered)
         finally:
             self._closed.set()
             self._refuse_rest()
@@ -203,7 +209,7 @@ class Session:
         self._arrived.set()
         await self._closed.wait()
 
-    async def _process(self, performer: Performer) -> None:
+    async def _process(self, performer: Performer, ports: Ports) -> None:
         """Take everything that waits in one transaction, then perform its effects."""
         events: list[Event] = []
         effects: list[Effect] = []
@@ -220,19 +226,19 @@ class Session:
         if not events:
             return
         try:
-            await self._ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
+            await ports.log.append(events, durable=any(self._must_last(event.data) for event in events))
         except StoreError:
             self._inbox.extendleft(reversed(accepted))  # refused with the rest
             raise
         for posted in accepted:
             posted.accept()
-        if self._ports.hooks is not None:
-            effects = self._held_for(self._ports.hooks, effects, performer)
+        if ports.hooks is not None:
+            effects = self._held_for(ports.hooks, effects, performer)
         # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
         for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
             self._act(effect, performer)
         self._published = events[-1].seq
-        await self._observe(events)
+        await self._observe(ports, events)
 
     def _held_for(self, hooks: Hooks, effects: list[Effect], performer: Performer) -> list[Effect]:
         """Hold back what says that a turn is over until the hooks have let it end; gives what is to be done now.
@@ -270,16 +276,16 @@ class Session:
         held, self._held = self._held, []
         return held
 
-    async def _observe(self, events: Sequence[Event]) -> None:
-        for observer in self._ports.observers:
+    async def _observe(self, ports: Ports, events: Sequence[Event]) -> None:
+        for observer in ports.observers:
             try:
                 await observer(events)
             except TreadleError as error:
-                self.publish(Notice(text=f"{error.what} {error.why}".strip()))
+                self.tell(f"{error.what} {error.why}".strip())
 
     def _stamp(self, data: EventData, source: Source) -> Event:
         # Whatever made the text, what is said now is what a resumed session reads.
-        return Event(seq=self.state.seq + 1, at=self._ports.clock(), source=source, data=encodable(data))
+        return Event(seq=self.state.seq + 1, at=self._clock(), source=source, data=encodable(data))
 
     def _take(self, event: Event, events: list[Event]) -> tuple[Effect, ...]:
         """Take an event and what the machine says because of it; adds all of them to `events`."""
@@ -331,7 +337,7 @@ class Session:
             case _:
                 return False
 
-    async def _keep_last_checkpoints(self, performer: Performer) -> None:
+    async def _keep_last_checkpoints(self, performer: Performer, ports: Ports) -> None:
         """Wait for the checkpoints that are being taken, and log them."""
         ended = asyncio.ensure_future(performer.checkpointed())
         while not ended.done():
@@ -339,10 +345,10 @@ class Session:
             await asyncio.wait((ended, arrived), return_when=asyncio.FIRST_COMPLETED)
             arrived.cancel()
             self._arrived.clear()
-            await self._keep_last(CheckpointTaken, Restored, Rewound)
+            await self._keep_last(ports, CheckpointTaken, Restored, Rewound)
         await ended
 
-    async def _keep_last(self, *kinds: type[EventData]) -> None:
+    async def _keep_last(self, ports: Ports, *kinds: type[EventData]) -> None:
         """Log what `close` has not stopped, or the outcome of what it has, so that nothing known is lost."""
         events: list[Event] = []
         effects: list[Effect] = []
@@ -360,11 +366,11 @@ class Session:
                 continue
             posted.accept()
         if events:
-            await self._ports.log.append(events, durable=True)
+            await ports.log.append(events, durable=True)
             for effect in effects:
                 if isinstance(effect, Notify):
                     self._notify(effect)
-            await self._observe(events)
+            await self._observe(ports, events)
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:

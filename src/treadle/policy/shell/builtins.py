@@ -18,7 +18,7 @@ from treadle.policy.shell.dangers import (
 )
 from treadle.policy.shell.expand import SPELLED_OUT, expand_text, expand_word
 from treadle.policy.shell.lists import fed_by
-from treadle.policy.shell.shell_env import FREE_TARGETS, PipedInput, ProgramJudge, ShellEnv
+from treadle.policy.shell.shell_env import PipedInput, ProgramJudge, ShellEnv
 from treadle.policy.shell.syntax import (
     Arithmetic,
     Literal,
@@ -76,7 +76,7 @@ def judge_segments(segments: Iterable[Segment], env: ShellEnv) -> list[Finding]:
                 findings.extend(_parameter(segment, env))
             case Substitution(direction=direction):
                 fed = PipedInput(upstream=((UNKNOWN,),) if direction == ">" else ())
-                env.judge_tree(segment.script, (replace(env, feed=fed),))
+                env.judge_tree(segment.script, replace(env, feed=fed))
                 if direction:
                     findings.append(unclear("syntax", "a process substitution"))
                 commands = [one for pipeline in segment.script.pipelines for one in pipeline.commands]
@@ -131,8 +131,6 @@ def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[
 
 
 def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
-    if any(isinstance(segment, Substitution) and segment.direction for segment in redirect.target.segments):
-        return [unclear("redirect", "the input or output is another command")]
     targets = expand_word(redirect.target, env.variables, env.cwd)
     findings: list[Finding] = []
     for target in targets:
@@ -140,11 +138,10 @@ def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
             findings.append(dangerous("network-redirect", f"{target} is a connection to the network"))
         elif redirect.operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
             continue
-        elif target not in FREE_TARGETS:
+        else:
             op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
             findings.extend(env.path(target, op))
-    is_known = len(targets) == 1 and (is_static(targets[0]) or (redirect.operator == "<" and is_glob(targets[0])))
-    if not is_known:
+    if len(targets) != 1:
         findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
     return findings
 
@@ -187,11 +184,11 @@ def _eval(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     return [unclear("shell", f"{name} runs text"), *env.script(text)]
 
 
-def _source(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+def _source(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a file in this shell")]
     if any(not is_static(word) or word.startswith(("/dev/", "/proc/")) for word in words[:1]):
         findings.append(dangerous("unknown-script", f"{name} runs text that is unknown until it runs", held=True))
-    return findings + [found for word in words for found in env.mentions(word)]
+    return findings
 
 
 def _state(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -230,8 +227,6 @@ def _flow(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
 
 def judge_test(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge `[`, `test`, and `[[`, whose words are no program's."""
-    if name == "[" and "".join(words[-1:]) != "]":
-        return [unclear("syntax", "[ is not closed")]
     # An operator that is not known may be -v, which evaluates a subscript, and -eq does in some shells.
     parts = [word for word in words[: -1 if name == "[" else None] if word != "!"]
     is_plain = name == "[[" or all(map(is_static, words)) or (len(parts) in (2, 3) and parts[-2] in _OTHER_TESTS)

@@ -47,9 +47,9 @@ mvn gradle sbt lein mix dart flutter elm jsr deno prisma = *deploy
 expo eas code-push fastlane fab = release submit build deploy delete sync
 mvn gradle mvnw gradlew = -s* -I* -[!-DP]*[sI]* --settings --init-script release:perform exec:exec
 pip pip3 = config --user --root -i --break-system-packages --index-url --extra-index-url --trusted-host --find-links
-docker podman nerdctl docker-compose = -H --host --*=host --net*&host --[piu]*&host --privileged --cap-add --device
-    --security-opt --volumes-from compose&--rmi down&-v rm&-f rm&--force rmi&-f prune system&reset volume&r*m* stack&rm
-    login swarm secret context plugin&install kill trust
+docker podman nerdctl buildah docker-compose = --push -H --host --*=host --net*&host --[piu]*&host --privileged
+    --cap-add --device --security-opt --volumes-from compose&--rmi down&-v rm&-f rm&--force rmi&-f prune system&reset
+    volume&r*m* stack&rm login swarm secret context plugin&install kill trust
 gh glab hub = auth secret gist ssh-key gpg-key workflow codespace variable ruleset extension pr&merge api&graphql
     config&set config&*token* alias&import alias&set repo&archive repo&rename repo&edit repo&create repo&sync pr&close
     release&create release&upload run&cancel -X --method --raw-field api&-f api&-F api&--field api&--input

@@ -13,28 +13,28 @@ changes disks or file systems = (mkfs|fsck)(\..*)? (mke|tune|resize)2fs e2fsck m
     blkdiscard hdparm badblocks shred srm wipe mount(\..*)? umount losetup swapo(n|ff) cryptsetup
     [lpv][vg](create|remove) mdadm zpool zfs dmsetup debugfs diskutil mkdosfs newfs scrub bleachbit btrfs hdiutil fstrim
     mknod nvme xfs_.* sg_format partprobe kpartx
-stops or reconfigures the machine = shutdown reboot halt poweroff (tel)?init kexec (ins|rm|dep)mod modprobe
+~stops or reconfigures the machine = shutdown reboot halt poweroff (tel)?init kexec (ins|rm|dep)mod modprobe
     grub2?-(install|mkconfig) update-grub (sys|sp|timedate|hostname|locale|login|boot|audit|init)ctl nvram csrutil
     setenforce apparmor_parser bcdedit hwclock domainname ntpdate chronyd dkms update-initramfs mkinitcpio dracut
     efibootmgr mokutil bless tmutil softwareupdate fdesetup semanage ldconfig wevtutil faillock (s6-)?svc sv rtcwake
     pm-suspend pmset systemsetup
-makes something run later, or again = at batch atrm crontab launchctl systemd-run chkconfig update-rc.d rc-update
+~makes something run later, or again = at batch atrm crontab launchctl systemd-run chkconfig update-rc.d rc-update
     anacron schtasks dbus-send fc
 changes accounts or databases = (user|group)(add|del|mod) (add|del)(user|group) (ch|g|ht)?passwd visudo vipw vigr
     ch(sh|fn) pwck dscl dseditgroup sysadminctl createuser drop(db|user)
-changes the network or its protection = ip6?tables iptables-restore (eb|arp)tables nft ufw firewall-cmd pfctl ipfw
+~changes the network or its protection = ip6?tables iptables-restore (eb|arp)tables nft ufw firewall-cmd pfctl ipfw
     ifconfig route nmcli wg(-quick)? tcpdump tshark dumpcap ettercap arpspoof nmap masscan networksetup ipset
     fail2ban-client tc bridge ethtool arp brctl iw(config)? rfkill resolvectl scutil dhclient dhcpcd openvpn ipsec
     hping3 zmap nsupdate
-changes permissions of files beyond their mode = set(cap|facl) ch(attr|flags|con) restorecon
-ends processes by pattern = killall5? [psx]kill fuser
+~changes permissions of files beyond their mode = set(cap|facl) ch(attr|flags|con) restorecon
+~ends processes by pattern = killall5? [psx]kill fuser
 opens a raw connection = nc(\..*)? ncat netcat socat cryptcat websocat chisel ngrok cloudflared localtunnel lt tailscale
     autossh sshuttle iodine gnutls-cli pwncat dnscat rtorrent telnet
 sends data to others = mailx? sendmail msmtp mutt neomutt swaks (magic-)?wormhole croc pastebinit slackcat telegram-send
     (l|t)?ftp ncftpput smbclient sshfs sshpass mosh mosquitto_pub kafka-console-producer wall write
-records the screen, the keys or the microphone = screencapture scrot gnome-screenshot spectacle maim flameshot grim
+~records the screen, the keys or the microphone = screencapture scrot gnome-screenshot spectacle maim flameshot grim
     p?arecord xinput showkey evtest xev logkeys
-shows the memory of other programs = gcore procenv pargs
+~shows the memory of other programs = gcore procenv pargs
 reads or changes stored credentials = security secret-tool pass gopass op bw lpass vault keyring ssh-(add|agent|copy-id)
     aws-vault doppler chamber sops age-keygen kinit klist mimikatz gpg-connect-agent
 changes packages of the system = apt(itude|-get|-key|-mark)? add-apt-repository dpkg rpm yum dnf zypper pacman apk
@@ -42,53 +42,36 @@ changes packages of the system = apt(itude|-get|-key|-mark)? add-apt-repository 
     guix yay paru xbps-(install|remove)
 administers other machines = ansible(-(playbook|vault|pull|galaxy|console))? salt(-call|-ssh)? puppet
     chef-(client|solo|run) knife surge
-controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pb(copy|paste) xclip xsel
+~controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pb(copy|paste) xclip xsel
     wl-(copy|paste)
 controls another program or agent = treadle gdbserver reptyr dtach expect
-runs text in a language of its own = pwsh powershell elvish xonsh
-is for a person at a terminal = pinfo lynx elinks w3m lazygit
-does what its input names = cpio pax afio bfg
+~runs text in a language of its own = pwsh powershell elvish xonsh
+~is for a person at a terminal = pinfo lynx elinks w3m lazygit
+~does what its input names = cpio pax afio bfg parallel
+~starts the program that follows = ld(-linux|-musl|-lsb|\.so).* ld64\.so.*
 says by its name that it destroys = [a-z]+[-_](empty|purge|wipe|erase|destroy|nuke)
 """
 _ALWAYS = {why: re.compile("|".join(names.split())) for why, names in table_rows(_ALWAYS_TEXT)}
-"""Patterns of programs by why they are dangerous whatever their arguments."""
+"""Patterns of programs by why they are dangerous whatever their arguments.
 
-HELD_PROGRAMS = frozenset(
-    {
-        "ends processes by pattern",
-        "stops or reconfigures the machine",
-        "makes something run later, or again",
-        "changes the network or its protection",
-        "changes permissions of files beyond their mode",
-        "records the screen, the keys or the microphone",
-        "shows the memory of other programs",
-        "controls the desktop",
-        "runs text in a language of its own",
-        "is for a person at a terminal",
-        "does what its input names",
-    }
-)
-"""What a confinement keeps a program from, or lets it do to nothing but the session's own."""
-assert _ALWAYS.keys() >= HELD_PROGRAMS  # noqa: S101 - each is one of the rows above
+`~`: a confinement keeps them from it, or lets them do it to nothing but the session's own.
+"""
 
 _ONLY_TELLS = re.compile(
-    r"(apt|brew|dnf|apk|snap|flatpak|treadle)"
-    r"( (--(version|help)|(list|show|search|info|policy|status|help|doctor|outdated|--prefix)( \S+)?))?"
-    r"|(dpkg -[lLsS]|rpm -q[ailps]*|pacman -Q[ailps]*)( \S+)?|crontab -l|arp( -an?)?|route( -n| show)?"
-    r"|(hostname|locale|login|timedate)ctl|ifconfig|iw|mount|nmcli|tc"
+    r"(apt|brew|dnf|apk|snap) (list|show|search|info|--version|--prefix).*|dpkg -[lLsS].*|rpm -q.*|crontab -l|ifconfig"
+    r"|mount|arp( -a)?|route( -n)?|treadle( --(version|help))?"
 )
-"""Uses of such programs that only tell something; they ask even so."""
+"""Uses of such programs that only tell something."""
+
+
+def always(name: str, arguments: Sequence[str]) -> str | None:
+    """Say why a program is dangerous but where it only tells something, or None."""
+    return None if _ONLY_TELLS.fullmatch(" ".join((name, *arguments))) else _why(name)
 
 
 @lru_cache(maxsize=1024)
-def always(name: str) -> str | None:
-    """Say why a program is dangerous whatever its arguments, or None."""
+def _why(name: str) -> str | None:
     return next((why for why, names in _ALWAYS.items() if names.fullmatch(name)), None)
-
-
-def only_tells(name: str, arguments: Sequence[str]) -> bool:
-    """Whether a program that is always dangerous is used in a form that only tells something."""
-    return _ONLY_TELLS.fullmatch(" ".join((name, *arguments))) is not None
 
 
 VARIABLES_HARMLESS = re.compile("LC_[A-Z]+|LANG(UAGE)?|TZ|(NO|FORCE)_COLOR|CLICOLOR|CI|COLUMNS|LINES|(COLOR)?TERM")
@@ -111,12 +94,8 @@ VARIABLES_DANGEROUS = re.compile(
 """Variables that programs obey: what their names begin with, or with `$` the whole of them."""
 
 VARIABLES_SAFE_TO_SHOW = word_set("""
-    ? # $ ! 0 - @ * 1 2 3 4 5 6 7 8 9 HOME PWD OLDPWD USER LOGNAME SHELL PATH LANG LC_ALL TERM HOSTNAME UID EUID RANDOM
-    SECONDS LINENO BASH_VERSION BASH_VERSINFO PIPESTATUS SHLVL COLUMNS LINES EDITOR VISUAL PAGER TZ TMPDIR CI PPID IFS
-    VIRTUAL_ENV PYTHONPATH CONDA_DEFAULT_ENV CONDA_PREFIX NODE_ENV NODE_PATH NVM_DIR GOPATH GOROOT JAVA_HOME CARGO_HOME
-    RUST_BACKTRACE ANDROID_HOME XDG_CONFIG_HOME CC CXX LD_LIBRARY_PATH NO_COLOR FORCE_COLOR BASHPID COLORTERM GOBIN
-    HOMEBREW_PREFIX HOSTTYPE LC_CTYPE LC_MESSAGES MACHTYPE MANPATH OSTYPE PYENV_ROOT PYENV_VERSION PYTHONHOME
-    RUSTUP_HOME TERM_PROGRAM XDG_CACHE_HOME XDG_DATA_HOME
+    ? # $ ! 0 - @ * 1 2 3 4 5 6 7 8 9 HOME PWD OLDPWD USER LOGNAME SHELL PATH LANG TERM HOSTNAME UID RANDOM SECONDS
+    LINENO PIPESTATUS COLUMNS EDITOR TMPDIR CI PPID VIRTUAL_ENV PYTHONPATH NODE_ENV GOPATH JAVA_HOME
 """)
 VARIABLES_SECRET = re.compile(
     r".*(TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|_KEY\b|_PASS\b|_PWD\b|AUTH"

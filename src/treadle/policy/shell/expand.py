@@ -18,7 +18,6 @@ from treadle.policy.shell.syntax import (
     Substitution,
     Word,
 )
-from treadle.policy.shell.words import unescaped
 
 MAX_FIELDS = 256
 MAX_BRACES = 32
@@ -37,6 +36,7 @@ _PLAIN = str.maketrans({_QUOTED: "", _EXPANDED: "", _LEFT: "{", _RIGHT: "}", _CO
 _WITHOUT_GLOBS = _PLAIN | str.maketrans({STAR: "*", ANY: "?", _SET: "[", SPLIT: " "})
 _HOME = re.compile(rf"{_TILDE}([^/{_QUOTED}{_EXPANDED}]*)(?=/|\Z)")
 
+_OPTION = re.compile(r"-[neE]+")
 _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
@@ -48,7 +48,8 @@ class Variables(Struct, frozen=True):
 
     def get(self, name: str) -> str:
         """Give the value, or `UNKNOWN`."""
-        given = {"HOME": self.home or UNKNOWN, "IFS": " \t\n"}
+        # The last child has some number, and is the line's own.
+        given = {"HOME": self.home or UNKNOWN, "IFS": " \t\n", "!": "99999"}
         return self.values.get(name, given.get(name, UNKNOWN))
 
     def with_value(self, name: str, value: str) -> "Variables":
@@ -148,28 +149,35 @@ def _value(segment: Segment, variables: Variables) -> str:
             return text.translate(_BARE)
         case Parameter():
             return _EXPANDED + _parameter(segment, variables)
-        case Substitution():
-            return _EXPANDED + _printed(segment, variables)
+        case Substitution(quoted=quoted):
+            text = printed(segment, variables)
+            return _EXPANDED + (text if quoted else _unquoted(text))
         case Arithmetic():
             return _EXPANDED + UNKNOWN
         case _:
             assert_never(segment)
 
 
-def _printed(substitution: Substitution, variables: Variables) -> str:
-    """Give the output of a lone command as far as it is known, else `UNKNOWN`; what runs is judged elsewhere."""
+def printed(substitution: Substitution, variables: Variables) -> str:
+    """Give what a lone command prints as far as it is known, else `UNKNOWN`; what runs is judged elsewhere."""
     match substitution.script.pipelines:
         case (Pipeline(commands=(Simple(assignments=(), redirects=()) as command,)),) if not substitution.direction:
             words = expand_words(command.words, variables, UNKNOWN)
         case _:
             return UNKNOWN
-    if words == ("pwd",):
-        return variables.get("PWD")
-    told = printed(words) if all(map(is_static, words)) else None
-    if told is None or _CONTROL.search(told):
-        return UNKNOWN
-    text = told.rstrip("\n")
-    return text if substitution.quoted else _unquoted(text)
+    match words:
+        case ["pwd"]:
+            text = variables.get("PWD")
+        case ["echo", *texts]:
+            texts = texts[texts[:1] == ["-n"] :]
+            text = UNKNOWN if _OPTION.fullmatch("".join(texts[:1])) else " ".join(texts)
+        case ["printf", form, *values] if form.count("%") == form.count("%s"):
+            # The shell begins again with the format while there are values left.
+            rounds, more = divmod(len(values), form.count("%s") or 1)
+            text = UNKNOWN if more or not rounds or "%" not in form else form * rounds % tuple(values)
+        case _:
+            text = UNKNOWN
+    return text.rstrip("\n") if is_static(text) and "\\" not in text else UNKNOWN
 
 
 def _parameter(parameter: Parameter, variables: Variables) -> str:
@@ -179,8 +187,7 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
         value = expand_text(parameter.operand, variables) + UNKNOWN
     elif parameter.operator:
         operand = expand_text(parameter.operand, variables)
-        changed = trimmed(parameter.operator, value, operand) if is_static(value + operand) else None
-        value = UNKNOWN if changed is None else changed
+        value = trimmed(parameter.operator, value, operand) if is_static(value + operand) else UNKNOWN
     if parameter.quoted:
         return value
     return _unquoted(value)
@@ -189,50 +196,25 @@ def _parameter(parameter: Parameter, variables: Variables) -> str:
 SPELLED_OUT = re.compile(r"\\(?:x[2-7]|[uU]0*[2-7]|0?(?:[4-7][0-7]|1[0-7][0-7]))")
 """Letters and signs that are written as numbers, which has no other reason than to hide them."""
 
-_OTHER_FORMAT = re.compile(r"%(?![s%])")
-_OPTION = re.compile(r"-[neE]+")
-
-
-def printed(words: Sequence[str]) -> str | None:
-    """Give what the command prints, or None where that is not certain: other programs, odd options, odd formats."""
-    match words:
-        case ["echo", option, *rest] if _OPTION.fullmatch(option):
-            odd = any(map(_OPTION.fullmatch, rest[:1]))
-            return None if odd else unescaped(" ".join(rest)) if "e" in option else " ".join(rest)
-        case ["echo", *rest]:
-            return " ".join(rest)
-        case ["printf", form, *values] if not (form.startswith("-") or _OTHER_FORMAT.search(form)):
-            # The shell begins again with the format while there are values left.
-            plain, places = unescaped(form), form.replace("%%", "").count("%s")
-            if plain is None or (places and len(values) % places):
-                return None
-            rounds = max(1, len(values) // places) if places else 1
-            return plain * rounds % tuple((values or [""] * places) if places else ())
-        case _:
-            return None
-
-
 _PATTERN_CHARACTERS = frozenset("*?[]\\@+!(){}~&")
 _PLACES = re.compile(r"\s*(\d{1,6})\s*(?::\s*(\d{1,6})\s*)?")
 
 
-def trimmed(operator: str, value: str, operand: str) -> str | None:
-    """Apply an operator of `${…}` to a value."""
+def trimmed(operator: str, value: str, operand: str) -> str:
+    """Apply an operator of `${…}` to a value, where that is easily told."""
     match operator:
-        case "^^" | ",," | "^" | "," if value.isascii() and not operand:
-            head = value[: len(value) if len(operator) == 2 else 1]
-            return (head.upper() if "^" in operator else head.lower()) + value[len(head) :]
+        case "^^" | ",," if value.isascii() and not operand:
+            return value.upper() if operator == "^^" else value.lower()
         case ":" if places := _PLACES.fullmatch(operand):
-            start = int(places[1])
-            return value[start : start + int(places[2] or len(value))]
+            return value[int(places[1]) :][: int(places[2] or len(value))]
         case _ if not operand or not _PATTERN_CHARACTERS.isdisjoint(operand):
-            return None
+            return UNKNOWN
         case "#" | "##":
             return value.removeprefix(operand)
         case "%" | "%%":
             return value.removesuffix(operand)
-        case "/" | "//":
+        case "/" | "//" if operand[0] != "/":
             wanted, _, text = operand.partition("/")
-            return value.replace(wanted, text, -1 if operator == "//" else 1) if wanted else None
+            return value.replace(wanted, text, -1 if operator == "//" else 1)
         case _:
-            return None
+            return UNKNOWN

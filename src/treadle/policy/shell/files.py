@@ -5,15 +5,14 @@ import re
 from collections.abc import Sequence
 
 from treadle.policy.context import FileKind
-from treadle.policy.findings import Finding, PathOp, dangerous, is_plain, unclear
+from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_glob, is_static, shown, word_set
 from treadle.policy.name_patterns import picks_secret
 from treadle.policy.shell.builtins import judge_assignment, judge_evaluated
 from treadle.policy.shell.dangers import PRINTS_SECRETS
 from treadle.policy.shell.expand import in_braces
-from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.readers import OBEY_NOTHING, read_arguments, readers
-from treadle.policy.shell.shell_env import FREE_TARGETS, ProgramJudge, ShellEnv
+from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
 _SET = re.compile(r"\[[!^]?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*\]")
@@ -57,7 +56,7 @@ def _read(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     for place, operand in enumerate(operands):
         kind = (kinds[place] if place < len(kinds) else last).rstrip("*")
         findings.extend(_judge_operand(name, kind, operand, env))
-    return findings if is_plain(findings) else [*findings, *named_in(words, env)]
+    return findings
 
 
 def _raw(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -74,12 +73,6 @@ def _raw(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     elif len(words) > 1 and not is_static(words[0][:1]):
         shows.append(unclear("evaluated-text", "the format is unknown and could be -v, which sets a variable"))
     return shows
-
-
-def named_in(words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Find what a command names or writes that is protected, whatever its words mean to it."""
-    named = [found for word in words for found in env.mentions(word)] if not env.is_search else []
-    return [*named, *judge_outputs(words, env)]
 
 
 def _strange(name: str, word: str) -> Finding:
@@ -144,23 +137,20 @@ _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link", "rsync", "scp"})
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
-_NO_MODE = re.compile(r"-[cfhv]+|--.*")
-_MODE = re.compile(r"(-\w*m|--mode=)?([0-7]{3,}|[ugoa]*[+=].*)")
-_CLAUSE = r"([ug]*[+=][rwxX]*|[ugoa]+[+=][rxX]*|[ugoa]*-[rwxXst]*)"
-_PLAIN_MODE = re.compile(rf"[01]?[0-7]?[0-7][0145]|{_CLAUSE}(,{_CLAUSE})*")
-"""A mode that lets nobody else write, and no file run with its owner's rights."""
+
+
+_OPENS = re.compile(r"(-\w*m|--mode=)?(0*([2-7]\d{3}|\d{2,3}[2367])|(.*,)?([ug]*[oa]\w*[+=]\w*w|\w*[+=]\w*s|=\w*w).*)")
+"""A mode that lets everybody write, or a file run with its owner's rights."""
 
 
 def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a program that changes files."""
-    if name == "tee" and FREE_TARGETS.issuperset(words):
-        return [Finding(Risk.READ, "reader", "tee passes its input on")]
     # Where `--` stands, what looks like an option may be a name.
     operands = [word for word in words if not word.startswith("-") or word == "-" or "--" in words]
     is_recursive = any(map(_RECURSIVE.fullmatch, words))
     strange = [word for word in words if word[:1] == "-" and word not in ("-", "--") and not _PLAIN.fullmatch(word)]
     strange += [word for word in words if not is_static(word[:1])]
-    findings = [*named_in(words if strange else (), env), *(_strange(name, word) for word in strange)]
+    findings = [_strange(name, word) for word in strange]
     if name in _FURTHER or (is_recursive and name not in {*_REMOVERS, "touch", "tee"}):
         findings.append(unclear("unknown-writes", f"{name} changes more than the line says"))
     if name in _REMOVERS:
@@ -172,14 +162,9 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.extend([unclear("scratch", one.text) for one in found] if is_scratch else found)
     if name in _COPIES:
         findings.extend(_copy(name, operands or [""], env))
-    if name.startswith("ch") and is_recursive:
-        findings.append(dangerous("mode", f"{name} changes the permissions of a whole tree", held=True))
-    modes = [word for word in words if not _NO_MODE.fullmatch(word)][:1] if name == "chmod" else []
-    modes = list(filter(is_static, modes))
-    if name == "install":
-        modes = [match[2] for match in map(_MODE.fullmatch, words) if match]
-    if not all(map(_PLAIN_MODE.fullmatch, modes)):
-        findings.append(dangerous("mode", "gives permissions to everybody, or runs as the owner", held=True))
+    opens = name in ("chmod", "install") and any(map(_OPENS.fullmatch, words))
+    if opens or (name.startswith("ch") and is_recursive):
+        findings.append(dangerous("mode", f"{name} opens files to everybody, or changes a whole tree", held=True))
     if name in ("ed", "ex") and (env.feed.is_pipe or "!" in (env.feed.text or "")):
         findings.append(dangerous("piped-script", f"the input of {name} may run commands", held=True))
     return findings
@@ -188,7 +173,7 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
     if name in ("rsync", "scp") and any(map(_REMOTE.fullmatch, operands)):
         env.brings_text(name)
-        return [dangerous("upload", f"{name} copies from or to another machine"), *named_in(operands, env)]
+        return [dangerous("upload", f"{name} copies from or to another machine")]
     *sources, target = operands
     findings: list[Finding] = []
     for source in sources or (operands if name == "ln" else ()):
@@ -200,8 +185,6 @@ def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
         # Into a directory, a copy keeps its name: the name counts as a target too.
         kept = env.path(posixpath.join(target, posixpath.basename(source.rstrip("/"))), PathOp.WRITE)
         findings.extend(found for found in kept if found.rule == "control-write")
-    if name in ("ln", "link") and any(found.rule == "read-outside" for found in findings):
-        findings.append(dangerous("link-outside", "creates a link in the workspace to something outside it", held=True))
     if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
     return [*findings, *(env.path(target, PathOp.WRITE) if target else [])]
@@ -235,8 +218,9 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
     return findings
 
 
+WRITERS = _REMOVERS | _NAMED | _FURTHER
 FILE_PROGRAMS: dict[str, ProgramJudge] = {
-    **dict.fromkeys(_REMOVERS | _NAMED | _FURTHER, _write),
+    **dict.fromkeys(WRITERS, _write),
     **dict.fromkeys(readers(), _read),
 }
 """Judges by program name."""

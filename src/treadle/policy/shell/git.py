@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
-from treadle.policy.repository import UNKNOWN_SETTINGS, hooks, surprising_settings
+from treadle.policy.repository import UNREADABLE_SETTINGS, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.lists import judge_whole
@@ -17,37 +17,24 @@ from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ShellEnv
 from treadle.protocol.tools import Risk
 
-OF_THE_REPOSITORY = "git-settings"
-"""The rule by which a setting of a trusted repository is known that git would obey."""
-
 _GLOBAL = read_table(
     "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
     " --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
-_READS_COMMITS = word_set(
-    "log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree"
-)
-"""Subcommands that read what is committed, never the files: these look into no other repository."""
-
-_READERS = _READS_COMMITS | word_set("""
+_READERS = word_set("""
+    log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree
     status diff ls-files name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index
     diff-files stash remote worktree submodule symbolic-ref
 """)
 _SHORT = re.compile(r"--|-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
 _LONG = word_set("""
-    --stat --numstat --shortstat --summary --dirstat --name-only --name-status --color --no-color --word-diff --patch
-    --no-patch --oneline --ignore-all-space --unified --diff-filter --cached --staged --check --exit-code --quiet
-    --no-ext-diff --compact-summary --max-count --since --until --author --grep --merges --no-merges --first-parent
-    --all --tags --format --pretty --date --graph --decorate --no-decorate --abbrev-commit --abbrev --follow --reverse
-    --left-right --cherry-pick --count --max-parents --simplify-by-decoration --short --branch --porcelain --ignored
-    --untracked-files --verify --abbrev-ref --symbolic-full-name --show-toplevel --show-prefix --git-dir --git-path
-    --is-inside-work-tree --deleted --modified --others --stage --exclude-standard --error-unmatch --points-at --merged
-    --contains --no-merged --sort --heads --is-ancestor --always --dirty --line-porcelain --ignore-case --line-number
-    --break --heading --no-commit-id --show-current --list --verbose --no-pager --after --before --branches --committer
-    --extended-regexp --files-with-matches --find-copies --find-renames --fixed-strings --ignore-space-change
-    --merge-base --no-renames --no-textconv --objects --raw --relative --remotes --show-email --show-stash --topo-order
-    --word-regexp
+    --stat --numstat --shortstat --summary --name-only --name-status --color --no-color --word-diff --no-patch --oneline
+    --diff-filter --cached --staged --check --exit-code --quiet --no-ext-diff --max-count --since --until --author
+    --grep --merges --no-merges --first-parent --all --tags --format --pretty --date --graph --decorate --no-decorate
+    --abbrev-commit --abbrev --follow --reverse --left-right --count --short --branch --porcelain --ignored --verify
+    --untracked-files --abbrev-ref --show-toplevel --git-dir --git-path --others --exclude-standard --merged --contains
+    --sort --is-ancestor --always --no-commit-id --show-current --list --no-pager --is-inside-work-tree --dirty
 """)
 """Options with which these subcommands only show; they take their values glued or as another operand."""
 
@@ -105,8 +92,6 @@ def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.extend(found)
         env = replace(env, cwd=posixpath.join(env.cwd, place))
         env.trace.places.append(env.cwd)
-    if list(words) in (["--version"], ["-v"], ["version"]):
-        return [Finding(Risk.READ, "version", "git prints its version")]
     command, *rest = outer.operands or ("help",)
     if not is_static(command):
         return [*findings, dangerous("unknown-program", "the git command is unknown until it runs", held=True)]
@@ -125,7 +110,7 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         made = (one for word in plain for one in env.path(word, PathOp.WRITE))
         findings.extend(one for one in made if one.risk is Risk.CRITICAL)
     if command in ("mv", "rm") and "--cached" not in words:
-        findings.extend(judge_whole("rm", words, env))
+        findings.extend(one for one in judge_whole("rm", words, env) if one.rule == "delete-all")
     is_private = env.cwd != UNKNOWN and env.context.is_private(env.cwd)
     harm = _harm(command, words, env)
     if harm:
@@ -135,7 +120,7 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     reads = any(one.rule == "git-read" for one in found)
     if not reads and not (command == "config" and found):  # what was found of a setting says it better
         findings.insert(0, _writes(command, is_private=is_private))
-    return [*findings, *found, *_repository(command, env, reads=reads)]
+    return [*findings, *found, *_repository(env, reads=reads)]
 
 
 def _writes(command: str, *, is_private: bool) -> Finding:
@@ -176,21 +161,14 @@ def _only_shows(command: str, option: str) -> bool:
     return is_known and not changes and not runs
 
 
-def _repository(command: str, env: ShellEnv, *, reads: bool) -> list[Finding]:
-    """Ask before git reads where the folder's own settings would make it run something.
+def _repository(env: ShellEnv, *, reads: bool) -> list[Finding]:
+    """Ask before git runs in a folder that is not trusted: in every mode where it may run something of the folder's.
 
-    In a folder that is not trusted every use of git asks for them in every mode. What reads there without any asks
-    where nothing confines it; confined it runs hardened.
+    What reads there asks where nothing confines it; confined it runs hardened.
     """
-    if env.is_trusted and not reads:
-        return []
-    files = env.context.files
-    looks = not env.is_trusted or command not in _READS_COMMITS
-    settings = surprising_settings(env.cwd, files, looks_into_others=looks)
-    named = [name if name in UNKNOWN_SETTINGS else f"the setting {name}" for name in settings]
     if env.is_trusted:
-        return [Finding(Risk.EXECUTE, OF_THE_REPOSITORY, f"the repository has {name}") for name in named]
-    named.extend(f"the hook {name}" for name in hooks(env.cwd, files))
+        return []
+    named = surprising_settings(env.cwd, env.context.files) if is_static(env.cwd) else [UNREADABLE_SETTINGS]
     if named:
         return [Finding(Risk.EXECUTE, "untrusted", f"{_NOT_TRUSTED}: {named[0]}", always_asks=True)]
     asks = reads and not env.context.confined

@@ -20,7 +20,6 @@ from treadle.protocol.tools import Risk
 _LONG = re.compile(
     r"of|--?(out\w*([-_]\w*)?|(log|save|write|backup|temp)[-_](file|dir|directory|document|path|to|batch))"
 )
-_GLUED = re.compile(r"-[oO]([/~.].*)")
 
 
 def judge_outputs(words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -34,36 +33,28 @@ def _outputs(words: Sequence[str]) -> Iterator[str]:
         option, is_glued, value = word.partition("=")
         if word in ("-o", "-O") or _LONG.fullmatch(option):
             yield value if is_glued else after
-        elif match := _GLUED.fullmatch(word):
-            yield match[1]
 
 
 MAX_PIECES = 40
 
 _PLAIN_DEVICES = re.compile(r"/dev/(null|zero|full|u?random|tty|std(in|out|err)|fd(/.*)?|shm(/.*)?)")
-_TREES = re.compile(r"/+|/(home|root|etc|usr|var|bin|sbin|lib\w*|boot|opt|srv|Users|System|Library|Applications)/?")
+_TREES = re.compile(
+    r"/+|/(home|root|etc|usr|var|bin|sbin|lib\w*|boot|opt|srv|Users|System|Library|Applications)/?|/(var/)?run/docker.sock"
+)
 _CUTS = re.compile(r"[;&|\n(){}`!%]+")
 _BLANKS = re.compile(r"[\s,\[\]\"']+")
 _TOKENS = re.compile(rf"[\s'\"`()\[\]{{}};,<>|&=!{''.join(MARKS)}]+")
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_VALUES = re.compile("[=,]")
 _DESTROYS = frozenset({"delete-tree", "delete-all", "delete-list", "write-outside", "control-write", "reach"})
 
 
 def judge_reach(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Find an operand, or the value of an option, that is a place to be left alone."""
-    for text in dict.fromkeys(text for word in words for text in (word, *word.partition("=")[2:])):
+    """Find an operand, the value of an option, or what a container gets of this machine, that is to be left alone."""
+    for text in dict.fromkeys(text for word in words for text in (word, word.partition(":")[0], *_VALUES.split(word))):
         what = _place(text, env) if is_static(text) and text else None
         if what is not None:
             return [dangerous("reach", f"{name} is given {text}, {what}, and may do anything with it", held=True)]
-    given = () if _CONTAINERS.isdisjoint((name, *words)) else words
-    mounted = [found for word in given for place in _mounted(word) for found in env.path(place, PathOp.WRITE)]
-    return [found for found in mounted if found.risk is Risk.CRITICAL]
-
-
-def _mounted(word: str) -> list[str]:
-    """Give the folder of this machine that a container gets, `/x` of `/x:/y` and of `type=bind,source=/x`."""
-    found = re.search(r"(?:^|[,=])(?:source=|src=)?([/~.][^:,]*)(?=:/|,|$)", word)
-    return [found[1]] if found and (":/" in word or "," in word) and "://" not in word else []
+    return []
 
 
 def judge_inner_text(text: str, env: ShellEnv) -> list[Finding]:
@@ -129,7 +120,6 @@ def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         script = _judge_script(pending[0], pending[1:], env) if pending else [dangerous("shell", f"{name} -c alone")]
         return findings + script
     if pending and not any(re.fullmatch(r"-\w*s\w*", word) for word in words):
-        findings.extend(found for word in pending for found in env.mentions(word))
         is_known = is_static(pending[0]) and not pending[0].startswith(("/dev/", "/proc/"))
         return findings if is_known else [*findings, _unknown(name)]
     return findings + _judge_input(name, env)
@@ -158,7 +148,6 @@ def _judge_input(name: str, env: ShellEnv) -> list[Finding]:
 def judge_interpreter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge an interpreter: always a question, dangerous when the program text shows danger or comes from a pipe."""
     findings = [Finding(Risk.EXECUTE, "interpreter", f"{name} runs a program")]
-    findings.extend(found for word in words for found in env.mentions(word))
     if name.startswith(("python", "pypy")) and "-m" in words:
         module = tuple(words[words.index("-m") + 1 :])
         return findings + (env.command(module) if module else [])
@@ -268,9 +257,10 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
     return findings
 
 
+FILTERS = word_set("sed gsed awk gawk mawk nawk jq yq gojq")
 LANGUAGES: dict[str, ProgramJudge] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(SQL_CLIENTS, _database),
-    **dict.fromkeys(word_set("sed gsed awk gawk mawk nawk jq yq gojq"), _filter),
+    **dict.fromkeys(FILTERS, _filter),
 }
 """Judges by program name."""

@@ -36,10 +36,12 @@ _NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-i
 RUNS_FOR_EACH = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 """Options of find that run a command for what it finds."""
 
-_LISTS = word_set("ls-files ls-tree fd fdfind ls dir tree locate du exa eza rg")
+_GIT_LISTS = frozenset({"ls-files", "ls-tree", "grep"})
+_LISTS = word_set("ls-files ls-tree fd fdfind ls dir tree locate du exa eza rg find gfind")
 """Programs, and subcommands of git, that print the names of the files that their words stand for."""
 
-_SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg"})
+_WIDENS = frozenset({",", "!", "-not"})
+_SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack"})
 _LISTS_FILES = re.compile(r"-\w*[lL]|--files-with|--name-only")
 _INVERTS = re.compile(r"-\w*[vL]|--invert|--files-without")
 _CHANGED = frozenset({"--name-only", "--name-status", "--porcelain", "-s", "--short"})
@@ -60,9 +62,6 @@ _TOUCHES_NO_FILE = _PRINTS | word_set("set local declare read shift return exit"
 _POSITIONS = ("0", "1", "2", "@", "*")
 """Where a script finds the names that it is given."""
 
-_OWN_STATE = frozenset({"git-settings", "untrusted"})
-"""Rules that speak of the repository, not of what the command does."""
-
 
 def is_whole(operand: str, env: ShellEnv) -> bool:
     """Whether an operand is the workspace itself or one above it, or a pattern that everything in a folder has."""
@@ -76,21 +75,12 @@ def is_whole(operand: str, env: ShellEnv) -> bool:
 
 
 def judge_whole(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge a program that may destroy what it is given: is that all of the folder?"""
+    """Judge a program that may destroy what it is given: is that all of the folder, or a database?"""
     whole = next((word for word in words if is_whole(word, env)), None) if _destroys(name, words) else None
-    if whole is None:
-        return []
-    return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
-
-
-def judge_data(name: str, words: Sequence[str]) -> list[Finding]:
-    """Judge a program that removes or empties what it is given: is that a database?"""
-    if name not in _DESTROYS_DATA:
-        return []
-    data = next((word for word in words if _DATABASE.fullmatch(word)), None)
-    return (
-        [] if data is None else [dangerous("data-loss", f"{name} destroys {shown(data)}, which looks like a database")]
-    )
+    data = next((word for word in words if _DATABASE.fullmatch(word)), None) if name in _DESTROYS_DATA else None
+    if whole is not None:
+        return [dangerous("delete-all", f"{name} removes, empties or moves everything that {shown(whole)} holds")]
+    return [dangerous("data-loss", f"{name} destroys {shown(data)}, which looks like a database")] if data else []
 
 
 def judge_each(words: Sequence[str], env: ShellEnv, *, names_all: bool, in_loop: bool = False) -> list[Finding]:
@@ -123,7 +113,7 @@ def _only_reads(inner: Sequence[str], env: ShellEnv) -> bool:
     tried = tuple(word.replace(UNKNOWN, "./x") for word in inner)
     words = tried if tried != tuple(inner) else (*tried, "./x")
     found = replace(env, trace=Trace(), is_guess=True).command(words)
-    return all(one.risk in (Risk.NONE, Risk.READ) or one.rule in _OWN_STATE for one in found)
+    return all(one.risk in (Risk.NONE, Risk.READ) or one.rule == "untrusted" for one in found)
 
 
 def lists_all(upstream: Sequence[Sequence[str]]) -> bool | None:
@@ -131,23 +121,18 @@ def lists_all(upstream: Sequence[Sequence[str]]) -> bool | None:
     if not upstream or any(command[0] == "wc" for command in upstream):
         return None
     first, *steps = upstream
-    narrow = _is_list_narrow(posixpath.basename(first[0]), first[1:])
-    picks = (_picks(step[1:]) for step in steps if posixpath.basename(step[0]) in _SEARCHES)
-    return None if narrow is None else not (narrow or any(picks))
-
-
-def _is_list_narrow(name: str, words: Sequence[str]) -> bool | None:
-    plain = [word for word in words if not word.startswith("-")]
-    if name == "git" and plain[:1] not in (["grep"], ["ls-files"], ["ls-tree"]):
-        return None if _CHANGED.isdisjoint(words) else True
+    name, words = posixpath.basename(first[0]), first[1:]
     if name == "git":
-        name, words = plain[0], [word for word in words if word != plain[0]]
-    if name in ("find", "gfind"):
-        return is_narrow(words)
-    if name in _SEARCHES | {"ag", "ack"} and "--files" not in words:
-        return _picks(words) if any(map(_LISTS_FILES.match, words)) else None
+        name, words = next((word for word in words if word in _GIT_LISTS), ""), words[1:]
+        if not name:
+            return None if _CHANGED.isdisjoint(words) else False
     prints = name in ("printf", "echo") and any(map(is_glob, words))
-    return any(map(_NAMED.fullmatch, plain)) if prints or name in _LISTS else None
+    searches = name in _SEARCHES and "--files" not in words
+    if not (prints or name in _LISTS) and not (searches and any(map(_LISTS_FILES.match, words))):
+        return None
+    narrow = is_narrow(words) or (not searches and any(map(_NAMED.fullmatch, words)))
+    picks = [step[1:] for step in steps if posixpath.basename(step[0]) in _SEARCHES]
+    return not (narrow and _WIDENS.isdisjoint(words)) and not any(map(_picks, [*picks, words] if searches else picks))
 
 
 def _picks(words: Sequence[str]) -> bool:
@@ -158,15 +143,9 @@ def _picks(words: Sequence[str]) -> bool:
 
 def is_narrow(tests: Sequence[str]) -> bool:
     """Whether what find is told says something of the name of all that it finds."""
-    depth, negated, narrow = 0, False, False
-    for test, text in pairwise((*takewhile(lambda word: word not in RUNS_FOR_EACH, tests), "")):
-        depth += {"(": 1, ")": -1}.get(test, 0)
-        if test in ("-o", "-or", ",") and depth == 0:
-            return False
-        if test in _NAME_TESTS and not negated:
-            narrow |= is_static(text) and text.strip("*?./") != ""
-        negated = test in ("!", "-not")
-    return narrow
+    told = list(takewhile(lambda word: word not in RUNS_FOR_EACH, tests))
+    named = [text for test, text in pairwise(told) if test in _NAME_TESTS and text.strip("*?./") and is_static(text)]
+    return _WIDENS.isdisjoint(told) and len(named) > sum(test in ("-o", "-or") for test in told)
 
 
 def fed_by(script: ShellScript, env: ShellEnv) -> PipedInput:

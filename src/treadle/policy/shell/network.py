@@ -42,16 +42,13 @@ def brings_text(argv: Sequence[str], fed: str) -> bool:
 
 _TABLES_TEXT = """
 curl = -fgGhiIjJkLNOqRsSvZ#0123456 -A: -b: -C: -e: -H: -m: -r: -u: -w: -X: -z: -d: -F: -o% -c% -D% --compressed --fail
-    --fail-with-body --get --head --help --include --insecure --location --no-buffer --no-progress-meter --progress-bar
-    --remote-name --show-error --silent --verbose --connect-timeout: --cookie: --header: --max-time: --proto: --request:
-    --retry: --retry-delay: --retry-max-time: --retry-all-errors --retry-connrefused --max-redirs: --create-dirs
-    --http1.1 --http2 --ipv4 --ipv6 --cacert: --referer: --range: --remote-time --no-keepalive --tlsv1.2 --url: --user:
-    --user-agent: --write-out: --data: --data-raw: --data-binary: --data-urlencode: --form: --json: --output%
-    --output-dir% --cookie-jar% --dump-header%
-wget = -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a% --content-disposition
-    --continue --help --mirror --no-check-certificate --no-clobber --no-parent --no-verbose --quiet --recursive
-    --server-response --show-progress --spider --timestamping --header: --level: --progress: --timeout: --tries:
-    --user-agent: --output-document% --directory-prefix% --output-file% --append-output%
+    --get --head --include --insecure --location --no-progress-meter --remote-name --show-error --silent --verbose
+    --connect-timeout: --cookie: --header: --max-time: --request: --retry: --retry-all-errors --retry-delay: --url:
+    --user: --user-agent: --write-out: --data: --data-raw: --data-binary: --data-urlencode: --form: --json: --output%
+    --cookie-jar%
+wget = -bcdEFhHkKmnNpqrSvVx46 -A: -D: -I: -l: -Q: -R: -t: -T: -U: -w: -X: -O% -P% -o% -a% --continue --mirror
+    --no-check-certificate --no-clobber --no-parent --no-verbose --quiet --recursive --spider --timestamping --header:
+    --level: --timeout: --tries: --user-agent: --output-document% --directory-prefix%
 """
 _TABLES = {name: read_table(options) for name, options in rows_by_name(_TABLES_TEXT).items()}
 """The options with which they only fetch, or send what is local to this machine; `%` marks what is written."""
@@ -179,7 +176,6 @@ _LOOKS = word_set("""
     --help -h --version
 """)
 _SENDS_FIELDS = re.compile(r"-X.*|--method.*|-[fF].*|--(raw-)?field.*|--input.*|--form.*")
-_IMAGES = frozenset({"docker", "podman", "nerdctl", "buildah"})
 
 _SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _VERB = r"((publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy))"
@@ -197,8 +193,6 @@ def publishes(name: str, words: Sequence[str]) -> bool:
         # Behind an option any word may be its value.
         said = list(takewhile(lambda word: not word.startswith("-"), words))[:2] or words[:1]
         return bool(words) and _LOOKS.isdisjoint(said) and "--help" not in words
-    if name in _IMAGES and "--push" in words:
-        return True
     if name in _TARGETS:
         return any(re.fullmatch(_VERB, word) for word in plain)
     if name in SHELLS:

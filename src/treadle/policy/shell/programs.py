@@ -9,22 +9,21 @@ from treadle.policy.marks import is_static, shown
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import HELD_FORMS, dangerous_form
 from treadle.policy.shell.dangers import (
-    HELD_PROGRAMS,
-    VARIABLES_SAFE_TO_SHOW,
     VARIABLES_SECRET,
     always,
-    only_tells,
 )
-from treadle.policy.shell.files import FILE_PROGRAMS, named_in
+from treadle.policy.shell.files import FILE_PROGRAMS, WRITERS
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.interpreters import (
+    FILTERS,
     LANGUAGES,
     is_interpreter,
     judge_inner_text,
     judge_interpreter,
+    judge_outputs,
     judge_reach,
 )
-from treadle.policy.shell.lists import judge_data, judge_whole
+from treadle.policy.shell.lists import judge_whole
 from treadle.policy.shell.network import NETWORK, PUBLISHES, brings_text, publishes
 from treadle.policy.shell.readers import SHOWS_VERSION
 from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
@@ -37,14 +36,12 @@ MAX_WORDS = 1000
 
 WORDS_A_STEP = 20
 
-_SYSTEM_DIRECTORIES = ("/bin", "/usr/bin", "/sbin", "/usr/sbin")
 _MESSAGE_PROGRAMS = frozenset({"gh", "glab", "kubectl"})
-_TOOLCHAINS = frozenset({"go", "cargo", "rustc", "rustup"})
-"""Programs that may run another version of themselves, which the folder selects."""
-
-_LOADER = re.compile(r"ld(-linux|-musl|-lsb|\.so).*|ld64\.so.*")
 _ENDS_MANY = re.compile(r"(^(-?1|0)| (-\d+|0|1))( |$)|[\0\1\2\4]")
 _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
+_READS_ITS_WORDS = frozenset({*NETWORK, *FILTERS, *BUILTINS}) - {"source", "."}
+"""Programs of whose words it is known which ones name files."""
+
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
 
@@ -65,14 +62,18 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         ]
     if brings_text(argv, env.feed.text or ""):
         env.brings_text(argv[0])
-    name, findings = _program(argv[0], env)
+    name, findings = _program(argv[0])
     words = argv[1:]
     if name.startswith("git-"):
         name, words = "git", (name[4:], *words)
     found = [*findings, *_by_name(name, words, env)]
     if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
+        # Whatever does more than read is looked through for what is protected, whatever its words mean to it.
+        is_read = name in WRITERS and all(one.rule != "unknown-option" for one in found)
+        if not (is_read or name in _READS_ITS_WORDS):
+            found.extend(one for word in words for one in env.mentions(word))
+        found.extend([*judge_outputs(words, env), *judge_whole(name, words, env)])
         published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
-        found.extend([*judge_whole(name, words, env), *judge_data(name, words)])
         found.extend([published] if publishes(name, words) else [])
     folded = name.casefold()
     if folded != name:
@@ -81,56 +82,40 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     return found
 
 
-def _program(word: str, env: ShellEnv) -> tuple[str, list[Finding]]:
+def _program(word: str) -> tuple[str, list[Finding]]:
     if "/" not in word:
         return word, []
-    directory, name = posixpath.split(posixpath.normpath(word))
-    if directory in _SYSTEM_DIRECTORIES:
-        facts = env.context.files.facts(env.context.files.resolve(word))
-        # Only root may be able to change it.
-        if facts is None or (facts.uid == 0 and not facts.mode & 0o022):
-            return name, []
+    name = posixpath.basename(posixpath.normpath(word))
     if word.startswith("/proc/"):
         return name, [dangerous("unknown-program", "the program is named through /proc", held=True)]
-    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is not a system program")]
+    return name or word, [Finding(Risk.EXECUTE, "own-program", f"{word} is named by its place")]
 
 
 def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
-    shows_version = len(words) == 1 and SHOWS_VERSION.fullmatch(f"{name} {words[0]}")
-    if shows_version and (env.is_trusted or name not in _TOOLCHAINS):
+    if words == ("--version",) and name in SHOWS_VERSION and env.is_trusted:
         return [Finding(Risk.READ, "version", f"{name} prints its version")]
     findings: list[Finding] = []
-    why = always(name)
-    if why is not None and only_tells(name, words):
-        findings.append(Finding(Risk.EXECUTE, "program", f"{name} only prints information here, but can do more"))
-    elif why is not None:
-        findings.append(dangerous("program", f"{name} {why}", held=why in HELD_PROGRAMS))
+    why = always(name, words)
+    if why is not None:
+        findings.append(dangerous("program", f"{name} {why.lstrip('~')}", held=why.startswith("~")))
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
         told = f"{name} {shown(form)}".strip()
         text = f"{told} publishes, destroys, leaks or takes control"
         findings.append(dangerous("dangerous-form", text, held=name in HELD_FORMS))
-    if _LOADER.fullmatch(name):
-        return [
-            *findings,
-            dangerous("program", f"{name} starts the program that follows", held=True),
-            *suffixes(words, env),
-        ]
     judge = _JUDGES.get(name) or (judge_interpreter if is_interpreter(name) else _judge_unknown)
     return findings + judge(name, words, env)
 
 
-def _printenv(name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
-    if words and VARIABLES_SAFE_TO_SHOW.issuperset(words):
-        return [Finding(Risk.READ, "reader", f"{name} prints harmless variables")]
+def _printenv(_name: str, words: Sequence[str], _env: ShellEnv) -> list[Finding]:
     prints = dangerous if any(map(VARIABLES_SECRET.fullmatch, words)) else unclear
     return [prints("prints-environment", "prints variables, perhaps secrets")]
 
 
 def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     text = f"{name.strip() or 'a program without a name'} is not known to only read"
-    findings = [unclear("unknown-program", text), *named_in(words, env)]
+    findings = [unclear("unknown-program", text)]
     if name in _SENDS_ITS_INPUT and (env.feed.is_pipe or env.feed.text is not None):
         findings.append(dangerous("upload", f"{name} sends what it reads to another machine"))
     if name in ("make", "gmake", "bmake") and env.feed.is_pipe and not {"-f-", "-f", "--file=-"}.isdisjoint(words):

@@ -111,51 +111,41 @@ def _short(table: Table, word: str, pending: list[str]) -> list[Given | None]:
 
 _TABLES = r"""
 echo true false : printf = | RAW
-pwd whoami tty arch nproc groups uptime free = -LPpshm --all | NONE
-uname id = -asnrvmpogGnu | TEXT*
-hostname = -s --short | SETS*
-ps = -AaNdefFjlHTwLMP -o: -p: -u: -C: --sort: --pid: --ppid: --forest --no-headers | NONE
-date = -uR -I? -d: -r: --iso-8601? --date: --utc --rfc-3339: | SETS*
-ls = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -w: --all --almost-all --color? --group-directories-first --human-readable
-    --time-style: --directory --full-time --ignore: --inode --recursive --reverse --size --sort: --time: | LIST*
-tree = -adfpiugshDFQNqrtUvcnCAS1J -L: -P: -I: --dirsfirst --du --prune --gitignore --filesfirst --noreport | LIST*
-stat = -Lft -c: --format: --printf: | LIST*
-file = -bhiLz --brief --mime --mime-type --mime-encoding | READ*
-du = -0abcDhklmsSx -d: --all --human-readable --max-depth: --summarize --apparent-size --bytes --total | LIST*
-df = -aBhHiklmPT --human-readable --total | TEXT*
-basename = -az -s: --suffix: | TEXT*
-dirname which type seq = -aws: -f: --all | TEXT*
-realpath readlink = -efmnqsz --relative-to: --canonicalize | LIST*
-cat tac rev nl = -AbeEnstTuv -w: -s: -b: --number | READ*
-head tail = -qvz0123456789 -c: -n: --bytes: --lines: --quiet | READ*
-wc = -clLmw --lines --bytes --chars --words | READ*
-sort = -bcCdfghiMmnRrsuVz -k: -t: --numeric-sort --reverse --unique --ignore-case --version-sort --key: --stable
-    --field-separator: --human-numeric-sort | READ*
-uniq = -cdDiuz -f: -s: -w: --count --repeated --unique --ignore-case | READ
-cut = -nsz -b: -c: -d: -f: --delimiter: --fields: --characters: --complement --only-delimited | READ*
-tr = -cCdst --complement --delete --squeeze-repeats | TEXT TEXT
-paste fold = -sbz -d: -w: --serial --delimiters: --width: | READ*
-column = -tx -s: -c: -o: -R: --table --separator: | READ*
-join comm = -123iz -a: -t: -v: -o: -j: --output-delimiter: | READ READ
-diff cmp = -abBcdeilnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: --brief --unified? --side-by-side --exclude: --ignore-case
-    --ignore-all-space --ignore-space-change --ignore-blank-lines --color? --width: --label: --new-file --minimal
-    --strip-trailing-cr --suppress-common-lines | READ READ
-md5sum sha1sum sha256sum sha512sum shasum b2sum cksum = -bctw -a: --check --tag --quiet --status | READ*
-base64 = -di -w: --decode --wrap: | READ
+pwd whoami tty arch nproc groups uptime free = -LPpshm | NONE
+uname id = -asnrvmpogGnu --all | TEXT*
+hostname = -s | SETS*
+ps = -AaNdefFjlHTwLMP -o: -p: -u: -C: --sort: | NONE
+date = -uR -I? -d: -r: --iso-8601? --date: | SETS*
+ls = -aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1 -I: -w: --color? --group-directories-first --time-style: | LIST*
+tree = -adfpiugshDFQNqrtUvcnCAS1J -L: -P: -I: --du --prune --dirsfirst --noreport | LIST*
+stat = -Lft -c: --format: | LIST*
+file = -bhiLz --mime-type | READ*
+du = -0abcDhklmsSx -d: --max-depth: | LIST*
+df = -aBhHiklmPT | TEXT*
+basename = -az -s: | TEXT*
+dirname which type seq = -aws: -f: | TEXT*
+realpath readlink = -efmnqsz --relative-to: | LIST*
+cat tac rev nl = -AbeEnstTuv -w: -s: -b: | READ*
+head tail = -qvz0123456789 -c: -n: | READ*
+wc = -clLmw | READ*
+sort = -bcCdfghiMmnRrsuVz -k: -t: --reverse --version-sort | READ*
+uniq = -cdDiuz -f: -s: -w: | READ
+cut = -nsz -b: -c: -d: -f: --complement | READ*
+tr = -cCdst | TEXT TEXT
+paste fold = -sbz -d: -w: | READ*
+column = -tx -s: -c: -o: -R: | READ*
+join comm = -123iz -a: -t: -v: -o: -j: | READ READ
+diff cmp = -abBcdeilnNpqstTuwyZ0123456789 -C: -U: -I: -W: -x: --brief --color? --width: | READ READ
+md5sum sha1sum sha256sum sha512sum shasum b2sum cksum = -bctw -a: | READ*
+base64 = -di -w: | READ
 od hexdump xxd = -abcCdovxXpu -A: -j: -N: -n: -s: -t: -l: -g: | READ
-grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -e: --extended-regexp --fixed-strings
-    --perl-regexp --regexp: --ignore-case --invert-match --word-regexp --count --color? --quiet --files-with-matches
-    --files-without-match --max-count: --only-matching --no-filename --line-number --after-context: --before-context:
-    --context: --exclude: --exclude-dir: --include% --recursive --line-regexp --no-messages --with-filename | PATTERN
-    READ*
-rg = -abcFhHiIlNnoPpqsSuUvwx.0123456789 -A: -B: -C: -e: -g% -j: -m: -M: -r: -t: -T: --after-context: --before-context:
-    --context: --color: --count --count-matches --fixed-strings --files --files-with-matches --files-without-match
-    --glob% --no-heading --hidden --iglob% --ignore-case --invert-match --json --line-number --max-count: --max-depth:
-    --multiline --no-filename --no-ignore --only-matching --pcre2 --quiet --regexp: --replace: --smart-case --sort:
-    --stats --type: --type-list --vimgrep --word-regexp --column --max-columns: --trim --with-filename --heading
-    --type-not: | PATTERN READ*
-fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --no-ignore --glob --type: --extension: --max-depth: --exclude:
-    --absolute-path --full-path | PATTERN LIST*
+grep egrep fgrep = -abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789 -A: -B: -C: -m: -e: --color? --line-number --exclude-dir:
+    --include% --recursive | PATTERN READ*
+rg = -abcFhHiIlNnoPpqsSuUvwx.0123456789 -A: -B: -C: -e: -g% -j: -m: -M: -r: -t: -T: --count-matches --files
+    --files-with-matches --files-without-match --glob% --no-heading --hidden --iglob% --json --max-count: --max-depth:
+    --multiline --no-filename --no-ignore --pcre2 --replace: --smart-case --sort: --stats --type: --type-list --vimgrep
+    --trim | PATTERN READ*
+fd fdfind = -HIuapl0iFgs1 -t: -e: -d: -E: -S: --hidden --type: --extension: --max-depth: --exclude: | PATTERN LIST*
 """
 
 CONTENT_FREE = frozenset({"wc", "ls", "stat", "du", "basename", "dirname", "echo", "file", "md5sum", "sha256sum"})
@@ -166,13 +156,10 @@ OBEY_NOTHING = word_set(
 )
 """Readers that no option makes write or run anything: a file whose name is an option does no harm to them."""
 
-SHOWS_VERSION = re.compile(
-    r"(python3?|node|npm|[gc]\+\+|gcc|clang|cc|c?make|ninja|git|gh|docker|podman|ruby|perl|php|lua|javac?|kotlin|scala"
-    r"|go|cargo|rust(c|up)|swift|deno|bun|(ba|z)?sh|curl|wget|ssh|tar|rsync|sqlite3|mysql|psql|redis-cli|jq|yq|g?awk"
-    r"|sed|find|tmux|n?vim|gdb|pandoc|ffmpeg|helm|openssl|ruff|black|uv|shellcheck|pip[3x]?|mypy|tsc|ghc|R|julia|zig"
-    r"|aws|cp|mv|rm) --version|(node|npm|perl|php|ruby|docker|gcc|make) -v|(python3?|cargo|rustc) -V"
-    r"|java -version|go version"
-)
+SHOWS_VERSION = word_set("""
+    python3 python node npm gcc g++ clang cmake make git gh docker ruby perl php go cargo rustc java uv ruff black pip
+    pip3 tsc mypy bash zsh curl wget sed tar jq psql sqlite3 mysql redis-cli aws vim nvim bun deno swift
+""")
 """Programs told to show their version and nothing else; not those that run project code even for that."""
 
 

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import dropwhile, islice
 
 from msgspec import Struct, field
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.policy.context import MAX_NAMES, PolicyContext, is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
-from treadle.policy.name_patterns import could_be_secret, pattern_hits
+from treadle.policy.name_patterns import pattern_hits
 from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
@@ -22,13 +22,13 @@ from treadle.protocol.tools import Risk
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
 MAX_EFFORT = 2000
+MAX_OTHERS = 4
 STEPS_A_PATTERN = 15
 CHARACTERS_A_STEP = 100
 
-FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+_FREE_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to wherever a command runs."""
 
-_ODD_IN_NAMES = re.compile(r"[^\w./@%+=:,-]")
 _SAYS_NOTHING = re.compile(r"--?[A-Za-z][a-z-]*|\d+")
 """Options without a value, and numbers: no file is meant by them."""
 
@@ -70,20 +70,22 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
 
     `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
     guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
-    `each` are the variables that a loop sets to each file of a list, and whether that names all there is.
+    `each` are the variables that a loop sets to each file of a list, and whether that names all there is; `others` is
+    what the variables may be as well, of which danger counts.
     """
 
     context: PolicyContext
     cwd: str
     variables: Variables
     judge_script: "Callable[[str, ShellEnv], list[Finding]]"
-    judge_tree: "Callable[[ShellScript, ShellEnvs], ShellEnvs]"
+    judge_tree: "Callable[[ShellScript, ShellEnv], ShellEnv]"
     judge_argv: "Callable[[tuple[str, ...], ShellEnv], list[Finding]]"
     feed: PipedInput = PipedInput()
     depth: int = 0
     is_search: bool = False
     is_guess: bool = False
     each: tuple[tuple[str, bool], ...] = ()
+    others: tuple[Variables, ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -109,7 +111,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     def path(self, text: str, op: PathOp) -> list[Finding]:
         """Judge an operand that names a file, from every directory the command may run in."""
         self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
-        if is_static(text) and self.cwd != UNKNOWN:
+        if is_static(text) and (self.cwd != UNKNOWN or text.startswith("/")):
             return [_static_path(text, op, self)]
         joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
         writes = op is PathOp.WRITE
@@ -124,21 +126,12 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         does = "writes to" if writes else "reads"
         return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
-    def fits_plain_names(self, text: str) -> bool:
-        """Whether no file that a glob stands for has blanks or anything else in its name that the shell looks at."""
-        if self.cwd == UNKNOWN:
-            return False
-        matches, whole = _matches(text, self)
-        return whole and not any(_ODD_IN_NAMES.search(path.removeprefix(self.cwd)) for path in matches)
-
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
         found: list[Finding] = []
-        pieces = _pieces(text)
-        if is_glob(text) and self.cwd != UNKNOWN and len(only := _matches(text, self)[0]) == 1:
-            # A pattern that one file fits names it.
-            pieces.append(only[0].removeprefix(f"{self.cwd}/"))
-        for piece in pieces:
+        # A pattern that one file fits names it.
+        only = _matches(text, self)[0] if is_glob(text) and self.cwd != UNKNOWN else []
+        for piece in (*_pieces(text), *(path.removeprefix(f"{self.cwd}/") for path in only if len(only) == 1)):
             if len(piece) > MAX_PATH_BYTES or _SAYS_NOTHING.fullmatch(piece):
                 continue
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
@@ -158,9 +151,6 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         return found
 
 
-ShellEnvs = tuple[ShellEnv, ...]
-"""All that may be the case where a command runs."""
-
 ProgramJudge = Callable[[str, Sequence[str], ShellEnv], list[Finding]]
 """Judges a program by its name and its words."""
 
@@ -173,10 +163,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
-    if text in ("", "-") and op is not PathOp.WRITE:
-        return Finding(Risk.READ, "stdin", "reads its input")
-    if text == "/dev/null":
-        return Finding(Risk.READ, "null", "the null device")
+    if text in _FREE_TARGETS:
+        return Finding(Risk.READ, "device", f"uses {text}")
     check = check_path(text, op, env.cwd, env.context)
     env.trace.paths.append((op, check.resolved))
     reason = check.reasons[0]
@@ -203,17 +191,13 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
 
 
 def _judge_glob(text: str, op: PathOp, env: ShellEnv) -> list[Finding]:
-    """Judge a glob by its directory, by the names it could stand for, and by the files it stands for now."""
+    """Judge a glob by its directory, and by the files it stands for now."""
     base, *parts = _split(text)
     findings = [_static_path(base or ".", PathOp.LIST if op is not PathOp.WRITE else op, env)]
     matches, whole = _matches(text, env)
     env.effort.spend(STEPS_A_PATTERN + len(matches))
-    says_something = parts[-1].strip(STAR + ANY + ".") != ""
-    is_seen = whole and says_something and (bool(matches) or base.startswith(".github/"))
-    if op is PathOp.READ and could_be_secret(text) and not is_seen:
-        findings.append(unclear("wide-glob", f"{shown(text)!r} could match a secret file; write more of the name"))
-    if not whole or ".." in parts:
-        findings.append(unclear("wide-glob", f"{shown(text)!r} matches too many files to check"))
+    if not whole or ".." in parts or (op is PathOp.READ and not matches):
+        findings.append(unclear("wide-glob", f"{shown(text)!r} matches no file, or too many to check; name them"))
     return [*findings, *(_static_path(path, op, env) for path in matches)]
 
 
@@ -242,38 +226,29 @@ def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     return found, True
 
 
-MAX_ENVS = 16
-
 _CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})
 _DECLARES = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "wait"})
 
 
-def together(*groups: Iterable[ShellEnv]) -> ShellEnvs:
-    """Give each environment once; too many to follow become one, of which nothing is known that differs."""
-    listed = [env for group in groups for env in group]
-    if all(env is listed[0] for env in listed):
-        return tuple(listed[:1])
-    envs = {(env.cwd, frozenset(env.variables.values.items())): env for env in listed}
-    return tuple(envs.values()) if len(envs) <= MAX_ENVS else (widened(tuple(envs.values())),)
+def either(*envs: ShellEnv) -> ShellEnv:
+    """Give an environment that may be any of these: what differs is unknown, and each is looked at for danger."""
+    first = envs[0]
+    if all(env is first for env in envs):
+        return first
+    found: list[Variables] = []
+    for variables in (one for env in envs for one in (env.variables, *env.others)):
+        found.extend([] if variables in found else [variables])
+    names = dict.fromkeys(name for variables in found for name in variables.values)
+    same = {name: first.variables.get(name) for name in names if len({one.get(name) for one in found}) == 1}
+    cwd = first.cwd if all(env.cwd == first.cwd for env in envs) else UNKNOWN
+    others = tuple(found[:MAX_OTHERS]) if len(found) > 1 else ()
+    known = Variables(first.variables.home, {**dict.fromkeys(names, UNKNOWN), **same})
+    return replace(first, cwd=cwd, variables=known, others=others)
 
 
-def widened(envs: ShellEnvs) -> ShellEnv:
-    """Give an environment that may be any of these, of which nothing is known that differs."""
-    first, *others = envs
-    values = first.variables.values.items()
-    same = {name: one for name, one in values if all(other.variables.values.get(name) == one for other in others)}
-    cwd = first.cwd if all(other.cwd == first.cwd for other in others) else UNKNOWN
-    return replace(first, cwd=cwd, variables=Variables(first.variables.home, same))
-
-
-def with_values(envs: ShellEnvs, name: str, value: str) -> ShellEnvs:
-    """Set a variable in each environment."""
-    return tuple(replace(env, variables=env.variables.with_value(name, value)) for env in envs)
-
-
-def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[ShellEnv, ShellEnv]:
-    """Give the environments behind a simple command whose words expand to `words`: where it worked, and failed."""
+def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> ShellEnv:
+    """Give the environment behind a simple command that worked; its words expand to `words`."""
     words = tuple(dropwhile(lambda word: word in ("command", "builtin") or word.startswith("-"), words))
     name = words[0] if words else ""
     variables = _assigned(command, env) if not command.words or name in _DECLARES else env.variables
@@ -283,11 +258,10 @@ def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[Shel
         is_known = not forgets and "-n" not in words and not variable.endswith("+")
         if forgets or is_set:
             variables = variables.with_value(variable.rstrip("+"), value if is_known else UNKNOWN)
-    after = env if variables is env.variables else replace(env, variables=variables)
     if name not in _CHANGES_DIRECTORY:
-        return after, after
+        return env if variables is env.variables else replace(env, variables=variables)
     cwd = _directory(words, env)
-    return replace(after, cwd=cwd, variables=variables.with_value("PWD", cwd)), after
+    return replace(env, cwd=cwd, variables=variables.with_value("PWD", cwd))
 
 
 def _assigned(command: Simple, env: ShellEnv) -> Variables:

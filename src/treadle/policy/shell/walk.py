@@ -6,8 +6,9 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from treadle.policy.context import is_below
 from treadle.policy.findings import Finding, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static
+from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.rules import Trace
 from treadle.policy.shell.builtins import (
     judge_assignment,
@@ -21,15 +22,7 @@ from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, piped_words
 from treadle.policy.shell.programs import judge_command
-from treadle.policy.shell.shell_env import (
-    PipedInput,
-    ShellEnv,
-    ShellEnvs,
-    behind,
-    together,
-    widened,
-    with_values,
-)
+from treadle.policy.shell.shell_env import PipedInput, ShellEnv, behind, either
 from treadle.policy.shell.syntax import (
     Block,
     BudgetError,
@@ -41,11 +34,12 @@ from treadle.policy.shell.syntax import (
     Substitution,
     Word,
 )
+from treadle.protocol.protected_names import later_name
 
 MAX_PARTS = 500
 
 _PLAIN_BLOCKS = frozenset({"subshell", "group", "if", "for", "case"})
-_LOOPS = frozenset({"while", "until", "calculated for"})
+_LOOPS = frozenset({"for", "while", "until", "calculated for"})
 _JUMPS = frozenset({"break", "continue"})
 MAX_ROUNDS = 3
 MAX_LOOP_VALUES = 16
@@ -89,80 +83,84 @@ class Walk:
     def __init__(self) -> None:
         self.parts: list[JudgedCommand] = []
         self._functions: dict[str, bool] = {}
-        self._jumped: ShellEnvs = ()
+        self._jumped: tuple[ShellEnv, ...] = ()
 
-    def script(self, script: ShellScript, envs: ShellEnvs) -> ShellEnvs:
-        """Judge a script in each environment that it may run in; gives the environments behind it."""
-        worked = failed = begun = envs
-        joint = ""
+    def script(self, script: ShellScript, env: ShellEnv) -> ShellEnv:
+        """Judge a script; gives the environment behind it."""
+        begun, ends, skips = env, [], False
         for pipeline in script.pipelines:
-            if joint == "||":
-                also, failed = self._pipeline(pipeline, failed)
-                worked = together(worked, also)
-            else:
-                worked, also = self._pipeline(pipeline, worked)
-                failed = together(failed, also) if joint else also
-            joint = pipeline.after if pipeline.after in ("&&", "||") else ""
+            env = self._pipeline(pipeline, env)
+            ends.append(env)
             if pipeline.after == "&":
                 text = "runs in the background, and continues after the line"
                 self._add(JudgedCommand("&", (unclear("background", text),)))
-                worked = failed = begun
-            elif not joint:
-                worked = failed = begun = together(worked, failed)
-        return together(worked, failed)
+                ends = [begun]
+            is_surely_behind = pipeline.after == "&&" and not skips
+            skips = pipeline.after == "||" or (skips and pipeline.after == "&&")
+            if not is_surely_behind:
+                env = either(*ends)
+            if pipeline.after not in ("&&", "||"):
+                begun, ends = env, []
+        return either(env, *ends)
 
     def _add(self, part: JudgedCommand) -> None:
         self.parts.append(part)
         if len(self.parts) > MAX_PARTS:
             raise BudgetError
 
-    def _pipeline(self, pipeline: Pipeline, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
-        """Judge a pipeline; gives the environments in which it worked, and failed."""
+    def _pipeline(self, pipeline: Pipeline, env: ShellEnv) -> ShellEnv:
+        """Judge a pipeline; gives the environment behind it."""
         if len(pipeline.commands) == 1:
-            worked, failed = self._command(pipeline.commands[0], envs)
-            return (failed, worked) if pipeline.negated else (worked, failed)
+            after = self._command(pipeline.commands[0], env)
+            # Where the directory is not there, to change to it may fail; out of the workspace, or where something is
+            # protected, it is worse if it does not.
+            is_sure = after.cwd == env.cwd or (pipeline.after == "&&" and not pipeline.negated)
+            is_worse = not is_below(after.cwd, env.context.roots) or later_name(after.cwd) is not None
+            is_there = is_static(after.cwd) and env.context.files.facts(after.cwd) is not None
+            return after if is_sure or is_worse or is_there else replace(after, cwd=UNKNOWN)
         # Each command runs in a shell of its own.
-        fed = envs
-        upstreams: list[tuple[tuple[str, ...], ...]] = [()] * len(envs)
+        fed = env
+        upstream: tuple[tuple[str, ...], ...] = ()
         for command in pipeline.commands:
             self._command(command, fed)
-            upstreams = [(*before, piped_words(command, env)) for before, env in zip(upstreams, envs, strict=True)]
-            fed = tuple(replace(env, feed=PipedInput(upstream)) for env, upstream in zip(envs, upstreams, strict=True))
-        return envs, envs
+            upstream = (*upstream, piped_words(command, env))
+            fed = replace(env, feed=PipedInput(upstream))
+        return env
 
-    def _command(self, command: Command, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
+    def _command(self, command: Command, env: ShellEnv) -> ShellEnv:
         match command:
             case Simple():
-                return self._simple(command, envs)
+                return self._simple(command, env)
             case Block(kind="[[", words=words, redirects=redirects):
-                for env in envs:
-                    shown = _spared(found for word in words for found in judge_segments(word.segments, env))
-                    tested = judge_test("[[", expand_words(words, env.variables, env.cwd), env)
-                    around = [*shown, *tested, *judge_redirects(redirects, env)[0]]
-                    self._add(JudgedCommand("[[", _once(around)))
-                return envs, envs
+                shown = _spared(found for word in words for found in judge_segments(word.segments, env))
+                tested = judge_test("[[", expand_words(words, env.variables, env.cwd), env)
+                self._add(JudgedCommand("[[", _once([*shown, *tested, *judge_redirects(redirects, env)[0]])))
+                return env
             case Block():
-                after = self._block(command, envs)
-                return after, after
+                return self._block(command, env)
             case _:
                 assert_never(command)
 
-    def _simple(self, command: Simple, envs: ShellEnvs) -> tuple[ShellEnvs, ShellEnvs]:
-        """Judge a command in each environment that it may run in."""
-        after: list[tuple[ShellEnv, ShellEnv]] = []
-        for env in envs:
-            part = self._judged(command, env)
-            self._add(part)
-            if not _JUMPS.isdisjoint(part.argv):
-                self._jumped = together(self._jumped, (env,))
+    def _simple(self, command: Simple, env: ShellEnv) -> ShellEnv:
+        """Judge a command."""
+        part = self._judged(command, env)
+        self._add(part)
+        others: list[Variables] = []
+        for one in (replace(env, variables=variables, others=()) for variables in env.others):
+            also = self._judged(command, one)
+            if (also.argv, also.findings) != (part.argv, part.findings):
+                self._add(also)
+            others.append(behind(command, also.argv, one).variables)
+        env = replace(env, others=tuple(others))
+        if not _JUMPS.isdisjoint(part.argv):
+            self._jumped = (*self._jumped, env)
+        if part.argv and part.argv[0] in self._functions:
             # What a function sets is not followed.
-            forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
-            is_function = bool(part.argv) and part.argv[0] in self._functions
-            after.append(behind(command, part.argv, forgotten if is_function else env))
-        return together([worked for worked, _ in after]), together([failed for _, failed in after])
+            env = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home), others=())
+        return behind(command, part.argv, env)
 
     def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
-        env = replace(env, trace=Trace(places=[env.cwd]))
+        env = replace(env, trace=Trace(places=[env.cwd]), others=())
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
@@ -205,67 +203,62 @@ class Walk:
                 findings.extend(judge_segments(word.segments, env))
         return findings
 
-    def _block(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
+    def _block(self, block: Block, env: ShellEnv) -> ShellEnv:
         findings: list[Finding] = []
         if block.kind not in _PLAIN_BLOCKS:
             findings.append(unclear("syntax", f"how often a {block.kind} block runs is not known"))
         if block.kind == "for" and VARIABLES_DANGEROUS.fullmatch(block.name):
             findings.extend(judge_assignment(block.name, UNKNOWN))
-        inner: list[ShellEnv] = []
-        for env in envs:
-            for word in block.words:
-                findings.extend(judge_segments(word.segments, env))
-                findings.extend(judge_subscripts(expand_word(word, env.variables, env.cwd), env))
-            redirected, feed = judge_redirects(block.redirects, env)
-            findings.extend(redirected)
-            feed = feed or env.feed
-            inner.append(replace(env, feed=feed, each=(*env.each, *listed_in_loop(block, feed, env))))
+        for word in block.words:
+            findings.extend(judge_segments(word.segments, env))
+            findings.extend(judge_subscripts(expand_word(word, env.variables, env.cwd), env))
+        redirected, feed = judge_redirects(block.redirects, env)
+        findings.extend(redirected)
+        feed = feed or env.feed
         if findings:
             self._add(JudgedCommand(block.kind, _once(findings)))
-        after = self._inside(block, tuple(inner))
-        if block.kind == "subshell":
-            return envs
-        return together(replace(env, feed=envs[0].feed, each=envs[0].each) for env in after)
+        after = self._inside(block, replace(env, feed=feed, each=(*env.each, *listed_in_loop(block, feed, env))))
+        return env if block.kind == "subshell" else replace(after, feed=env.feed, each=env.each)
 
-    def _inside(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
+    def _inside(self, block: Block, env: ShellEnv) -> ShellEnv:
         """Judge the scripts of a block as often as they may run."""
         if block.kind == "function":
             is_inside = self._functions.get(block.name, False)
             self._functions[block.name] = True
-            self._scripts(block, with_values(envs, "@", UNKNOWN))
+            self._scripts(block, _with_value(env, "@", UNKNOWN))
             self._functions[block.name] = is_inside
-        elif block.kind == "for":
-            envs = together(*(self._listed(block, env) for env in envs))
         elif block.kind in _LOOPS:
-            envs = self._rounds(block, UNKNOWN, envs)
+            for value in _values(block, env) if block.kind == "for" else [UNKNOWN]:
+                env = self._round(block, value, env)
         else:
-            envs = self._scripts(block, envs)
-        return envs
+            env = self._scripts(block, env)
+        return env
 
-    def _listed(self, block: Block, env: ShellEnv) -> ShellEnvs:
-        envs: ShellEnvs = (env,)
-        for value in _values(block, env):
-            envs = self._rounds(block, value, envs)
-        return envs
-
-    def _rounds(self, block: Block, value: str, envs: ShellEnvs, left: int = MAX_ROUNDS) -> ShellEnvs:
+    def _round(self, block: Block, value: str, env: ShellEnv) -> ShellEnv:
         """Judge a loop for one value of its variable; one that is not known stands for any number of rounds."""
-        begun = with_values(envs if left else (widened(envs),), block.name, value)
-        # A jump may lead out of several loops, so it counts behind all that follow.
-        after = together(self._scripts(block, begun), self._jumped)
-        if is_static(value):
-            return after
-        again = together(begun, with_values(after, block.name, value))
-        if left and len(again) > len(begun):
-            again = self._rounds(block, value, again, left - 1)
-        return together(envs, again) if left == MAX_ROUNDS else again
+        for _ in range(1 if is_static(value) else MAX_ROUNDS):
+            # A jump may lead out of several loops, so it counts behind all that follow.
+            after = either(self._scripts(block, _with_value(env, block.name, value)), *self._jumped)
+            if is_static(value):
+                return after
+            before, env = env, either(env, after)
+            if (env.cwd, env.variables, env.others) == (before.cwd, before.variables, before.others):
+                return env
+        forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home), others=())
+        self._scripts(block, forgotten)
+        return forgotten
 
-    def _scripts(self, block: Block, envs: ShellEnvs) -> ShellEnvs:
+    def _scripts(self, block: Block, env: ShellEnv) -> ShellEnv:
         """Judge scripts in order, each of which may run or not, but for those of a group."""
         for script in block.scripts:
-            after = self.script(script, envs)
-            envs = after if block.kind == "group" else together(envs, after)
-        return envs
+            after = self.script(script, env)
+            env = after if block.kind == "group" else either(env, after)
+        return env
+
+
+def _with_value(env: ShellEnv, name: str, value: str) -> ShellEnv:
+    variables, *others = (one.with_value(name, value) for one in (env.variables, *env.others))
+    return replace(env, variables=variables, others=tuple(others))
 
 
 def _spared(shown: Iterable[Finding]) -> list[Finding]:
@@ -274,9 +267,13 @@ def _spared(shown: Iterable[Finding]) -> list[Finding]:
 
 
 def _may_split(word: Word, env: ShellEnv) -> bool:
-    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks."""
+    """Whether a part of a word is neither known nor quoted: the shell makes as many words of it as it has blanks.
+
+    So it does of the names that a pattern in a variable stands for.
+    """
     parts = (one for one in word.segments if isinstance(one, Parameter | Substitution) and not one.quoted)
-    return any(part not in _NUMBERS and UNKNOWN in expand_text((part,), env.variables, env.cwd) for part in parts)
+    texts = (expand_text((part,), env.variables, env.cwd) for part in parts if part not in _NUMBERS)
+    return any(not {UNKNOWN, "*", "?"}.isdisjoint(text) for text in texts)
 
 
 def _values(block: Block, env: ShellEnv) -> list[str]:
@@ -284,5 +281,4 @@ def _values(block: Block, env: ShellEnv) -> list[str]:
     values = [value for word in block.words for value in expand_word(word, env.variables, env.cwd)]
     if len(values) > MAX_LOOP_VALUES or not values:
         values = [*values[:MAX_LOOP_VALUES], UNKNOWN]
-    # A name with blanks in it falls apart where it is not quoted.
-    return [value if not is_glob(value) or env.fits_plain_names(value) else UNKNOWN for value in values]
+    return values

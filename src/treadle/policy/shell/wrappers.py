@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, rows_by_name, shown, word_set
 from treadle.policy.shell.builtins import judge_assignment
 from treadle.policy.shell.lists import RUNS_FOR_EACH, is_narrow, judge_each, lists_all
-from treadle.policy.shell.readers import CONTENT_FREE, read_arguments, read_table
+from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk
 
@@ -37,9 +37,7 @@ _TABLES = {name: read_table(options) for name, options in rows_by_name(_TABLES_T
 """Wrappers with their options; any other program that runs another one is searched for it."""
 
 _NO_RISK = frozenset({"nice", "timeout", "time", "stdbuf", "ionice", "env", "command"})
-_DELETERS = frozenset({"rm", "unlink", "shred", "rimraf"})
 _LIKE_A_SCRIPT = re.compile(r"[\s;|&$`(<>=]|^\{")
-_DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
 def _unwrap(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -50,8 +48,6 @@ def _unwrap(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         return [Finding(Risk.READ, "look-up", "looks up a program")]
     findings = _odd(name, arguments.strange, words, env)
     if name == "timeout":
-        if not _DURATION.fullmatch("".join(inner[:1])):
-            findings.append(unclear("wrapper", "timeout without a plain duration"))
         inner = inner[1:]
     if name not in _NO_RISK or arguments.has("-u", "--unset"):
         findings.append(Finding(Risk.EXECUTE, "wrapper", f"{name} runs another command"))
@@ -60,8 +56,6 @@ def _unwrap(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.extend(judge_assignment(variable, value) if is_set else [])
     if inner:
         return findings + env.command(tuple(inner))
-    if name == "env":
-        return [*findings, Finding(Risk.EXECUTE, "prints-environment", "prints every variable, secrets included")]
     return [*findings, unclear("wrapper", f"{name} without a command")]
 
 
@@ -72,9 +66,8 @@ def _odd(name: str, strange: Sequence[str], words: Sequence[str], env: ShellEnv)
     # Of those in very common use all harmless options are known.
     is_known = name in _NO_RISK or name in ("xargs", "gxargs")
     odd = dangerous if is_known and strange[0].startswith("-") and not env.is_guess else unclear
-    named = (found for word in words for found in env.mentions(word))
     text = f"{name}: {shown(strange[0])!r} is not a known option, so it may run something else"
-    return [odd("unknown-option", text), *named, *suffixes(words, env)]
+    return [odd("unknown-option", text), *suffixes(words, env)]
 
 
 def suffixes(words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -107,8 +100,6 @@ def _xargs(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     fed = [*(word for command in env.feed.upstream for word in command[1:]), *(env.feed.text or "").split()]
     findings.extend(found for word in fed[:MAX_FED_WORDS] for found in env.mentions(word))
     names_all = lists_all(env.feed.upstream)
-    if names_all is None and inner[0] in _DELETERS:
-        names_all = True
     mark = "".join(arguments.values("-I", "-J")[:1]) or "{}"
     marked = [part.replace(mark, "{}") for part in inner]
     filled = marked if any("{}" in part for part in marked) else [*marked, "{}"]
@@ -129,28 +120,19 @@ def _run(inner: Sequence[str], names: Sequence[str], env: ShellEnv, *, names_all
     return [*found, *(one for one in named if names_all is None or one.rule != "delete-all")]
 
 
-def _parallel(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge parallel by its name, where it is more than a word of another command."""
-    runs = unclear if env.is_search else dangerous
-    return [runs("wrapper", f"{name} runs what its input says"), *suffixes(words, env)]
-
-
 WRAPPERS: dict[str, ProgramJudge] = {
     **dict.fromkeys(_TABLES, _unwrap),
     **dict.fromkeys(("xargs", "gxargs"), _xargs),
-    "parallel": _parallel,
 }
 """Judges by program name."""
 
 
-def _below(starts: Sequence[str], inner: Sequence[str], ran: Sequence[Finding], env: ShellEnv) -> Iterator[Finding]:
-    """Find what is protected where find begins: from being read, and if the command does more than read, at all."""
-    if inner[:1] and inner[0] not in CONTENT_FREE:
-        named = (one for start in starts for one in env.mentions(start))
-        yield from (one for one in named if one.rule == "secret-read")
-    if any(one.risk not in (Risk.NONE, Risk.READ) for one in ran):
-        inside = (one for start in starts for one in env.path(posixpath.join(start, "x"), PathOp.WRITE))
-        yield from (one for one in inside if one.rule == "control-write")
+def _below(starts: Sequence[str], ran: Sequence[Finding], env: ShellEnv) -> list[Finding]:
+    """Find what is protected where find begins, from being read or from being changed as the command does."""
+    reads = all(one.risk in (Risk.NONE, Risk.READ) for one in ran)
+    inside = ([] if reads else env.path(posixpath.join(start, "x"), PathOp.WRITE) for start in starts)
+    found = [one for start in starts for one in env.mentions(start) if one.rule == "secret-read"]
+    return [*found, *(one for listed in inside for one in listed if one.rule == "control-write")]
 
 
 _FLAGS = word_set("-print -print0 -ls -prune -quit -depth -mount -xdev -empty -executable -not -a -and -o -or ! ( )")
@@ -183,7 +165,7 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             inner, pending = pending[:end], pending[end + 1 :]
             ran = _run(inner, names, env, names_all=names_all)
             findings.extend([Finding(Risk.EXECUTE, "wrapper", "find does something with each file it finds"), *ran])
-            findings.extend(_below(starts, inner, ran, env))
+            findings.extend(_below(starts, ran, env))
             changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
         elif word not in _FLAGS:
             odd = dangerous if word.startswith(("-fprint", "-fls")) else unclear

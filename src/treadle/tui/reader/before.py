@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from treadle.app.exits import Exit
 from treadle.present.escape import printable
-from treadle.tui.chooser import Choosing, Chosen
+from treadle.tui.choice_list import Choosing, Chosen
 from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.ending import Left, ends_on_signals
 from treadle.tui.reader.keyboard import Keyboard

@@ -6,8 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.present.escape import printable
-from treadle.tui.chooser import Choosing, ListRow, fitting_rows
-from treadle.tui.picker import PickerRow
+from treadle.tui.choice_list import Choosing, ListRow, fitting_rows
+from treadle.tui.filter_list import PickerRow
 from treadle.tui.reader.numbered import NotUnderstood
 
 _MOST = 20

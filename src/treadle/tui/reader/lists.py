@@ -5,19 +5,19 @@ from functools import partial
 
 from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
 from treadle.app.session.access import SessionAccess
+from treadle.present.items import NoteItem
+from treadle.present.view import SessionView
 from treadle.tui.aside import Aside
-from treadle.tui.chooser import Choosing
+from treadle.tui.choice_list import Choosing
 from treadle.tui.commands import DoCommand
-from treadle.tui.items import NoticeItem, Tone
+from treadle.tui.filter_list import PickerRow
+from treadle.tui.filter_list_rows import MODELS, model_rows
 from treadle.tui.model_picker import TakenModel
 from treadle.tui.outbox import Outbox
-from treadle.tui.picker import PickerRow
-from treadle.tui.picker_rows import MODELS, model_rows
-from treadle.tui.pickers import use_model
 from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
 from treadle.tui.reader.numbered import NotUnderstood
 from treadle.tui.reader.session_list import SessionList
-from treadle.tui.view import View
+from treadle.tui.session_lists import use_model
 
 _DEFAULT = "default"
 _HINT = (
@@ -39,7 +39,7 @@ class NumberedLists:
         outbox: Outbox,
         show: Callable[..., None],
         shown: Callable[[Sequence[str]], None],
-        view: Callable[[], View],
+        view: Callable[[], SessionView],
         switch: Callable[[str], None] | None,
     ) -> None:
         self._live = live
@@ -84,7 +84,7 @@ class NumberedLists:
         """Read the sessions and list those that a text fits."""
         self.close()
         if self._switch is None:
-            self._show(NoticeItem("Another session cannot be opened from here.", Tone.WARNING))
+            self._show(NoteItem("Another session cannot be opened from here.", warns=True))
             return
         self._read(SessionList(self._live.workspace, without=self._live.id, typed=typed))
 
@@ -100,7 +100,7 @@ class NumberedLists:
     def _open(self, listing: NumberedList) -> None:
         if self._view().questions:
             self.close()
-            self._show(NoticeItem(_WAITS, Tone.WARNING))
+            self._show(NoteItem(_WAITS, warns=True))
             return
         self._listing = listing
         self._shown(listing_lines(listing))
@@ -113,7 +113,7 @@ class NumberedLists:
             case NumberedList():
                 self._open(taken)
             case NotUnderstood():
-                self._show(NoticeItem("This is no number of the list.", Tone.WARNING))
+                self._show(NoteItem("This is no number of the list.", warns=True))
             case _ if self._sessions is not None:
                 self._go_to(self._sessions, taken)
             case TakenRow(row=row, words=words):
@@ -133,7 +133,7 @@ class NumberedLists:
         chosen = sessions.taken(taken)
         if chosen is None:
             self._read(sessions)
-        elif chosen and self._view().busy and not self._live.continues:
-            self._show(NoticeItem(_BUSY, Tone.WARNING))
+        elif chosen and self._view().active and not self._live.continues:
+            self._show(NoteItem(_BUSY, warns=True))
         elif chosen and self._switch is not None:
             self._switch(chosen)

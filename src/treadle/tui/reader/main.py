@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable
 
 from treadle.app.exits import Exit
 from treadle.app.session.access import SessionAccess
+from treadle.present.items import ProblemItem
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification
 from treadle.tui.ending import ends_on_signals
-from treadle.tui.items import ProblemItem
 from treadle.tui.reader.keyboard import Keyboard
 from treadle.tui.reader.surface import Reader
 
@@ -43,7 +43,7 @@ async def run_reader(
         reader.requests.send(first_prompt)
     async with live.follow() as feed, asyncio.TaskGroup() as group:
         work = [
-            group.create_task(_listen(live, feed, reader), name="listen"),
+            group.create_task(_listen(live, feed.stamped(), reader), name="listen"),
             group.create_task(reader.outbox.run(), name="post"),
             group.create_task(reader.own.run(), name="own commands"),
             group.create_task(_hang_up(gone, reader), name="hang up"),
@@ -57,9 +57,9 @@ async def run_reader(
     return code
 
 
-async def _listen(live: SessionAccess, feed: AsyncIterator[Notification], reader: Reader) -> None:
-    async for notification in feed:
-        reader.hear(notification)
+async def _listen(live: SessionAccess, feed: AsyncIterator[Stamped], reader: Reader) -> None:
+    async for stamped in feed:
+        reader.hear(stamped)
     try:
         await live.failure()
     except TreadleError as error:

@@ -10,8 +10,8 @@ from treadle.present.escape import printable
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.tui.asking import (
     FIELDS,
-    Answered,
     Asking,
+    AskingStep,
     Stage,
     ask,
     choices,
@@ -76,7 +76,7 @@ def _question(asking: Asking, roots: Sequence[str]) -> list[str]:
     return [f"Question. {spoken(rows[0])}", *map(line_text, rows[1:])] if rows else []
 
 
-def take_line(asking: Asking, text: str) -> Answered | NotUnderstood:
+def take_line(asking: Asking, text: str) -> AskingStep | NotUnderstood:
     """Take a line as an answer."""
     words = text.strip()
     if asking.stage is Stage.SURE and words.lower() != "yes":

@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 from treadle.app.reports.session_list import listed_sessions
-from treadle.tui.chooser import Choosing
-from treadle.tui.picker import PickerRow
-from treadle.tui.picker_rows import SESSIONS, session_rows
+from treadle.tui.choice_list import Choosing
+from treadle.tui.filter_list import PickerRow
+from treadle.tui.filter_list_rows import SESSIONS, session_rows
 from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows
 
 _ALL = "all"

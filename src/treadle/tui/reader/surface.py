@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 
 from treadle.app.session.access import SessionAccess
 from treadle.present.escape import printable
-from treadle.present.words import describe_call, enclosed_line
+from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryItem, SaidItem
+from treadle.present.view import SessionView
+from treadle.present.words import counted, describe_call, enclosed_line
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
     ModeChanged,
-    Notification,
     PromptDelivered,
+    QuestionClosed,
     QueueChanged,
     RetryScheduled,
     TurnEnded,
@@ -23,26 +26,28 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Flow
 from treadle.tui.aside import Aside
 from treadle.tui.asking import WITH_NO, Asking, GivenAnswer, ShowWhole, no
-from treadle.tui.cards import item_lines
-from treadle.tui.commands import MODE_TEXTS
+from treadle.tui.commands import mode_words
 from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.diffs import diff_lines
-from treadle.tui.greeting import branch_of, greeting, kept_line
-from treadle.tui.items import DiffItem, NoticeItem, OwnDone, ProblemItem, Prose, Said, ScreenItem, Tone
+from treadle.tui.greeting import branch_of, first_items, kept_line
+from treadle.tui.item_lines import item_lines
+from treadle.tui.items import DiffItem, EnteredCommand, OwnDone, PrintedItem
 from treadle.tui.lines import line_text
 from treadle.tui.outbox import Outbox
 from treadle.tui.own_commands import OwnCommands
-from treadle.tui.past import first_view, new_view
 from treadle.tui.pieces import Pieces
 from treadle.tui.question_lines import whole_question
 from treadle.tui.reader.lists import NumberedLists
 from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, spoken, take_line
 from treadle.tui.requests import Requests
+from treadle.tui.scrollback import open_scrollback
 from treadle.tui.slash import SlashCommands
 from treadle.tui.theme import Signs
-from treadle.tui.view import answered, held_back, update
 
 _WIDTH = 100_000
+_PAST_LINES = 60
+"""Lines of what happened before that are written when a session is taken up."""
+
 _AGAIN_WITHIN = 3.0
 _KEY = re.compile(r"^(\s*\.\.\. .*|.*Thought.*?)(?:,| -) ctrl-o$")
 _SIGNLESS = re.compile("[∴▞▚]+ ")
@@ -77,7 +82,8 @@ class Reader:
         self._write = write
         self._begun = begun
         self._loop = asyncio.get_running_loop()
-        self._view, past = first_view(new_view(live), live.past, live.opening, live.status)
+        self._scrollback, past = open_scrollback(live, aloud=_aloud)
+        self._roots = (str(live.workspace), *live.roots)
         self._draft = ""
         self._kept = False
         self._turns = 0
@@ -112,47 +118,53 @@ class Reader:
             failed=self._failed,
             switch=switch,
         )
-        begin = greeting(live, self._view, branch_of(live.workspace))
-        self.show(begin, *(NoticeItem(text, Tone.WARNING) for text in live.notices), *past)
+        self.show(*first_items(live, self._view, branch_of(live.workspace)))
+        self._show_past(past)
         self._say("Type a message and press Enter. /help lists the commands. Ctrl-C stops, Ctrl-D quits.")
         self._follow()
+
+    @property
+    def _view(self) -> SessionView:
+        return self._scrollback.view
 
     def _say(self, *lines: str) -> None:
         self._write("".join(f"{printable(line)}\n" for line in lines))
 
-    def show(self, *items: ScreenItem) -> None:
+    def show(self, *items: PrintedItem) -> None:
         """Write items as lines."""
         for item in items:
-            if isinstance(item, Said) and item.quiet:
-                continue  # it was just typed
-            if isinstance(item, Prose):
-                self._say(item.markdown.strip("\n"))
-            else:
-                # There is no pager: what is asked about is read out whole.
-                rows = (
-                    diff_lines(item.text, _WIDTH, _SIGNS, whole=True)
-                    if isinstance(item, DiffItem)
-                    else item_lines(item, _WIDTH, _SIGNS)
-                )
-                self._say(*(_SIGNLESS.sub("", _KEY.sub(r"\1", spoken(row))) for row in rows))
-            if isinstance(item, OwnDone):
-                self._say("Its output goes with your next message.")
+            self._say(*_lines_of(item))
+
+    def _show_past(self, past: Sequence[PrintedItem]) -> None:
+        """Write the end of what happened before, and say how much more there is."""
+        lines: list[str] = []
+        for position in range(len(past) - 1, -1, -1):
+            more = _lines_of(past[position])
+            if len(lines) + len(more) > _PAST_LINES:
+                left_out = counted(position + 1, "earlier item")
+                self._say(f"{left_out} of this session: treadle show {self._live.id}")
+                break
+            lines[:0] = more
+        self._say(*lines)
 
     # What comes from the session
 
-    def hear(self, notification: Notification) -> None:
+    def hear(self, stamped: Stamped) -> None:
         """Take a notification."""
-        before = self._view
-        self._view, items = update(before, notification, self._loop.time())
+        before, notification = self._view, stamped.notification
+        if isinstance(notification, QuestionClosed) and (said := self._scrollback.answered_elsewhere(notification)):
+            self._say(said)
+        items = self._scrollback.take(stamped)
+        self._commands.hear(notification)
         match notification:
             case CallChanged(status=CallStatus.RUNNING) if notification.flow is Flow.RUN:
                 name = describe_call(notification)
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
-                self._say(f"Mode is now {mode}: {MODE_TEXTS[mode]}.")
+                self._say(mode_words(mode))
             case RetryScheduled(seconds=seconds):
-                self._say(f"The model did not answer. Trying again in {seconds:.0f} s.")
-            case QueueChanged(prompts=prompts) if before.busy and len(prompts) > len(before.queue):
+                self._say(_retry_words(seconds))
+            case QueueChanged(prompts=prompts) if before.active and len(prompts) > len(before.queue):
                 self._waited.add(prompts[-1].id)
                 self._say("Your message waits for the end of the turn.")
             case TurnEnded():
@@ -162,10 +174,10 @@ class Reader:
         if isinstance(notification, PromptDelivered):
             # It was just typed, but for one that has waited.
             typed = notification.prompt_id not in self._waited and not notification.by
-            items = tuple(item for item in items if not typed or not isinstance(item, Said))
+            items = [item for item in items if not typed or not isinstance(item, SaidItem)]
             if notification.enclosed and typed:
                 self._say(enclosed_line(notification.enclosed))
-        self.show(*self.requests.as_written(notification, items))
+        self.show(*self.requests.as_written(items))
         self._follow()
 
     def _follow(self) -> None:
@@ -177,7 +189,7 @@ class Reader:
             return
         self.lists.close()
         self._keep(self._begun())
-        self._asking, lines = opening(first, self._view.mode, self._view.roots)
+        self._asking, lines = opening(first, self._view.mode, self._roots)
         self._say(*lines)
         self._asked_at = self._loop.time()
 
@@ -195,12 +207,12 @@ class Reader:
 
     def _ask(self, asking: Asking) -> None:
         self._asking = asking
-        self._say(*asked_lines(asking, self._view.roots))
+        self._say(*asked_lines(asking, self._roots))
         self._asked_at = self._loop.time()
 
     def finish(self, *, kept: bool) -> None:
         """Write what was held back, and what the session was."""
-        self.show(*held_back(self._view))
+        self.show(*self._scrollback.rest())
         if self._turns and kept:
             self._say(kept_line(self._live, self._view, self._turns))
 
@@ -257,19 +269,18 @@ class Reader:
         taken = take_line(asking, line)
         match taken:
             case GivenAnswer():
-                self._give(asking, taken)
+                self._give(taken)
             case ShowWhole():
-                self._say(*(line_text(row) for row in whole_question(asking, self._view.roots, _WIDTH, _SIGNS)))
+                self._say(*(line_text(row) for row in whole_question(asking, self._roots, _WIDTH, _SIGNS)))
             case NotUnderstood():
                 self._keep(f"{line}\n")
                 self._say("A question is open. Type the number of a choice and press Enter.")
             case _:
                 self._ask(taken)
 
-    def _give(self, asking: Asking, given: GivenAnswer) -> None:
+    def _give(self, given: GivenAnswer) -> None:
         if given.edits:
             self.outbox.put(SetMode(mode=Mode.EDITS))
-        self._view = answered(self._view, asking.question, given.answer)
         self.outbox.put(given.answer)
 
     def interrupt(self) -> None:
@@ -281,7 +292,7 @@ class Reader:
         elif self.requests.can_stop():
             asking = self._asking
             if asking is not None and asking.question.kind in WITH_NO:
-                self._give(asking, no(asking))
+                self._give(no(asking))
             self.requests.stop()
         elif again:
             self.leave(0)
@@ -292,6 +303,10 @@ class Reader:
 
     def put(self, draft: str) -> None:
         """Make something the draft."""
+        self._keep(draft)
+
+    def give_back(self, draft: str) -> None:
+        """Make a message that was not sent, or taken back, the draft again."""
         self._keep(draft)
 
     def written(self, draft: str) -> str:
@@ -312,3 +327,32 @@ class Reader:
 
     def _failed(self, error: TreadleError) -> None:
         self.show(ProblemItem(error.what, error.why, error.fix))
+
+
+def _retry_words(seconds: float) -> str:
+    return f"The model did not answer. Trying again in {seconds:.0f} s."
+
+
+def _aloud(item: Item) -> str:
+    """Say what a screen shows beside the scrollback."""
+    match item:
+        case ModeItem(mode=mode):
+            return mode_words(mode)
+        case RetryItem(seconds=seconds):
+            return _retry_words(seconds)
+        case _:
+            return ""
+
+
+def _lines_of(item: PrintedItem) -> list[str]:
+    match item:
+        case EnteredCommand():
+            return []  # it was just typed
+        case ProseItem(markdown=markdown):
+            return markdown.strip("\n").split("\n")
+        case DiffItem(text=text):  # there is no pager: what is asked about is read out whole
+            rows = diff_lines(text, _WIDTH, _SIGNS, whole=True)
+        case _:
+            rows = item_lines(item, _WIDTH, _SIGNS)
+    lines = [_SIGNLESS.sub("", _KEY.sub(r"\1", spoken(row))) for row in rows]
+    return [*lines, "Its output goes with your next message."] if isinstance(item, OwnDone) else lines

@@ -8,8 +8,8 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.reports.session_list import ListedSession, SessionState
 from treadle.present.escape import exact_line
 from treadle.present.words import age, counted, tokens
+from treadle.tui.filter_list import Picker, PickerRow, Shape
 from treadle.tui.greeting import short_path
-from treadle.tui.picker import Picker, PickerRow, Shape
 
 MODELS = Picker(
     title="Model",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.tui.chooser import (
+from treadle.tui.choice_list import (
     Chooser,
     Choosing,
     Chosen,

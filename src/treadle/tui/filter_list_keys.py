@@ -6,8 +6,8 @@ from prompt_toolkit.filters import Filter
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from treadle.tui.filter_list import Pick
 from treadle.tui.intents import Picked
-from treadle.tui.picker import Pick
 
 _KEYS = {
     "up": Pick.UP,

@@ -10,12 +10,12 @@ from prompt_toolkit.key_binding import KeyBindings
 from treadle.protocol.errors import TreadleError
 from treadle.tui.aside import Aside
 from treadle.tui.ending import Left
+from treadle.tui.filter_list import Pick, picker_lines
+from treadle.tui.filter_list_keys import add_picker_keys
 from treadle.tui.inline import Inline
 from treadle.tui.intents import Picked
 from treadle.tui.lines import Line
 from treadle.tui.look import Look
-from treadle.tui.picker import Pick, picker_lines
-from treadle.tui.picker_keys import add_picker_keys
 from treadle.tui.session_picker import SessionPicker
 
 

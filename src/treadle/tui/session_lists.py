@@ -7,20 +7,20 @@ from msgspec.structs import replace
 
 from treadle.app.models.saving import save_default
 from treadle.app.session.access import SessionAccess
+from treadle.present.items import NoteItem
+from treadle.present.view import SessionView
 from treadle.protocol.events import SetModel
 from treadle.tui.aside import Aside
 from treadle.tui.commands import DoCommand
-from treadle.tui.items import NoticeItem, Tone
+from treadle.tui.filter_list import Pick, picker_lines
 from treadle.tui.lines import Line
 from treadle.tui.menu import MenuEntry
 from treadle.tui.menus import model_entries
 from treadle.tui.model_picker import ModelList, ModelPicker, TakenModel
 from treadle.tui.outbox import Outbox
-from treadle.tui.picker import Pick, picker_lines
 from treadle.tui.screen import Screen
 from treadle.tui.session_picker import SessionPicker, TurnPicker
 from treadle.tui.theme import Signs
-from treadle.tui.view import View
 
 _BUSY = "Treadle is still working in this session. Stop it first: esc closes this list, esc again stops."
 _WAITS = "Treadle is waiting for your answer to a question. Answer it first: tab goes to it."
@@ -40,7 +40,7 @@ class Pickers:
         outbox: Outbox,
         aside: Aside,
         show: Callable[..., None],
-        view: Callable[[], View],
+        view: Callable[[], SessionView],
         changed: Callable[[], None],
         switch: Callable[[str], None] | None,
     ) -> None:
@@ -73,7 +73,7 @@ class Pickers:
     def choose_session(self, typed: str) -> None:
         """Open the list of sessions, of those that a text fits."""
         if self._switch is None:
-            self._show(NoticeItem("Another session cannot be opened from here.", Tone.WARNING))
+            self._show(NoteItem("Another session cannot be opened from here.", warns=True))
             return
         picker = SessionPicker(
             self._live.workspace, without=self._live.id, aside=self._aside, changed=self._screen.refresh_now
@@ -83,7 +83,7 @@ class Pickers:
 
     def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
         """Open the list of turns; the command is done with the one that is taken."""
-        if self._view().busy:
+        if self._view().active:
             do(DoCommand(command))  # which says what to do first
             return
         self._do = do
@@ -125,7 +125,7 @@ class Pickers:
 
     def _go_to(self, sessions: SessionPicker, session: str) -> None:
         view = self._view()
-        if (view.busy and not self._live.continues) or self._switch is None:
+        if (view.active and not self._live.continues) or self._switch is None:
             sessions.picker = replace(sessions.picker, hint=_WAITS if view.questions else _BUSY)
             return
         self.close()
@@ -144,5 +144,5 @@ def use_model(live: SessionAccess, taken: TakenModel, aside: Aside, show: Callab
     change = live.choose(taken.ref, taken.thinking)
     if taken.default:
         work = partial(save_default, taken.ref, taken.thinking)
-        aside.start(work, lambda said: show(NoticeItem(said)) if said else None, "")
+        aside.start(work, lambda said: show(NoteItem(said)) if said else None, "")
     return change

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 
-from treadle.tui.chooser import (
+from treadle.tui.choice_list import (
     Chooser,
     Choosing,
     Chosen,

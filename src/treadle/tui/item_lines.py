@@ -8,6 +8,16 @@ from treadle.app.session.own_shell import Ended
 from treadle.present.checklist import Todo, todo_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failures import provider_of
+from treadle.present.items import (
+    CallItem,
+    ChecklistItem,
+    NoteItem,
+    ProblemItem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnItem,
+)
 from treadle.present.words import (
     CallName,
     changed_lines,
@@ -15,30 +25,25 @@ from treadle.present.words import (
     describe_call,
     enclosed_line,
     ended,
+    note_of,
+    output_of,
+    plain,
     shorten_middle,
     span,
     tokens,
 )
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallStatus, TurnStop
-from treadle.protocol.tools import Outcome
-from treadle.tui.calls import OpenCall, are_reads
+from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.tui.diffs import counts, diff_lines
 from treadle.tui.items import (
-    CallDone,
+    CallLine,
     DiffItem,
+    EnteredCommand,
     Greeting,
-    NoticeItem,
     OwnDone,
-    ProblemItem,
-    Prose,
-    Reads,
-    Said,
-    ScreenItem,
-    Thought,
-    Todos,
-    Tone,
-    TurnDone,
+    PrintedItem,
+    ReadsLine,
 )
 from treadle.tui.lines import Line, cells, clip, line, wrap
 from treadle.tui.mentions import accented
@@ -50,38 +55,36 @@ _LEAST_COMMAND = 10
 _COMMAND = 160
 """Characters of a command in the line that it leaves; the whole of it is in the pager."""
 
-_TONES = MappingProxyType({Tone.QUIET: "dim", Tone.WARNING: "warn", Tone.ERROR: "danger"})
 
-
-def item_lines(item: ScreenItem, width: int, signs: Signs) -> list[Line]:  # noqa: C901 - one line for each item
+def item_lines(item: PrintedItem, width: int, signs: Signs) -> list[Line]:  # noqa: C901 - one line for each item
     """Lay out one item, all but the model's prose."""
     match item:
         case Greeting():
             return _greeting(item, width, signs)
-        case Said(text=text, quiet=True):
+        case EnteredCommand(text=text):
             return [clip(line(("dim", f"{signs.prompt} {printable(text)}")), width, signs.more)]
-        case Said(text=text, enclosed=enclosed):
+        case SaidItem(text=text, enclosed=enclosed):
             along = [clip(line(("dim", f"  {enclosed_line(enclosed)}")), width, signs.more)] if enclosed else []
             return [*said_lines(text, width, signs), *along]
-        case Thought(seconds=seconds):
+        case ThoughtItem(seconds=seconds):
             return [thought_line(seconds, width, signs)]
-        case CallDone():
-            return list(_done(item, width, signs))
-        case Reads(done=done):
-            return list(_reads(done, width, signs))
-        case Todos(markdown=markdown):
+        case CallLine():
+            return list(_call_lines(item, width, signs))
+        case ReadsLine(reads=reads):
+            return list(_reads(reads, width, signs))
+        case ChecklistItem(markdown=markdown):
             return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
         case DiffItem(text=text):
             return diff_lines(text, width, signs)
         case OwnDone(ended=ended):
             return list(_own_done(ended, width, signs))
-        case NoticeItem(text=text, tone=tone):
-            return _plain(text, _TONES[tone], width)
+        case NoteItem(text=text, warns=warns):
+            return _plain(text, "warn" if warns else "dim", width)
         case ProblemItem():
             return _problem(item, width, signs)
-        case TurnDone():
-            return _turn_done(item, width, signs)
-        case Prose():
+        case TurnItem():
+            return _turn_end(item, width, signs)
+        case ProseItem():
             raise TypeError("Prose is painted by `markdown`.")
         case _:
             assert_never(item)
@@ -165,31 +168,43 @@ def mark_of(outcome: Outcome, signs: Signs) -> tuple[str, str]:
     return sign(signs), role
 
 
-def _done(done: CallDone, width: int, signs: Signs) -> Iterator[Line]:
-    sign, role = mark_of(done.outcome, signs)
-    good = done.outcome is Outcome.OK
+def call_notes(one: CallLine, result: CallResult, role: str = "dim") -> list[Line]:
+    """Say what came of a call, and what the person said of it; `role` is for what did not go well."""
+    good, name = result.outcome is Outcome.OK, describe_call(one.item.changed)
     notes: list[Line] = []
-    if done.name.counted and good:
-        notes.append(counts(done.name.counted))
-    if text := _outcome_text(done):
+    if name.counted and good:
+        notes.append(counts(name.counted))
+    if text := _outcome_text(one.item, result):
         notes.append(line(("dim" if good else role, text)))
-    if done.said:
-        notes.append(line(("dim", done.said)))
-    yield from _call_row(line((role, sign), " "), done.name, notes, width=width, signs=signs)
-    if done.output.strip():
-        kept = _OK_LINES if good else _FAILED_LINES
-        yield from tail_lines(
-            done.output, (kept, done.above), width, signs, role="dim" if good else "", more=", ctrl-o"
-        )
-    if done.diff and good:
-        yield from diff_lines(done.diff, width, signs)
+    if one.answer:
+        notes.append(line(("dim", one.answer)))
+    return notes
 
 
-def _outcome_text(done: CallDone) -> str:
-    after = done.outcome is Outcome.INTERRUPTED and done.seconds is not None
-    words = f"stopped after {span(done.seconds or 0)}" if after else _IN_WORDS.get(done.outcome, "")
-    took = "" if after or done.seconds is None or done.seconds < 0.1 else span(done.seconds)
-    return " · ".join(filter(None, (words, done.note, took)))
+def _call_lines(one: CallLine, width: int, signs: Signs) -> Iterator[Line]:
+    changed, result = one.item.changed, one.item.changed.result
+    if result is None:
+        return
+    good = result.outcome is Outcome.OK
+    sign, role = mark_of(result.outcome, signs)
+    notes = call_notes(one, result, role)
+    yield from _call_row(line((role, sign), " "), describe_call(changed), notes, width=width, signs=signs)
+    output = output_of(changed.kind, result) if changed.kind is ToolKind.EXECUTE else ""
+    if output.strip():
+        kept, role = (_OK_LINES, "dim") if good else (_FAILED_LINES, "")
+        yield from tail_lines(output, (kept, 0), width, signs, role=role, more=", ctrl-o")
+    if one.diff and good:
+        yield from diff_lines(one.diff, width, signs)
+
+
+def _outcome_text(item: CallItem, result: CallResult) -> str:
+    changed, outcome = item.changed, result.outcome
+    seconds = item.seconds if changed.kind is ToolKind.EXECUTE else None
+    after = outcome is Outcome.INTERRUPTED and seconds is not None
+    words = f"stopped after {span(seconds or 0)}" if after else _IN_WORDS.get(outcome, "")
+    note = "" if outcome is Outcome.REJECTED else note_of(changed.kind, result, changed.decision)
+    took = "" if after or seconds is None or seconds < 0.1 else span(seconds)
+    return " · ".join(filter(None, (words, note, took)))
 
 
 def _call_row(begin: Line, name: CallName, notes: list[Line], *, width: int, signs: Signs) -> list[Line]:
@@ -204,11 +219,15 @@ def _call_row(begin: Line, name: CallName, notes: list[Line], *, width: int, sig
     )
 
 
-def _reads(done: tuple[CallDone, ...], width: int, signs: Signs) -> Iterator[Line]:
-    assert are_reads(done)  # noqa: S101 - the view collects no others
-    about = ", ".join(dict.fromkeys(one.name.about for one in done))
-    note = line(("dim", counted(sum(one.lines for one in done), "line")))
+def _reads(reads: tuple[CallLine, ...], width: int, signs: Signs) -> Iterator[Line]:
+    about = ", ".join(dict.fromkeys(describe_call(one.item.changed).about for one in reads))
+    note = line(("dim", counted(sum(map(_read_lines, reads)), "line")))
     yield from _call_row(line(("add", signs.ok), " "), CallName("Read", about), [note], width=width, signs=signs)
+
+
+def _read_lines(one: CallLine) -> int:
+    result = one.item.changed.result
+    return 0 if result is None else plain(result.content).strip().count("\n") + 1
 
 
 def tail_lines(
@@ -248,16 +267,16 @@ def _own_done(done: Ended, width: int, signs: Signs) -> Iterator[Line]:
         yield from tail_lines(done.output, (_OWN_LINES, 0), width, signs, role="")
 
 
-def open_call_lines(call: OpenCall, now: float, width: int, signs: Signs, *, blinks: bool = False) -> list[Line]:
-    """Show a call that is open: what it is, how long it runs, and the end of what it printed."""
-    name, status = describe_call(call.changed), call.changed.status
-    ran = now - call.running if status is CallStatus.RUNNING and call.running is not None else 0.0
+def open_call_lines(item: CallItem, now: float, width: int, signs: Signs, *, blinks: bool = False) -> list[Line]:
+    """Show a call that is open: what it is, how long it runs at `now`, and the end of what it printed."""
+    name, status = describe_call(item.changed), item.changed.status
+    ran = now - item.since if status is CallStatus.RUNNING and item.since is not None else 0.0
     lit = status in (CallStatus.RUNNING, CallStatus.STARTING) and not (blinks and int(now * 2) % 2)
     role = "accent" if lit else "dim"
     row = line((role, signs.running), " ", f"{name.verb} ", ("bold", name.about.partition("\n")[0].expandtabs(4)))
     rows = [clip((*row, ("dim", f"  {span(ran)}" if ran >= 1 else "")), width)]
-    if call.output.strip():
-        rows += tail_lines(call.output, (_LIVE_LINES, call.above), width, signs, role="dim")
+    if item.output.strip():
+        rows += tail_lines(item.output, (_LIVE_LINES, item.above), width, signs, role="dim")
     return rows
 
 
@@ -283,7 +302,7 @@ def _problem(problem: ProblemItem, width: int, signs: Signs) -> list[Line]:
     return rows
 
 
-def _turn_done(done: TurnDone, width: int, signs: Signs) -> list[Line]:
+def _turn_end(done: TurnItem, width: int, signs: Signs) -> list[Line]:
     outcome = done.outcome
     usage = outcome.usage
     took = "" if done.seconds is None else span(done.seconds)

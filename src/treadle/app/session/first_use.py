@@ -1,0 +1,188 @@
+"""What a session loads with its first use of it, so that its start does not wait for that."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle.app.places import data_directory, outputs
+from treadle.app.session.parts import Parts
+from treadle.engine.core.room import focus_wanted
+from treadle.engine.runtime.session import Session
+from treadle.protocol.attach import Stamped
+from treadle.protocol.errors import StoreError
+from treadle.protocol.permissions import Allowance
+from treadle.store.sqlite import Store
+
+if TYPE_CHECKING:
+    from treadle.app.hooks.hook_commands import ConfineHook
+    from treadle.app.hooks.session_hooks import SessionHooks
+    from treadle.app.session.live import LiveSession
+    from treadle.app.session.mentioning import Enclosed
+    from treadle.app.session.own_shell import OwnShell
+    from treadle.policy.secrets import Redactor
+    from treadle.workspace.jobs import JobBook
+    from treadle.workspace.temporary_files import TemporaryFiles
+    from treadle.workspace.watchers import Watchers
+    from treadle.workspace.workspace import Workspace
+
+
+class Hiding:
+    """Hides known secrets, and what looks like one, in what a session shows, stores and sends."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._also: list[tuple[str, str]] = []
+
+    def hide(self, secrets: Sequence[tuple[str, str]]) -> None:
+        """Hide these too, with their names. To be called before the first text is hidden."""
+        self._also += secrets
+
+    def redactor(self) -> "Redactor":
+        """Give what hides them."""
+        return self._redactor
+
+    @cached_property
+    def _redactor(self) -> "Redactor":
+        from treadle.app.session.known_values import session_redactor
+
+        parts = self._parts
+        return session_redactor(
+            str(parts.trust.workspace), parts.settings, roots=parts.roots.folders, also=tuple(self._also)
+        )
+
+    def redact(self, text: str) -> str:
+        """Give a text without them."""
+        return self._redactor.redact(text)
+
+    def trace(self, error: BaseException) -> None:
+        """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
+        import traceback
+
+        from treadle.app.report import write_log
+
+        write_log(self.redact("".join(traceback.format_exception(error))))
+
+
+def session_hooks(
+    parts: Parts, workspace: "Workspace", engine: Session, *, hiding: Hiding, confine: "ConfineHook"
+) -> "SessionHooks | None":
+    """Get the hooks ready to run, where there are some. Raises `ConfigError`."""
+    if not (parts.brought.hooks or parts.settings.hooks or parts.settings.hooks_from):
+        return None
+    from treadle.app.hooks.opening_hooks import open_hooks
+
+    return open_hooks(
+        parts,
+        parts.brought.hooks,
+        workspace,
+        confine=confine,
+        mode=lambda: engine.state.mode,
+        redact=hiding.redact,
+        focus=lambda: focus_wanted(engine.state),
+    )
+
+
+def watched(hooks: "SessionHooks", live: "LiveSession") -> AbstractAsyncContextManager[None]:
+    """Let hooks look on while a session is open."""
+    from treadle.app.hooks.watching import watched_by_hooks
+
+    return watched_by_hooks(hooks, live)
+
+
+async def enclosed(text: str, /, **session: Any) -> "Enclosed":
+    """Read what a message mentions; `session` has the fields of `SessionParts`."""
+    from treadle.app.session.mention_sources import SessionParts, enclosed_in
+
+    return await enclosed_in(text, SessionParts(**session))
+
+
+def job_book(private: Path, hiding: Hiding) -> "JobBook":
+    """Make what runs commands in the background."""
+    from treadle.workspace.jobs import JobBook
+
+    return JobBook(private, hiding.redact)
+
+
+def session_watchers(engine: Session, private: Path) -> "Watchers":
+    """Make what wakes the session. Needs a running event loop."""
+    from treadle.app.session.waking import open_watchers
+
+    return open_watchers(engine, private)
+
+
+def person_shell(workspace: "Workspace", private: Path, hiding: Hiding) -> "OwnShell":
+    """Make what runs the person's own commands."""
+    from treadle.app.session.own_shell import OwnShell
+
+    return OwnShell(
+        shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: hiding.redactor().stream()
+    )
+
+
+def temporary_files() -> "TemporaryFiles":
+    """Give what notes the files that are being written."""
+    from treadle.workspace.temporary_files import TemporaryFiles
+
+    return TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
+
+
+def _allow_saved(path: str) -> None:
+    """Let a control file stay that a tool writes while commands run: somebody said yes to that."""
+    from treadle.workspace.sandbox import allow_made
+
+    allow_made(data_directory(), path)
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file is one of secrets by its name."""
+    from treadle.protocol.protected_names import secret_name
+
+    return secret_name(path) is not None
+
+
+def repository_words(parts: Parts) -> str:
+    """Say how the workspace's repository stands; in a folder that is not trusted no git runs for it."""
+    if not parts.trust.trusted:
+        return ""
+    from treadle.app.session.repository_state import describe_repository
+
+    return describe_repository(str(parts.trust.workspace))
+
+
+def remember_here(workspace: str, allowances: Sequence[Allowance]) -> None:
+    """Keep what the user allows in a workspace for its next sessions."""
+    from treadle.app.security.approvals import remember
+
+    remember(allowances, workspace)
+
+
+def told_before(parts: Parts) -> Sequence[Stamped]:
+    """Say what surfaces have heard of the session, also of what has left its conversation."""
+    if parts.past is None:
+        return ()
+    if not parts.store.left_behind(parts.row.id):
+        return parts.past.stamped
+    from treadle.context.notified import stamped_notifications
+
+    return stamped_notifications(parts.store.read(parts.row.id))
+
+
+async def tidy_up(store: Store) -> None:
+    """Remove old outputs, and what sessions of killed processes left."""
+    from treadle.workspace.retention import remove_old_outputs_now
+
+    with suppress(StoreError):
+        leased = store.leased()
+        await asyncio.to_thread(remove_old_outputs_now, outputs(), leased)
+        _tidy_sockets(leased)
+
+
+def _tidy_sockets(leased: Collection[str]) -> None:
+    """Take away the sockets of sessions whose processes were killed."""
+    if (data_directory() / "live").is_dir():
+        from treadle.app.session.wire import remove_stale_sockets
+
+        remove_stale_sockets(leased)

@@ -1,0 +1,69 @@
+"""What a person reads of a call: what it printed, and nothing that is meant for the model alone."""
+
+import pytest
+
+from treadle.engine.core import texts
+from treadle.engine.core.calls import with_remark
+from treadle.present.call_words import said_of
+from treadle.present.items import Answered, CallItem
+from treadle.present.words import note_of, output_of
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import CallChanged, CallStatus
+from treadle.protocol.permissions import OptionKind
+from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolKind, result_text
+
+OK, FAILED, INTERRUPTED = Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text", "note", "output"),
+    [
+        (OK, "Exit status 0.\na\n[1, 2]", "", "a\n[1, 2]"),
+        (OK, "Exit status 0.\n(no output)", "", ""),
+        (OK, "what another tool prints", "", "what another tool prints"),
+        (OK, "Command 3 continues in the background. Use read_command_output to see more of it.\nup", "", "up"),
+        (FAILED, "Exit status 3.\nno such file", "exit 3", "no such file"),
+        (FAILED, "Stopped after 2 s. Use background.\nhalf", "Stopped after 2 s. Use background.", "half"),
+        (INTERRUPTED, f"{texts.INTERRUPTED} Its output so far:\nhalf", "", "half"),
+        (INTERRUPTED, texts.NOT_STARTED, "", ""),
+        (Outcome.DENIED, "for the model", "", ""),
+        (Outcome.SKIPPED, "for the model", "", ""),
+    ],
+)
+def test_a_command_shows_what_it_printed(outcome: Outcome, text: str, note: str, output: str) -> None:
+    result = result_text(outcome, text)
+    assert (note_of(ToolKind.EXECUTE, result), output_of(ToolKind.EXECUTE, result)) == (note, output)
+
+
+@pytest.mark.parametrize("remark", [texts.RIGHT_REFUSED, texts.KEEP_UNKNOWN])
+def test_what_the_session_says_to_the_model_of_a_result_is_not_shown(remark: str) -> None:
+    result = with_remark(result_text(FAILED, "Exit status 3.\nout"), remark)
+    amended = Text(text=texts.amended({"command": "ls"}))
+    changed = CallResult(outcome=FAILED, content=(amended, *result.content))
+    for one in (result, changed):
+        assert note_of(ToolKind.EXECUTE, one) == "exit 3"
+        assert output_of(ToolKind.EXECUTE, one) == "out"
+
+
+def test_a_long_reason_is_shown_whole_below() -> None:
+    text = f"{'why ' * 100}\nmore"
+    assert output_of(ToolKind.EXECUTE, result_text(FAILED, text)) == text
+
+
+@pytest.mark.parametrize(
+    ("here", "by", "where"),
+    [
+        ("web", "web:phone", ""),
+        ("web", "tui:main", " in the first terminal"),
+        ("tui:main", "tui:main", ""),
+        ("tui:main", "tui:terminal 2", " in terminal 2"),
+        ("tui:terminal 2", "tui:main", " in the first terminal"),
+        ("tui:main", "mcp:cursor", ", answered by cursor over MCP"),
+        ("tui:main", "", ""),
+    ],
+)
+def test_it_is_said_where_somebody_answered_unless_that_is_here(here: str, by: str, where: str) -> None:
+    call = ToolCall(id="c", name="run", arguments={})
+    changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING)
+    item = CallItem(changed, asked=True, answers=(Answered(OptionKind.ALLOW_ONCE, by=by),))
+    assert said_of(item, here) == f"you allowed it{where}"
