@@ -8,7 +8,7 @@ from treadle.present.call_words import said_of, whole_output
 from treadle.present.item_book import ItemBook
 from treadle.present.items import CallItem, Placed, TurnItem
 from treadle.present.view import SessionView
-from treadle.present.words import CallName, clip_text, counted, describe_call, ended, note_of, span, spent
+from treadle.present.words import CallName, clip_text, counted, describe_call, ended, note_of, remarks_of, span, spent
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import CallStatus, TurnStarted
 from treadle.protocol.permissions import Verdict
@@ -37,7 +37,7 @@ class CallRecord(Struct, frozen=True):
 
 def call_record(item: CallItem) -> CallRecord:
     """Put a call into words."""
-    preview = item.changed.preview
+    preview, result = item.changed.preview, item.changed.result
     name = describe_call(item.changed)
     text = "" if preview is None else preview.text.rstrip()
     is_diff = preview is not None and preview.is_diff
@@ -47,14 +47,14 @@ def call_record(item: CallItem) -> CallRecord:
     note, output = _note(item), whole_output(item).strip("\n")
     if output.strip() == note:
         output = ""
-    elif item.changed.result is not None and output.strip().startswith(note.removesuffix("…")):
+    elif result is not None and output.strip().startswith(note.removesuffix("…")):
         note = ""
     return CallRecord(
         title=title,
         facts=f"{item.changed.call.name}: {', '.join(filter(None, _facts(item, note)))}",
         asked="" if is_diff or clip_text(text, _LONGEST_TITLE) in title else text,
         diff=text if is_diff else "",
-        output=output,
+        output="\n".join(filter(None, (output, "" if result is None else remarks_of(result)))),
     )
 
 

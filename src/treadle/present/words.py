@@ -6,7 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.core.texts import amended, rejected
+from treadle.engine.core.texts import rejected
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
@@ -33,7 +33,7 @@ _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
-_AMENDED = amended({}).removesuffix("{}")
+_AMENDED = "The user changed this call before approving it. It ran with these arguments instead: "
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
 
@@ -251,12 +251,22 @@ def result_for_person(result: CallResult, decision: Decision | None) -> str:
     return f"{why}; nobody was there to say yes" if nobody else why
 
 
+def remarks_of(result: CallResult) -> str:
+    """Give what the session itself says after a result, as of changes that were discarded."""
+    if result.outcome in _NOT_RUN:
+        return ""
+    return plain(result.content[len(_without_remarks(result.content)) + _is_amended(result.content) :]).strip()
+
+
 def _without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
     """Leave out what the session itself says to the model, before a result and after it."""
-    if content and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED):
-        content = content[1:]
+    content = content[_is_amended(content) :]
     remarks = (number for number, one in enumerate(content) if isinstance(one, Text) and one.text.startswith("\n["))
     return content[: next((number for number in remarks if number), len(content))]
+
+
+def _is_amended(content: tuple[ResultContent, ...]) -> bool:
+    return bool(content) and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED)
 
 
 def said_no(result: CallResult) -> str:
