@@ -39,7 +39,7 @@ async def test_a_task_is_shown_with_its_diffs_output_plan_and_answer(tmp_path: P
     new = {"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\nthree\n"}
     assert fields(client, "call_2_1_1", "content")[-1] == [new]
     assert fields(client, "call_2_1_1", "locations")[-1] == [{"path": path, "line": 1}]
-    output = "```console\nExit status 0.\nhello\n```"
+    output = "```console\nhello\n```"
     assert fields(client, "call_3_1_1", "content")[-1:] == [
         [{"type": "content", "content": {"type": "text", "text": output}}]
     ]
@@ -176,7 +176,8 @@ async def test_a_question_with_options_is_a_choice(tmp_path: Path) -> None:
     assert [one["name"] for one in asked["options"]] == ["red", "blue", "Answer in my own words"]
     assert answer["stopReason"] == "end_turn"
     assert "blue" in sent
-    assert client.said() == "Done."
+    assert client.said() == "Which one?\n\nDone."
+    assert client.said("user_message_chunk") == "blue"
 
 
 async def test_a_question_is_answered_in_words_by_the_next_prompt(tmp_path: Path) -> None:

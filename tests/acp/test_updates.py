@@ -1,11 +1,13 @@
 """What happens in a session, and what is asked in it, in the words of the protocol."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
 from acp import schema
+from msgspec.structs import replace
 
 from tests.acp.driving import checked
 from tests.architecture.samples import members, samples
@@ -14,10 +16,25 @@ from treadle.acp.diff_blocks import changed_places
 from treadle.acp.prompts import mention
 from treadle.acp.shapes import ChosenOption, FormAnswer
 from treadle.acp.updates import Updates
+from treadle.present.prose import LONGEST_BLOCK
+from treadle.protocol.attach import Stamped
 from treadle.protocol.events import Answer
-from treadle.protocol.messages import Message, Role, Text
-from treadle.protocol.notifications import MessageDone, Notification, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.messages import Message, Role, Text, ToolUse
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    MessageDone,
+    Notification,
+    QuestionAsked,
+    QuestionClosed,
+    ResultPresented,
+    TextDelta,
+    TurnEnded,
+    TurnOutcome,
+    TurnStop,
+)
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import Flow, Outcome, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
 from treadle.workspace.diffs import compare
 
@@ -29,35 +46,86 @@ ELICITATION = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
 def test_every_notification_is_shown_as_the_schema_wants_it(record: type[Any]) -> None:
     updates = Updates("/w")
     for notification in samples(record):
-        for update in updates.of(notification):  # type: ignore[arg-type]
+        for update in updates.take(Stamped(notification=notification)):  # type: ignore[arg-type]
             checked(schema.SessionNotification, {"sessionId": "s", "update": json.loads(msgspec.json.encode(update))})
 
 
-def said_of(*told: str, answer: str) -> list[str]:
-    """What a client is shown of a turn with these messages and this answer, a text for each message."""
-    updates = Updates("/w")
-    messages = [
-        MessageDone(step=n, message=Message(role=Role.ASSISTANT, content=(Text(text=text),)), usage=Usage())
-        for n, text in enumerate(told)
-    ]
-    ended = TurnEnded(outcome=TurnOutcome(stop=TurnStop.END_TURN, text=answer))
-    turn: list[Notification] = [*messages, ended]
-    shown = [update for one in turn for update in updates.of(one)]
-    return [json.loads(msgspec.json.encode(update))["content"]["text"].strip() for update in shown]
+def shown_of(notifications: Iterable[Notification]) -> list[str]:
+    """The texts of messages that a client is shown, one for each message."""
+    updates, messages = Updates("/w"), dict[str, str]()
+    for one in notifications:
+        for update in updates.take(Stamped(notification=one)):
+            plain = json.loads(msgspec.json.encode(update))
+            if plain["sessionUpdate"] == "agent_message_chunk":
+                messages[plain["messageId"]] = messages.get(plain["messageId"], "") + plain["content"]["text"]
+    return [text.strip() for text in messages.values()]
 
 
+def message(text: str) -> MessageDone:
+    return MessageDone(step=1, message=Message(role=Role.ASSISTANT, content=(Text(text=text),)), usage=Usage())
+
+
+@pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize(
-    ("told", "answer", "rest"),
+    ("said", "presented", "answer", "shown"),
     [
-        (["Done"], "Done", []),
-        (["The test fails", "The test fails because of a typo."], "The test fails because of a typo.", []),
-        (["Half.", "The rest."], "Half.\n\nThe rest.", []),
-        (["The rest."], "The rest.\n\nAnd more.", ["And more."]),
-        (["OK"], "The TOKEN is there.", ["The TOKEN is there."]),
+        (["Done"], "", "Done", ["Done"]),
+        (["Half.", "The rest."], "", "Half.\n\nThe rest.", ["Half.", "The rest."]),
+        (["I look."], "It is so.", "It is so.", ["I look.", "It is so."]),
+        (["I look."], "It is so.", "It is so.\n\n$ ls\na", ["I look.", "It is so.\n\n$ ls\na"]),
     ],
 )
-def test_an_answer_is_shown_once_and_whole(told: list[str], answer: str, rest: list[str]) -> None:
-    assert said_of(*told, answer=answer) == [*told, *rest]
+def test_an_answer_is_shown_once_and_whole(
+    said: list[str], presented: str, answer: str, shown: list[str], streams: bool
+) -> None:
+    outcome = TurnOutcome(stop=TurnStop.END_TURN, text=answer, completed=bool(presented))
+    turn: list[Notification] = []
+    for text in said:
+        turn += [*(TextDelta(text=character) for character in (text if streams else "")), message(text)]
+    turn += [*([ResultPresented(text=presented)] if presented else []), TurnEnded(outcome=outcome)]
+    assert shown_of(turn) == shown
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_code_that_is_longer_than_a_block_is_shown_as_it_was_written(streams: bool) -> None:
+    text = "So:\n\n```python\n" + "x = 1\n" * (3 * LONGEST_BLOCK // 6) + "```\n\nThat is all."
+    pieces = [TextDelta(text=text[at : at + 7]) for at in range(0, len(text), 7)] if streams else []
+    assert shown_of([*pieces, message(text)]) == [text]
+
+
+def test_a_question_and_its_answer_are_messages_unless_the_client_showed_them() -> None:
+    question = Question(id="q", kind=QuestionKind.FOLLOWUP, text="Which?", options=(OptionKind.ANSWER,), call_id="c")
+    call = ToolCall(id="c", name="ask", arguments={})
+    changed = CallChanged(call=call, kind=ToolKind.OTHER, flow=Flow.ASK, status=CallStatus.PROPOSED)
+    asked: list[Notification] = [
+        changed,
+        QuestionAsked(question=question),
+        QuestionClosed(question_id="q", option=OptionKind.ANSWER, text="this"),
+        replace(changed, status=CallStatus.FINISHED, result=result_text(Outcome.OK, "this")),
+    ]
+
+    def shown(updates: Updates) -> list[tuple[str, str]]:
+        found = [update for one in asked for update in updates.take(Stamped(notification=one))]
+        return [(one["sessionUpdate"], one["content"]["text"]) for one in found]
+
+    assert shown(Updates("/w")) == [("agent_message_chunk", "Which?"), ("user_message_chunk", "this")]
+    here, elsewhere = Updates("/w"), Updates("/w")
+    here.asked, here.answered, elsewhere.asked = {"q"}, {"c"}, {"q"}
+    assert shown(here) == []
+    assert shown(elsewhere) == [("user_message_chunk", "this")]
+
+
+@pytest.mark.parametrize(("status", "output"), [(3, "out"), (0, "out"), (3, "")])
+def test_what_a_command_printed_is_shown_without_the_status_that_the_model_reads(status: int, output: str) -> None:
+    outcome = Outcome.FAILED if status else Outcome.OK
+    result = result_text(outcome, f"Exit status {status}.\n{output or '(no output)'}")
+    call = ToolCall(id="c", name="execute_command", arguments={"command": "make"})
+    ended = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.FINISHED, result=result)
+    said = Message(role=Role.ASSISTANT, content=(ToolUse(id="c", name=call.name, arguments=call.arguments),))
+    done = MessageDone(step=1, message=said, usage=Usage())
+    (update,) = Updates("/w").past([Stamped(notification=ended), Stamped(notification=done)])
+    texts = [one["content"]["text"] for one in json.loads(msgspec.json.encode(update)).get("content", [])]
+    assert texts == [*([f"exit {status}"] if status else []), *(["```console\nout\n```"] if output else [])]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_task_of_cline_becomes_a_session(tmp_path: Path) -> None:
     assert (session.cost, session.steps, session.created_at) == (0.75, 3, 1_735_700_000_000)
     text = shown(session.id)
     assert "environment_details" not in text
-    for part in ("### read_file: read_file src/cart.py", "giraffe", "make test", "passed", "The discount works."):
+    for part in ("### read_file src/cart.py [read_file: ", "giraffe", "make test", "passed", "The discount works."):
         assert part in text
 
 

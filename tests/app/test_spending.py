@@ -2,7 +2,8 @@
 
 import pytest
 
-from treadle.present.spending import Spending, spending_of
+from tests.fakes.folding import spending_of
+from treadle.present.spending import Spending
 from treadle.present.words import spent
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import money

@@ -52,7 +52,7 @@ def own_nodes(function: Function) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, (*Function.__args__, ast.Lambda)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             waiting.extend(ast.iter_child_nodes(node))
 
 
@@ -63,7 +63,7 @@ def knots(function: Function) -> Iterator[str]:
     for node in own_nodes(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bound[node.id] = min(node.lineno, bound.get(node.id, node.lineno))
-        elif isinstance(node, (*Function.__args__, ast.Lambda)):
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             inner.append(node)
             if isinstance(node, Function):
                 bound[node.name] = min(node.lineno, bound.get(node.name, node.lineno))

@@ -38,7 +38,7 @@ IMPORTS_LATE = {
     "headless/hosting.py": "what answers the requests of hosts is loaded with the first one",
     "headless/host_messages.py": "what does commands for hosts is loaded with the first one",
     "engine/core/texts.py": "what explains a decision is loaded where a call is denied",
-    "headless/progress.py": "what says how a turn ended is loaded at its end",
+    "headless/progress.py": "what says what happened, and how a turn ended, is loaded when there is something to say",
     "providers/certificates.py": "the library is loaded by a thread",
     "providers/connect.py": "one wire API is loaded, not all",
     "providers/connections.py": "one of two libraries is loaded",

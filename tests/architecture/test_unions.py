@@ -8,11 +8,12 @@ import pytest
 
 from tests.architecture.samples import members, samples
 from treadle import tools
-from treadle.app.reports import session_text
+from treadle.app.reports.session_text import record_lines
 from treadle.cli.task import COMMANDS
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
-from treadle.headless.progress import progress_lines
+from treadle.headless.progress import Progress
+from treadle.present.record_words import recorded
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.codec import decode_data, encode
@@ -81,14 +82,15 @@ def test_every_notification_comes_back_from_its_json_as_it_was(record: type[Any]
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_is_rendered_by_the_script_surface(record: type[Any]) -> None:
     for notification in samples(record):
-        lines = list(progress_lines(notification))  # type: ignore[arg-type]
+        lines = Progress().take(notification)  # type: ignore[arg-type]
         assert all(line.strip() for line in lines)
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)
 def test_every_notification_is_rendered_in_the_text_of_a_session(record: type[Any]) -> None:
     for notification in samples(record):
-        assert all(isinstance(line, str) for line in session_text._lines(notification))  # type: ignore[arg-type]
+        view, items = recorded([Stamped(notification=notification)], SessionView())  # type: ignore[arg-type]
+        assert all(isinstance(line, str) for line in record_lines(view, items))
 
 
 @pytest.mark.parametrize("record", members(Notification), ids=name_of)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, FakeLog, ports
+from tests.fakes.folding import spending_of
 from treadle.app.reports.usage_sums import UsageReader
 from treadle.context.compaction import CompactionSettings, CompactionStrategy
 from treadle.context.reader import TranscriptReader
@@ -22,7 +23,6 @@ from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
 from treadle.engine.runtime.session import Session
 from treadle.engine.runtime.side_question import answer_aside
 from treadle.engine.runtime.track import Track
-from treadle.present.spending import spending_of
 from treadle.protocol.errors import SessionClosedError
 from treadle.protocol.events import CompactNow, Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits

@@ -17,7 +17,6 @@ import msgspec
 
 from tests.fakes.messages import read_transcript
 from tests.golden.logs import Row, read_rows
-from treadle.app.reports.session_text import _lines
 from treadle.context.notified import notifications
 from treadle.engine.core.history import read_past
 from treadle.engine.runtime.window import next_message
@@ -44,14 +43,13 @@ def walks(source: str, first: int, count: int) -> Iterator[dict[str, Any]]:
 
 
 def told(walked: dict[str, Any]) -> Iterator[str]:
-    """Name what this version shows, or sends again, otherwise: nothing, whatever its words and rules are."""
+    """Name what this version sends again, or asks, otherwise: nothing, whatever its words and rules are."""
     events = list(read_rows([Row(*row) for row in walked["rows"]]))
     transcript = read_transcript(events)
     found = {
         "native": transcript.messages(ToolProtocol.NATIVE),
         "xml": transcript.messages(ToolProtocol.XML, images=False),
         "notified": list(notified(events)),
-        "shown": [line for one in notifications(events) for line in _lines(one)],
     }
     yield from _unlike(found, walked)
 

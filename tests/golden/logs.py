@@ -18,6 +18,8 @@ from treadle.protocol.stored import LogReader
 
 LOGS = Path(__file__).with_name("logs")
 VERSIONS = ("0.1.0", "2")
+WALKS = LOGS / "walks_0_1_0.jsonl.gz"
+"""Random sessions of 0.1.0, written by `walk_0_1_0.py`; what is shown of them was written by `reading.py`."""
 
 
 class Row(NamedTuple):

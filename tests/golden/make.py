@@ -5,7 +5,8 @@
 SOURCE is the `src` folder of the version that is to write the logs, FOLDER is where they go: `logs/0.1.0` was written
 by 0.1.0, `logs/2` by the first version with schema 2. They are never made anew: a later version writes a folder of its
 own. For each session there are its rows, what `treadle show` and `treadle audit show` print of it, its conversation in
-both tool protocols, and the request that a model is sent when it is resumed. The workspace is always below ROOT.
+both tool protocols, and the request that a model is sent when it is resumed. The workspace is always below ROOT. Where
+the words of `treadle show` are changed on purpose, `reading.py` writes them anew.
 """
 
 import asyncio

@@ -37,7 +37,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("log", LOGS, ids=str)
-def test_an_old_session_is_shown_and_sent_as_the_version_that_wrote_it_did(log: Golden) -> None:
+def test_an_old_session_is_shown_as_before_and_sent_as_the_version_that_wrote_it_did(log: Golden) -> None:
     found = read(log)
     assert found["show"] == log.text("show.txt")
     assert found["messages"] == log.json("messages.json")

@@ -1,16 +1,14 @@
-"""Random sessions of 0.1.0, with its own reading of each: what they show and send is the same for ever."""
+"""Random sessions of 0.1.0: what they send is the same for ever as it read them itself, and what is shown is, too."""
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.golden.compare_with_0_1_0 import told
-
-WALKS = Path(__file__).with_name("logs") / "walks_0_1_0.jsonl.gz"
-"""Written by `walk_0_1_0.py`."""
+from tests.golden.logs import WALKS, Row, read_rows
+from tests.golden.reading import shown
 
 
 def walks() -> list[Any]:
@@ -21,3 +19,4 @@ def walks() -> list[Any]:
 @pytest.mark.parametrize("walked", walks(), ids=lambda walked: f"walk-{walked['seed']}")
 def test_a_random_old_session_shows_and_sends_what_it_did(walked: dict[str, Any]) -> None:
     assert list(told(walked)) == []
+    assert shown(list(read_rows([Row(*row) for row in walked["rows"]]))) == walked["shown"]

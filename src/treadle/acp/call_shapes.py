@@ -6,12 +6,16 @@ from typing import Any
 
 from treadle.acp.diff_blocks import changed_places
 from treadle.acp.shapes import CallLocation, ToolCallShape, ToolContent
+from treadle.present.call_words import end_of, said_of, whole_output
 from treadle.present.escape import output_of_command, printable
+from treadle.present.items import CallItem
 from treadle.present.words import clip_text, describe_call, plain
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolKind
 
+_KIND = "acp"
+_YES = "you allowed it"
 _LONGEST_TITLE = 300
 _SHOWN_OUTPUT = 64_000
 _MOST_LOCATIONS = 50
@@ -39,8 +43,9 @@ def in_fence(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
-def shape_of(changed: CallChanged, root: str) -> dict[str, Any]:
+def shape_of(item: CallItem, root: str) -> dict[str, Any]:
     """Give the fields of a call, but its id, by what is known of it now; `root` is the folder of the session."""
+    changed = item.changed
     fields: dict[str, Any] = {
         "title": clip_text(describe_call(changed).text, _LONGEST_TITLE),
         "kind": changed.kind.value,
@@ -55,7 +60,7 @@ def shape_of(changed: CallChanged, root: str) -> dict[str, Any]:
         fields["locations"] = locations[:_MOST_LOCATIONS]
     content = tuple(place.block for place in places)
     if changed.result is not None:
-        content = (*content, *_outcome(changed, changed.result, content))
+        content = (*content, *_outcome(item, changed.result, content))
         fields["raw_output"] = _raw(changed.result)
     if content:
         fields["content"] = content
@@ -90,11 +95,18 @@ def question_shape(call_id: str, title: str, content: tuple[ToolContent, ...], k
     return ToolCallShape(tool_call_id=call_id, title=title, kind=kind, status="pending", content=content)
 
 
-def _outcome(changed: CallChanged, result: CallResult, diff: tuple[ToolContent, ...]) -> Iterator[ToolContent]:
-    text = plain(result.content)
-    if not text or (diff and not result.is_error):
+def _outcome(item: CallItem, result: CallResult, diff: tuple[ToolContent, ...]) -> Iterator[ToolContent]:
+    """Say how it went, where the status does not, and what it brought; what fails may say why with all its words."""
+    runs = item.changed.kind is ToolKind.EXECUTE
+    text = "" if diff and not result.is_error else whole_output(item)
+    words = end_of(item, _KIND) if result.is_error and (runs or not text) else said_of(item, _KIND)
+    if words == _YES:  # nothing else than the editor's user knows
+        words = ""
+    if words:
+        yield text_content(printable(words))
+    if not text.strip():
         return
-    if changed.kind is ToolKind.EXECUTE:
+    if runs:
         yield output_content(text)
     elif result.outcome is Outcome.OK:
         yield text_content(in_fence(printable(text[:_SHOWN_OUTPUT])))

@@ -5,6 +5,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from treadle.acp.call_shapes import in_fence
 from treadle.acp.client import EditorClient
 from treadle.acp.offers import Offers, command_rows
@@ -13,13 +15,14 @@ from treadle.acp.prompts import prompt_of
 from treadle.acp.rpc import INTERNAL_ERROR, RpcError
 from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
-from treadle.acp.updates import Updates, plan_of, text_chunk
+from treadle.acp.updates import Updates, text_chunk
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import named_texts
 from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
 from treadle.app.slash_commands import SlashCommand, Surfaces
 from treadle.present.failures import advice, describe_failure
-from treadle.present.spending import spending_of
+from treadle.present.item_book import with_begun_reply
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import text_of
@@ -28,7 +31,6 @@ from treadle.protocol.notifications import (
     MessageDone,
     ModeChanged,
     ModelChanged,
-    Notification,
     Phase,
     PromptDelivered,
     QuestionAsked,
@@ -75,7 +77,7 @@ class EditorSession:
         self._queued: set[str] = set()
         self._delivered: set[str] = set()
         self._questions = EditorQuestions(live, client, self._updates, post=self._post, left_open=self._left_open)
-        self._spending = spending_of(one.notification for one in live.past)
+        self._knows_past = False
         self._title = live.title
         self._following: asyncio.Task[None] | None = None
         self._shown = asyncio.Event()
@@ -84,6 +86,7 @@ class EditorSession:
         """Begin to work, or attach; what went on in a session when it was left is stopped: nobody waits for it."""
         feed = self.live.follow()
         await self.live.__aenter__()
+        self._updates.view = replace(self._updates.view, model=self.live.status.model)
         self._following = asyncio.create_task(self._follow(feed), name="acp session")
         if self.live.status.turn_active and not self.continues_elsewhere:
             await self._post(Interrupt())
@@ -122,10 +125,10 @@ class EditorSession:
 
     def replay(self) -> None:
         """Show the client what was said and done in the session before."""
-        for update in self._updates.past([one.notification for one in self.live.past]):
+        begun = self.live.opening if self.continues_elsewhere else ()
+        for update in self._updates.past(with_begun_reply(self.live.past, begun)):
             self.client.update(update)
-        if self.live.status.checklist:
-            self.client.update(plan_of(self.live.status.checklist))
+        self._knows_past = True
 
     def greet(self) -> None:
         """Show what is known once a session is open: its commands, its title, and what the user should know."""
@@ -134,9 +137,14 @@ class EditorSession:
             self._show_title()
         for notice in (*self.live.notices, *((_ELSEWHERE,) if self.continues_elsewhere else ())):
             self.client.update(text_chunk("agent_thought", f"{notice}\n", f"notice-{self.live.id}"))
+        if not self._knows_past:
+            self._updates.know(self.live.past)
         if self.continues_elsewhere:
             for notification in self.live.opening:
-                self._take(notification)
+                if self._knows_past:
+                    self._commands.take(notification)
+                else:
+                    self._take(Stamped(notification=notification))
             for question in self.live.status.questions:
                 self._questions.ask(question)
         self._shown.set()
@@ -284,8 +292,8 @@ class EditorSession:
         try:
             async with feed:
                 await self._shown.wait()  # what was before comes first
-                async for notification in feed:
-                    self._take(notification)
+                async for stamped in feed.stamped():
+                    self._take(stamped)
             await self.live.failure()
         except TreadleError as error:
             if self.continues_elsewhere:
@@ -297,12 +305,14 @@ class EditorSession:
         finally:
             self._end_all(_CANCELLED)
 
-    def _take(self, notification: Notification) -> None:
+    def _take(self, stamped: Stamped) -> None:
         """Show a notification, and act on it."""
-        for update in self._updates.of(notification):
+        notification, spending = stamped.notification, self._updates.view.spending
+        for update in self._updates.take(stamped):
             self.client.update(update)
         self._commands.take(notification)
-        self._count(notification)
+        if spending != self._updates.view.spending or isinstance(notification, MessageDone | ReplyDropped | TurnEnded):
+            self._show_usage()
         match notification:
             case PromptDelivered(prompt_id=prompt_id):
                 self._delivered.add(prompt_id)
@@ -321,13 +331,6 @@ class EditorSession:
             case _:
                 pass
 
-    def _count(self, notification: Notification) -> None:
-        """Show what the session costs by now, where that is told of."""
-        spending = self._spending.after(notification)
-        if spending != self._spending or isinstance(notification, MessageDone | ReplyDropped | TurnEnded):
-            self._spending = spending
-            self._show_usage()
-
     def _end_dropped(self, queued: set[str]) -> None:
         """End the prompts that waited, are not `queued` any more, and went into no turn."""
         before, self._queued = self._queued, queued
@@ -344,12 +347,13 @@ class EditorSession:
             ended.set_result(outcome)
 
     def _show_usage(self) -> None:
-        status = self.live.status
+        """Show what the session takes and costs by now."""
+        status, spending = self.live.status, self._updates.view.spending
         if status.window is not None:
             usage: dict[str, Any] = {"sessionUpdate": "usage_update", "used": status.tokens, "size": status.window}
-            if not self._spending.unpriced:
-                usage["cost"] = {"amount": self._spending.total, "currency": "USD"}
-            if self._spending.estimated:
+            if not spending.unpriced:
+                usage["cost"] = {"amount": spending.total, "currency": "USD"}
+            if spending.estimated:
                 usage["_meta"] = {"treadle": {"costIsEstimated": True}}
             self.client.update(usage)
 

@@ -77,6 +77,7 @@ class EditorQuestions:
         answer = words_of(question, text)
         if isinstance(answer, Answer):
             self.in_words = None
+            self._updates.answered.add(question.call_id)
         return answer
 
     async def _ask(self, question: Question) -> None:
@@ -122,6 +123,7 @@ class EditorQuestions:
 
     def _wait_for_words(self, question: Question) -> None:
         self.in_words = question
+        self._updates.asked.add(question.id)
         self._client.update(text_chunk("agent_message", question_message(question), question.id))
         self._left_open(question)
 

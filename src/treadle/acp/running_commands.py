@@ -38,7 +38,6 @@ class RunningCommands:
 
     def _print(self, piece: CallOutput) -> None:
         """Show output, after a moment: a command may write thousands of lines in one."""
-        self._updates.output(piece)
         command = self._commands.get(piece.call_id)
         if command is not None:
             command.show(piece.text)

@@ -9,6 +9,7 @@ from treadle.app.session.live import LiveSession
 from treadle.app.wrapping import harmless, write_wrapped
 from treadle.headless.main import TextWriter
 from treadle.headless.progress import Progress, summary_lines
+from treadle.present.words import output_of
 from treadle.protocol.events import Answer, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, TurnEnded
@@ -36,7 +37,7 @@ async def narrate(live: LiveSession, task: str, out: TextWriter) -> int:
                 case CallChanged(status=CallStatus.FINISHED, kind=ToolKind.EXECUTE, result=result) if (
                     result is not None
                 ):
-                    output = "".join(block.text for block in result.content if isinstance(block, Text))
+                    output = output_of(ToolKind.EXECUTE, result)
                     out.writelines(f"    {harmless(line)}\n" for line in output.splitlines())
                 case TurnEnded(outcome=outcome):
                     for line in (*progress.finish(outcome.text), "", outcome.text, "", *summary_lines(outcome)):

@@ -1,162 +1,77 @@
 """What happens, as lines for a person who reads along."""
 
 from collections.abc import Iterator, Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING
 
-from treadle.protocol.messages import Text, text_of
+from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
-    AllowancesChanged,
-    CallChanged,
-    CallDelta,
-    CallOutput,
-    CallStatus,
-    ChecklistChanged,
-    ContextCompacted,
-    ConversationRewound,
-    FilesRestored,
-    MessageDone,
-    ModeChanged,
-    ModelChanged,
-    Notice,
     Notification,
-    OwnWorkChanged,
     PhaseChanged,
     PromptDelivered,
-    QuestionAsked,
-    QuestionClosed,
     QueueChanged,
-    ReplyDropped,
-    ResultPresented,
-    RetryScheduled,
-    TextDelta,
-    ThinkingDelta,
-    TurnEnded,
     TurnOutcome,
     TurnStarted,
 )
-from treadle.protocol.tools import CallResult, Preview, ToolKind
 
-_SHOWN = 100
+if TYPE_CHECKING:
+    from treadle.present.item_lines import ProgressLine, ProgressLines
+
+_KIND = "headless"
 
 
 class Progress:
     """Says in lines what happens, without the answer: what may be it is held back until something comes after it."""
 
     def __init__(self) -> None:
-        self._held = ""
-        self._lines: Sequence[str] = ()
+        self._begun: ProgressLines | None = None
+        self._before: list[Notification] = []
+        self._held: Sequence[str] = ()
+        self._text = ""
         self.last = ""
 
     def take(self, notification: Notification) -> list[str]:
         """Give the lines that can be shown by now."""
-        lines = tuple(progress_lines(notification))
+        if self._begun is None and _begins(notification):
+            self._before.append(notification)
+            return []
+        lines = self._lines(notification)
         if not lines:
             return []
-        before = [*self._lines]
-        self.last = self._held or self.last
-        self._held = _may_be_the_answer(notification)
-        self._lines = lines if self._held else ()
-        return [*before, *(() if self._held else lines)]
+        shown = [*self._held]
+        self.last = self._text or self.last
+        self._text = "".join(line.text for line in lines if not line.sign)
+        cut = len(lines) if lines[-1].sign else len(lines) - 1
+        self._held = [line.text for line in lines[cut:]]
+        return [*shown, *(line.signed for line in lines[:cut])]
+
+    def _lines(self, notification: Notification) -> "list[ProgressLine]":
+        if self._begun is None:
+            from treadle.present.item_lines import ProgressLines
+
+            self._begun = ProgressLines(_KIND)
+            for one in self._before:
+                self._begun.take(Stamped(notification=one))
+        return self._begun.take(Stamped(notification=notification))
 
     def finish(self, answer: str = "") -> list[str]:
-        """Give what is still held back, unless it is the answer."""
-        held, lines = self._held, self._lines
-        self._held, self._lines = "", ()
-        if held == answer.strip():
+        """Give what is still held back, unless it is the answer, or a part of it."""
+        held, text = self._held, self._text
+        self._held, self._text = (), ""
+        if text and f"\n\n{text}\n\n" in f"\n\n{answer.strip()}\n\n":
             return []
-        self.last = held or self.last
-        return [*lines]
+        self.last = text or self.last
+        return [*held]
 
 
-def _may_be_the_answer(notification: Notification) -> str:
-    """Give the text that may turn out to be the answer: the model's message, or what a call that ends the turn says."""
+def _begins(notification: Notification) -> bool:
+    """Whether it belongs to the beginning of a turn, of which nothing is said: the first request waits for nothing."""
     match notification:
-        case MessageDone(message=message):
-            return text_of(message.content).strip()
-        case CallChanged(status=CallStatus.RUNNING, kind=ToolKind.OTHER, preview=Preview(text=text)):
-            return text.strip()
+        case PhaseChanged() | TurnStarted() | QueueChanged():
+            return True
+        case PromptDelivered(by=by, enclosed=enclosed):
+            return not by and not enclosed
         case _:
-            return ""
-
-
-def progress_lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification
-    """Say in lines what happened; most notifications need none."""
-    match notification:
-        case MessageDone(message=message):
-            text = text_of(message.content).strip()
-            if text:
-                yield text
-        case CallChanged(status=CallStatus.RUNNING) as changed:
-            yield f"> {title(changed)}"
-        case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) as changed if result.is_error:
-            yield f"! {title(changed)}: {result.outcome}: {first_line(result)}"
-        case RetryScheduled(attempt=attempt, seconds=seconds, error=error):
-            yield f"~ {error.kind}: {error.message} (attempt {attempt + 1} in {seconds:.1f} s)"
-        case ContextCompacted() as made:
-            from treadle.present.words import room_made
-
-            yield f"~ {room_made(made)}"
-        case ModelChanged(model=model, why=why) if why:
-            yield f"~ model: {model} ({why})"
-        case ChecklistChanged(text=text):
-            from treadle.present.checklist import summary_of
-
-            yield f"~ checklist: {summary_of(text) or 'empty'}"
-        case PromptDelivered(content=content, by=by) if by:
-            from treadle.present.words import clip_text, written_by
-
-            yield f"~ {written_by(by)} {clip_text(' '.join(text_of(content).split()), 200)}"
-        case PromptDelivered(enclosed=enclosed) if enclosed:
-            from treadle.present.words import enclosed_line
-
-            yield f"~ {enclosed_line(enclosed)}"
-        case Notice(text=text):
-            yield f"~ {text}"
-        case FilesRestored(restored=restored, conversation=conversation):
-            from treadle.present.words import restored_words
-
-            yield f"~ {restored_words(restored, conversation=conversation)}"
-        case (
-            PhaseChanged()
-            | TurnStarted()
-            | PromptDelivered()
-            | QueueChanged()
-            | TextDelta()
-            | ThinkingDelta()
-            | CallDelta()
-            | CallChanged()
-            | CallOutput()
-            | ReplyDropped()
-            | QuestionAsked()
-            | QuestionClosed()
-            | ResultPresented()
-            | ConversationRewound()
-            | ModeChanged()
-            | ModelChanged()
-            | AllowancesChanged()
-            | OwnWorkChanged()
-            | TurnEnded()
-        ):
-            return
-        case _:
-            assert_never(notification)
-
-
-def title(changed: CallChanged) -> str:
-    """Name a call on one line."""
-    preview = changed.preview
-    text = preview.title if preview is not None else changed.call.name
-    if preview is not None and preview.text and not preview.is_diff:
-        text = f"{text}: {preview.text}"
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
-
-
-def first_line(result: CallResult) -> str:
-    """Give the beginning of what the model reads."""
-    text = "".join(block.text for block in result.content if isinstance(block, Text)).strip()
-    line = text.partition("\n")[0]
-    return line if len(line) <= 2 * _SHOWN else f"{line[: 2 * _SHOWN - 1]}…"
+            return False
 
 
 def summary_lines(outcome: TurnOutcome) -> Iterator[str]:

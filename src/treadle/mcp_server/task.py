@@ -7,22 +7,13 @@ from contextlib import suppress
 from enum import StrEnum
 
 from treadle.app.asking import PromptRun, SessionClient
-from treadle.present.words import clip_text, describe_call, restored_words
+from treadle.present.item_lines import ProgressLines
+from treadle.present.words import clip_text
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Answer, Delivery
-from treadle.protocol.messages import UserContent, text_of
-from treadle.protocol.notifications import (
-    CallChanged,
-    CallStatus,
-    FilesRestored,
-    MessageDone,
-    Notice,
-    Notification,
-    RetryScheduled,
-    TurnOutcome,
-    TurnStop,
-)
+from treadle.protocol.messages import UserContent
+from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.permissions import Question
 
 _LONGEST_LINE = 200
@@ -57,6 +48,7 @@ class ServedTask:
         self._closing: asyncio.Future[None] | None = None
         self._lines: deque[str] = deque(maxlen=_MOST_LINES)
         self._happened = 0
+        self._progress = ProgressLines("mcp")
         self._changed = asyncio.Event()
 
     @property
@@ -114,10 +106,9 @@ class ServedTask:
 
     def hear(self, stamped: Stamped) -> None:
         """Take what happened."""
-        line = _line(stamped.notification)
-        if line:
+        for line in self._progress.take(stamped):
             self._happened += 1
-            self._lines.append(line)
+            self._lines.append(clip_text(line.text, _LONGEST_LINE))
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -168,20 +159,3 @@ def _ended(outcome: TurnOutcome) -> TaskState:
             return TaskState.FAILED
         case _:
             return TaskState.STOPPED
-
-
-def _line(notification: Notification) -> str:
-    """Say in a line what happened; empty for what is not worth one."""
-    match notification:
-        case CallChanged(status=CallStatus.RUNNING) as changed:
-            return clip_text(describe_call(changed).text, _LONGEST_LINE)
-        case MessageDone(message=message):
-            return clip_text(text_of(message.content).strip(), _LONGEST_LINE)
-        case RetryScheduled(error=error, seconds=seconds):
-            return f"{error.kind}: the model is called again in {seconds:.0f} s"
-        case FilesRestored(restored=restored, conversation=conversation):
-            return clip_text(restored_words(restored, conversation=conversation), _LONGEST_LINE)
-        case Notice(text=text):
-            return clip_text(text, _LONGEST_LINE)
-        case _:
-            return ""

@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection
 from treadle.present.copies import fate_of
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
-from treadle.present.words import ANSWERS, elsewhere, said_no
+from treadle.present.words import ANSWERS, elsewhere, note_of, output_of, plain, said_no
 from treadle.protocol.notifications import QuestionClosed
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
-from treadle.protocol.tools import CallResult, CopyFate, Outcome
+from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
 
 
 def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewhere) -> str:
@@ -34,6 +34,30 @@ def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewher
     lasting = " for this session" if answer.scope is AllowScope.SESSION else " from now on"
     said = f"you allowed it{lasting if answer.option is OptionKind.ALLOW_ALWAYS else ''}"
     return f"{said}{' with your change' if answer.amended else ''}{where}"
+
+
+def end_of(item: CallItem, here: str) -> str:
+    """Say how a call went, and what a person had to do with it: `exit 3, you allowed it`; empty for nothing to say."""
+    changed = item.changed
+    result = changed.result
+    rejected = result is None or result.outcome is Outcome.REJECTED
+    note = "" if rejected or result is None else note_of(changed.kind, result, changed.decision)
+    return ", ".join(filter(None, (note, said_of(item, here))))
+
+
+def whole_output(item: CallItem) -> str:
+    """Give all that a call brought a person; of an edit that failed why, where its line has not all of that."""
+    kind, result = item.changed.kind, item.changed.result
+    if result is None:
+        return item.output
+    if kind is ToolKind.EDIT and result.outcome in _SAYS_WHY:
+        text = plain(result.content).strip()
+        return "" if text == note_of(kind, result) else text
+    return output_of(kind, result)
+
+
+_SAYS_WHY = frozenset({Outcome.FAILED, Outcome.INVALID, Outcome.UNKNOWN})
+"""Outcomes of which the text says what went wrong."""
 
 
 def answered_elsewhere(question: Question | None, closed: QuestionClosed, here: str) -> str:

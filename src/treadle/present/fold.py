@@ -26,7 +26,7 @@ from treadle.present.items import (
 )
 from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear_piece, settle_reply
 from treadle.present.view import Cut, FoldedView, ReplyView, Retry, SessionView, cuts_of
-from treadle.present.words import restored_words, seen_from, written_text
+from treadle.present.words import own_commands, restored_words, seen_from, written_text
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
     AllowancesChanged,
@@ -88,7 +88,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
         case TurnStarted():
             canvas.know(active=True, started=canvas.at, since=canvas.at, waited=0.0, received=0, speed=0.0, step=0)
         case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
-            canvas.add(SaidItem(written_text(content), enclosed, by, prompt_id))
+            canvas.add(SaidItem(written_text(content), enclosed, by, prompt_id, own_commands(content)))
         case TextDelta() | ThinkingDelta() | CallDelta():
             hear_piece(canvas, notification)
         case ReplyDropped() as dropped:

@@ -15,19 +15,41 @@ MOST_PRINTED = 20_000
 
 
 class SaidItem(Struct, frozen=True):
-    """What was said to the model; `by` names the source where it was not the user, `enclosed` what went along."""
+    """What was said to the model; `by` names the source where it was not the user, `enclosed` what went along.
+
+    `commands` are the user's own that went along, each with its output. An answer to a question has no `prompt_id`.
+    """
 
     text: str
     enclosed: tuple[str, ...] = ()
     by: str = ""
     prompt_id: str = ""
+    commands: tuple[str, ...] = ()
 
 
 class ProseItem(Struct, frozen=True):
-    """Whole blocks of the model's Markdown; `growing` ones are still being written."""
+    """Whole blocks of the model's Markdown; `growing` ones are still being written.
+
+    A block that grew too long is `cut`, and the next one continues it. The first `opened` and the last `closed`
+    characters of a part of a code block are not the model's.
+    """
 
     markdown: str
     growing: bool = False
+    opened: int = 0
+    closed: int = 0
+    cut: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether the next block can follow as it is: this one ends with an empty line, or does not end."""
+        last = self.written.removesuffix("\n").rpartition("\n")[2]
+        return self.cut or (self.written.endswith("\n") and not last.strip())
+
+    @property
+    def written(self) -> str:
+        """What the model wrote of it."""
+        return self.markdown[self.opened : len(self.markdown) - self.closed]
 
 
 class ThoughtItem(Struct, frozen=True):

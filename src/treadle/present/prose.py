@@ -12,12 +12,19 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 
 
 class Growing(Struct, frozen=True, kw_only=True):
-    """Markdown since the last cut. `line` is where its last line begins; `fence` opened a code fence that is open."""
+    """Markdown since the last cut. `line` is where its last line begins; `fence` opened a code fence that is open.
+
+    What nobody wrote: the first `opened` characters open a fence again, the last `closed` of the block before end it.
+    `cut` says that the block before was cut because it was too long.
+    """
 
     text: str = ""
     line: int = 0
     fence: str = ""
     after_blank: bool = False
+    opened: int = 0
+    closed: int = 0
+    cut: bool = False
 
 
 def grow(growing: Growing, more: str) -> tuple[str, Growing]:
@@ -26,7 +33,7 @@ def grow(growing: Growing, more: str) -> tuple[str, Growing]:
     Blocks end at blank lines outside code fences; an indented line goes on with the block before it. A block that
     grows too long is cut at a line end, inside a fence with the fence closed and opened again.
     """
-    growing = replace(growing, text=growing.text + more)
+    growing = replace(growing, text=growing.text + more, closed=0, cut=False)
     cut = 0
     while (end := growing.text.find("\n", growing.line)) >= 0:
         line = growing.text[growing.line : end]
@@ -50,15 +57,20 @@ def _after_line(growing: Growing, line: str, end: int) -> Growing:
 
 
 def _split(growing: Growing, cut: int) -> tuple[str, Growing]:
-    return growing.text[:cut], replace(growing, text=growing.text[cut:], line=growing.line - cut)
+    opened = 0 if cut else growing.opened
+    return growing.text[:cut], replace(growing, text=growing.text[cut:], line=growing.line - cut, opened=opened)
 
 
 def _cut_long(growing: Growing) -> tuple[str, Growing]:
     opening = f"{growing.fence}\n" if growing.fence else ""
     whole_lines = growing.line > len(opening)
     head, rest = _split(growing, growing.line if whole_lines else len(growing.text))
-    closing = f"\n{_mark(growing.fence)}\n" if growing.fence else ""
-    return head.rstrip("\n") + (closing or "\n"), replace(rest, text=opening + rest.text, line=len(opening))
+    closing = "" if head.endswith("\n") else "\n"
+    closing += f"{_mark(growing.fence)}\n" if growing.fence else ""
+    size = len(opening)
+    return head + closing, replace(
+        rest, text=opening + rest.text, line=size, opened=size, closed=len(closing), cut=True
+    )
 
 
 def _opening(line: str) -> str:

@@ -30,8 +30,8 @@ def grow_item(view: SessionView, stamped: Stamped) -> FoldedView | None:
             text = reply.growing.text + more
             if len(text) > LONGEST_BLOCK:
                 return None
-            grown = _grown(view, reply.tail, ProseItem(text, growing=True))
-            growing = replace(reply.growing, text=text)
+            growing = replace(reply.growing, text=text, closed=0, cut=False)
+            grown = _grown(view, reply.tail, _still_growing(growing))
             reply = replace(reply, size=reply.size + len(more), tail=grown, growing=growing)
         case ThinkingDelta(text=more) if reply.thought is not None:
             whole = len(reply.thinking) >= _MOST_THOUGHT
@@ -82,19 +82,25 @@ def _write(canvas: Canvas, text: str) -> None:
         end = text.find("\n")
         room = LONGEST_BLOCK + 1 - len(growing.text)
         cut = max(1, min(room, len(text) if end < 0 else end or 1))
+        opened = growing.opened
         finished, growing = grow(growing, text[:cut])
         text = text[cut:]
         if finished.strip():
+            item = ProseItem(finished, opened=opened, closed=growing.closed, cut=growing.cut)
             if tail is None:
-                canvas.add_to_reply(ProseItem(finished))
+                canvas.add_to_reply(item)
             else:
-                canvas.change(tail, ProseItem(finished))
+                canvas.change(tail, item)
                 tail = None
     if tail is not None:
-        tail = canvas.change(tail, ProseItem(growing.text, growing=True))
+        tail = canvas.change(tail, _still_growing(growing))
     elif growing.text.strip():
-        tail = canvas.add_to_reply(ProseItem(growing.text, growing=True))
+        tail = canvas.add_to_reply(_still_growing(growing))
     canvas.set_reply(growing=growing, tail=tail)
+
+
+def _still_growing(growing: Growing) -> ProseItem:
+    return ProseItem(growing.text, growing=True, opened=growing.opened)
 
 
 def _think(canvas: Canvas, text: str) -> None:
@@ -121,7 +127,8 @@ def _end_thought(canvas: Canvas) -> None:
 def _end_text(canvas: Canvas) -> None:
     reply = canvas.view.reply
     if reply.tail is not None:
-        canvas.change(reply.tail, ProseItem(reply.growing.text) if reply.growing.text.strip() else None)
+        item = replace(_still_growing(reply.growing), growing=False)
+        canvas.change(reply.tail, item if item.markdown.strip() else None)
     if reply.tail is not None or reply.growing != _NOTHING:
         canvas.set_reply(tail=None, growing=_NOTHING)
 

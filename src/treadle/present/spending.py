@@ -1,12 +1,10 @@
 """What a session has cost so far, as its notifications tell it: one count for every surface that shows it live."""
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.protocol.models import money
-from treadle.protocol.notifications import MessageDone, Notice, Notification, ReplyDropped, TurnEnded, TurnOutcome
+from treadle.protocol.notifications import MessageDone, Notice, ReplyDropped, TurnOutcome
 
 
 class Spending(Struct, frozen=True, kw_only=True):
@@ -55,23 +53,3 @@ class Spending(Struct, frozen=True, kw_only=True):
             unpriced=self.unpriced or outcome.cost is None,
             estimated=self.estimated or outcome.usage.estimated,
         )
-
-    def after(self, notification: Notification) -> "Spending":
-        """Take what a notification tells of costs."""
-        match notification:
-            case MessageDone() | ReplyDropped():
-                return self.with_reply(notification)
-            case Notice():
-                return self.with_notice(notification)
-            case TurnEnded(outcome=outcome):
-                return self.with_turn(outcome)
-            case _:
-                return self
-
-
-def spending_of(past: Iterable[Notification]) -> Spending:
-    """Give what a session has cost of which these notifications tell."""
-    spending = Spending()
-    for one in past:
-        spending = spending.after(one)
-    return spending

@@ -6,10 +6,18 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.engine.core.texts import amended, rejected
+from treadle.engine.core.texts import rejected
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
-from treadle.protocol.messages import Document, Image, ResultContent, Text, UserContent, without_own_commands
+from treadle.protocol.messages import (
+    OWN_COMMAND,
+    Document,
+    Image,
+    ResultContent,
+    Text,
+    UserContent,
+    without_own_commands,
+)
 from treadle.protocol.models import money
 from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
 from treadle.protocol.patterns import regex
@@ -25,7 +33,7 @@ _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
-_AMENDED = amended({}).removesuffix("{}")
+_AMENDED = "The user changed this call before approving it. It ran with these arguments instead: "
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
 
@@ -106,6 +114,12 @@ def plain(content: tuple[ResultContent, ...]) -> str:
 def written_text(content: tuple[UserContent, ...]) -> str:
     """Give what the user wrote and attached; the output of their own commands is left out."""
     return plain(without_own_commands(content))
+
+
+def own_commands(content: tuple[UserContent, ...]) -> tuple[str, ...]:
+    """Give the commands that the user ran and sent along, each with its output."""
+    texts = (block.text for block in content if isinstance(block, Text))
+    return tuple(text.removeprefix(OWN_COMMAND) for text in texts if text.startswith(OWN_COMMAND))
 
 
 def enclosed_line(origins: Sequence[str]) -> str:
@@ -237,12 +251,22 @@ def result_for_person(result: CallResult, decision: Decision | None) -> str:
     return f"{why}; nobody was there to say yes" if nobody else why
 
 
+def remarks_of(result: CallResult) -> str:
+    """Give what the session itself says after a result, as of changes that were discarded."""
+    if result.outcome in _NOT_RUN:
+        return ""
+    return plain(result.content[len(_without_remarks(result.content)) + _is_amended(result.content) :]).strip()
+
+
 def _without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
     """Leave out what the session itself says to the model, before a result and after it."""
-    if content and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED):
-        content = content[1:]
+    content = content[_is_amended(content) :]
     remarks = (number for number, one in enumerate(content) if isinstance(one, Text) and one.text.startswith("\n["))
     return content[: next((number for number in remarks if number), len(content))]
+
+
+def _is_amended(content: tuple[ResultContent, ...]) -> bool:
+    return bool(content) and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED)
 
 
 def said_no(result: CallResult) -> str:

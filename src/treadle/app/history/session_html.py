@@ -3,34 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
+from itertools import groupby, pairwise
 
-from treadle.app.reports.session_text import since_turn
-from treadle.context.notified import notifications
-from treadle.present.words import (
-    counted,
-    enclosed_line,
-    result_for_person,
-    room_made,
-    shorten_middle,
-    spent,
-    what_came_of,
-    written_by,
+from treadle.app.reports.session_text import session_items
+from treadle.present.item_lines import note_line
+from treadle.present.items import (
+    CallItem,
+    ChecklistItem,
+    CompactedItem,
+    Item,
+    Placed,
+    ProblemItem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnItem,
 )
+from treadle.present.record_words import CAME_BACK, LEFT_CONVERSATION, call_record, file_lines, turn_words
+from treadle.present.words import counted, enclosed_line, shorten_middle, written_by
 from treadle.protocol.events import Event
-from treadle.protocol.messages import Text, ToolUse, UserContent
-from treadle.protocol.notifications import (
-    CallChanged,
-    CallStatus,
-    ChecklistChanged,
-    ContextCompacted,
-    MessageDone,
-    ModeChanged,
-    ModelChanged,
-    Notification,
-    PromptDelivered,
-    TurnEnded,
-)
-from treadle.protocol.tools import CallResult, Flow, Outcome
 from treadle.store.sqlite import SessionRow
 
 _MOST_LINES, _MOST_CHARACTERS = 2_000, 200_000
@@ -46,7 +37,7 @@ pre { font: 13px/1.45 ui-monospace, monospace; background: var(--soft); border: 
 section { border-left: 3px solid var(--line); padding-left: 1rem; margin: 1.2rem 0; }
 section.user { border-color: #0969da; } h1 { font-size: 1.4rem; } h2 { font-size: 1rem; margin: 0; }
 summary { cursor: pointer; overflow-wrap: anywhere; } .meta { opacity: .75; font-size: .875rem; }
-.add { background: var(--add); } .del { background: var(--del); }
+.left { opacity: .6; } .add { background: var(--add); } .del { background: var(--del); }
 """
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -81,8 +72,28 @@ def session_body(events: Iterable[Event], safe: Safe, *, turn: int = 1) -> Itera
     def shown(text: str) -> str:
         return escape(_bounded(safe(text)))
 
-    for notification in since_turn(notifications(events), turn):
-        yield from _parts(notification, shown)
+    view, items = session_items(events, turn=turn)
+    for left, group in groupby(items, view.has_left):
+        pieces = _written(group, shown)
+        if left:
+            yield f'<div class="left">{_line(LEFT_CONVERSATION)}'
+            yield from pieces
+            yield f"{_line(CAME_BACK)}</div>\n"
+        else:
+            yield from pieces
+    if view.active and view.listed:
+        yield from _parts(ChecklistItem(view.checklist), shown)
+
+
+def _written(group: Iterable[Placed], shown: Safe) -> Iterator[str]:
+    """Write items; blocks of prose that follow on each other are one answer."""
+    items = (placed.item for placed in group if not isinstance(placed.item, ThoughtItem))
+    for is_prose, some in groupby(items, lambda item: isinstance(item, ProseItem)):
+        if is_prose:
+            yield _answer([one for one in some if isinstance(one, ProseItem)], shown)
+            continue
+        for item in some:
+            yield from () if item is None else _parts(item, shown)
 
 
 def _bounded(text: str) -> str:
@@ -96,42 +107,39 @@ def _bounded(text: str) -> str:
     return shorten_middle("\n".join(lines), lines=_MOST_LINES, characters=_MOST_CHARACTERS)
 
 
-def _parts(notification: Notification, shown: Safe) -> Iterator[str]:  # noqa: C901 - one line for each notification
-    match notification:
-        case PromptDelivered(content=content, enclosed=enclosed, by=by):
-            beside = f'<p class="meta">{shown(enclosed_line(enclosed))}</p>' if enclosed else ""
-            yield _section(
-                "user",
-                shown(written_by(by)) if by else "User",
-                f'<div class="text">{shown(_words(content))}</div>{beside}',
-            )
-        case MessageDone(message=message, usage=usage, cost=cost):
-            text = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
-            if text:
-                paid = f'<p class="meta">{spent(usage, cost)}</p>' if cost else ""
-                yield _section("model", "Treadle", f'<div class="text">{shown(text)}</div>{paid}')
-            elif not any(isinstance(block, ToolUse) for block in message.content):
-                yield _line("(an empty reply)")
-        case CallChanged(
-            status=CallStatus.FINISHED, flow=Flow.END_TURN, result=CallResult(outcome=Outcome.OK) as result
-        ):
-            yield _section("model", "Treadle", f'<div class="text">{shown(_words(result.content))}</div>')
-        case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) as changed:
-            yield _call(changed, result, shown)
-        case ContextCompacted() as made:
-            yield _line(shown(room_made(made)))
-        case ModeChanged(mode=mode):
-            yield _line(f"mode {shown(mode)}")
-        case ModelChanged(model=model, why=why):
-            yield _line(shown(f"model {model}{f': {why}' if why else ''}"))
-        case ChecklistChanged(text=text):
+def _parts(item: Item, shown: Safe) -> Iterator[str]:
+    match item:
+        case SaidItem(text=text, enclosed=enclosed, by=by, commands=commands):
+            beside = "".join(f"<pre>{shown(command.rstrip())}</pre>" for command in commands)
+            beside += f'<p class="meta">{shown(enclosed_line(enclosed))}</p>' if enclosed else ""
+            yield _section("user", shown(written_by(by)) if by else "User", f"{_text(text, shown)}{beside}")
+        case CallItem():
+            yield _call(item, shown)
+        case ChecklistItem(markdown=text):
             yield _section("list", "Checklist", f"<pre>{shown(text)}</pre>")
-        case TurnEnded(outcome=outcome):
-            paid = spent(outcome.usage, outcome.cost)
-            why = f" ({outcome.why})" if outcome.why else ""
-            yield _line(shown(f"{outcome.stop}{why} after {counted(outcome.steps, 'step')}, {paid}"))
+        case ProblemItem(what=what, why=why, fix=fix):
+            yield _section("problem", shown(what), "".join(_line(shown(one)) for one in (why, fix) if one))
+        case TurnItem():
+            yield _line(shown(turn_words(item)))
+            yield from (_line(shown(line)) for line in file_lines(item))
+        case CompactedItem(made=made):
+            summary = f"<pre>{shown(made.summary)}</pre>" if made.summary else ""
+            yield _line(shown(note_line(item))) + summary
         case _:
-            return
+            if line := note_line(item):
+                yield _line(shown(line))
+
+
+def _answer(blocks: Sequence[ProseItem], shown: Safe) -> str:
+    """Write what the model said in one piece."""
+    text = blocks[0].written
+    for before, block in pairwise(blocks):
+        text = text + block.written if before.ends else f"{text}\n\n{block.written}"
+    return _section("model", "Treadle", _text(text.strip(), shown))
+
+
+def _text(text: str, shown: Safe) -> str:
+    return f'<div class="text">{shown(text)}</div>'
 
 
 def _section(kind: str, title: str, body: str) -> str:
@@ -142,17 +150,12 @@ def _line(text: str) -> str:
     return f'<p class="meta">{text}</p>\n'
 
 
-def _call(changed: CallChanged, result: CallResult, shown: Safe) -> str:
-    title = changed.preview.title if changed.preview is not None else changed.call.name
-    body = ""
-    if changed.preview is not None and changed.preview.text:
-        text = shown(changed.preview.text.rstrip())
-        body += f"<pre>{_coloured(text) if changed.preview.is_diff else text}</pre>"
-    denied = result.outcome in (Outcome.DENIED, Outcome.REJECTED)
-    words = result_for_person(result, changed.decision) if denied else _words(result.content).rstrip()
-    if words.strip():
-        body += f"<pre>{shown(words)}</pre>"
-    head = f"{shown(changed.call.name)}: {shown(title)} <span class=meta>[{what_came_of(changed, result)}]</span>"
+def _call(item: CallItem, shown: Safe) -> str:
+    record = call_record(item)
+    body = f"<pre>{shown(record.asked)}</pre>" if record.asked else ""
+    body += f"<pre>{_coloured(shown(record.diff))}</pre>" if record.diff else ""
+    body += f"<pre>{shown(record.output)}</pre>" if record.output.strip() else ""
+    head = f"{shown(record.title)} <span class=meta>[{shown(record.facts)}]</span>"
     return f"<details><summary>{head}</summary>{body}</details>\n"
 
 
@@ -161,9 +164,3 @@ def _coloured(diff: str) -> str:
     kinds = {"+": "add", "-": "del"}
     lines = diff.split("\n")
     return "\n".join(f'<span class="{kinds[one[0]]}">{one}</span>' if one[:1] in kinds else one for one in lines)
-
-
-def _words(content: Sequence[UserContent]) -> str:
-    return "\n".join(
-        block.text if isinstance(block, Text) else f"[{type(block).__name__.lower()}]" for block in content
-    )

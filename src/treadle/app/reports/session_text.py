@@ -2,27 +2,32 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from treadle.context.notified import notifications
-from treadle.present.words import counted, enclosed_line, room_made, written_by
-from treadle.protocol.events import Event
-from treadle.protocol.messages import Text, ToolUse, UserContent
-from treadle.protocol.models import money
-from treadle.protocol.notifications import (
-    CallChanged,
-    CallStatus,
-    ChecklistChanged,
-    ContextCompacted,
-    MessageDone,
-    ModeChanged,
-    ModelChanged,
-    Notification,
-    PromptDelivered,
-    RetryScheduled,
-    TurnEnded,
-    TurnStarted,
+from treadle.context.notified import stamped_notifications
+from treadle.present.item_lines import note_line
+from treadle.present.items import (
+    CallItem,
+    ChecklistItem,
+    CompactedItem,
+    Item,
+    Placed,
+    ProblemItem,
+    ProseItem,
+    SaidItem,
+    ThoughtItem,
+    TurnItem,
 )
+from treadle.present.record_words import (
+    CAME_BACK,
+    LEFT_CONVERSATION,
+    call_record,
+    file_lines,
+    recorded,
+    turn_words,
+)
+from treadle.present.view import SessionView
+from treadle.present.words import counted, enclosed_line, written_by
+from treadle.protocol.events import Event, SessionStarted
 from treadle.protocol.patterns import regex
-from treadle.protocol.tools import CallResult
 from treadle.store.sqlite import SessionRow
 
 _TICKS = regex("`{3,}")
@@ -33,63 +38,80 @@ def session_lines(row: SessionRow, events: Iterable[Event], *, turn: int = 1) ->
     yield f"# {row.title or row.id}"
     yield ""
     yield f"Session {row.id} in {row.workspace}, {row.model}, {counted(row.events, 'event')}"
-    for notification in since_turn(notifications(events), turn):
-        yield from _lines(notification)
+    yield from record_lines(*session_items(events, turn=turn))
 
 
-def since_turn(past: Iterable[Notification], turn: int) -> Iterator[Notification]:
-    """Leave out what was before a turn, counted from 1."""
-    begun = 0
-    for notification in past:
-        begun += isinstance(notification, TurnStarted)
-        if begun >= turn or turn <= 1:
-            yield notification
+def session_items(events: Iterable[Event], *, turn: int = 1) -> tuple[SessionView, Sequence[Placed]]:
+    """Give what a person saw of a session, from a turn on."""
+    events = list(events)
+    started = events[0].data if events else None
+    view = SessionView()
+    if isinstance(started, SessionStarted):
+        view = SessionView(root=started.workspace, model=started.choice.model, mode=started.mode)
+    return recorded(stamped_notifications(events), view, turn)
 
 
-def _lines(notification: Notification) -> Iterator[str]:  # noqa: C901 - one line for each notification
-    match notification:
-        case PromptDelivered(content=content, enclosed=enclosed, by=by):
-            yield from ("", f"## {written_by(by)}" if by else "## User", "", _text(content))
+def record_lines(view: SessionView, items: Iterable[Placed]) -> Iterator[str]:
+    """Write items as Markdown; those that left the conversation stand between two lines that say so."""
+    before: Item | None = None
+    left = False
+    for placed in items:
+        if isinstance(placed.item, ThoughtItem):
+            continue
+        if view.has_left(placed) != left:
+            left, before = not left, None
+            yield from ("", f"*{LEFT_CONVERSATION if left else CAME_BACK}*")
+        if placed.item is not None:
+            yield from _lines(placed.item, before)
+            before = placed.item
+    if view.active and view.listed:
+        yield from _lines(ChecklistItem(view.checklist), before)
+
+
+def _lines(item: Item, before: Item | None) -> Iterator[str]:  # noqa: C901 - one line for each kind of item
+    match item:
+        case SaidItem(text=text, enclosed=enclosed, by=by, commands=commands):
+            yield from ("", f"## {written_by(by)}" if by else "## User", "", text)
+            for command in commands:
+                yield from ("", "Ran, and sent along:", "", *_fenced(command.rstrip()))
             if enclosed:
                 yield from ("", f"({enclosed_line(enclosed)})")
-        case MessageDone(message=message):
-            text = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
-            calls = [block.name for block in message.content if isinstance(block, ToolUse)]
-            if text or calls:
-                yield from ("", "## Treadle", "", text or f"({', '.join(calls)})")
-        case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) as changed:
-            yield from _call(changed, result)
-        case RetryScheduled(error=error, seconds=seconds):
-            yield f"- retry in {seconds:.1f} s: {error.kind}: {error.message}"
-        case ContextCompacted(before=0, dropped=dropped):
-            yield f"- {counted(dropped, 'older message')} removed from the prompt"
-        case ContextCompacted(summary=summary) as made:
-            yield f"- {room_made(made)}"
-            if summary:
-                yield from ("", *_fenced(summary))
-        case ModeChanged(mode=mode):
-            yield f"- mode {mode}"
-        case ModelChanged(model=model, why=why):
-            yield f"- model {model}" + (f": {why}" if why else "")
-        case ChecklistChanged(text=text):
+        case ProseItem() as prose:
+            yield from (() if isinstance(before, ProseItem) else ("", "## Treadle"))
+            yield from (() if isinstance(before, ProseItem) and before.cut else ("",))
+            yield prose.written.strip("\n")
+        case CallItem():
+            yield from _call(item)
+        case ChecklistItem(markdown=text):
             yield from ("", "Checklist:", "", text)
-        case TurnEnded(outcome=outcome):
-            paid = money(outcome.cost, estimated=outcome.usage.estimated)
-            why = f" ({outcome.why})" if outcome.why else ""
-            yield from ("", f"**{outcome.stop}**{why} after {counted(outcome.steps, 'step')}, {paid}")
+        case ProblemItem(what=what, why=why, fix=fix):
+            yield from ("", f"**{what}**", *filter(None, (why, fix)))
+        case TurnItem():
+            yield from ("", f"**{turn_words(item)}**", *(f"- {line}" for line in file_lines(item)))
+        case CompactedItem(made=made):
+            yield from ("", f"- {note_line(item)}")
+            if made.summary:
+                yield from ("", *_fenced(made.summary))
         case _:
-            return
+            if line := note_line(item):
+                yield f"- {line}" if isinstance(before, TurnItem) or _is_line(before) else f"\n- {line}"
 
 
-def _call(changed: CallChanged, result: CallResult) -> Iterator[str]:
-    title = changed.preview.title if changed.preview is not None else changed.call.name
-    verdict = changed.decision.verdict if changed.decision is not None else "not checked"
-    yield from ("", f"### {changed.call.name}: {title} [{verdict}, {result.outcome}]", "")
-    if changed.preview is not None and changed.preview.text:
-        yield from _fenced(changed.preview.text.rstrip(), "diff" if changed.preview.is_diff else "")
-    text = _text(result.content)
-    if text.strip():
-        yield from _fenced(text.rstrip())
+def _is_line(item: Item | None) -> bool:
+    return item is not None and bool(note_line(item))
+
+
+def _call(item: CallItem) -> Iterator[str]:
+    record = call_record(item)
+    yield from ("", f"### {record.title} [{record.facts}]")
+    if record.asked or record.diff or record.output.strip():
+        yield ""
+    if record.asked:
+        yield from _fenced(record.asked)
+    if record.diff:
+        yield from _fenced(record.diff, "diff")
+    if record.output.strip():
+        yield from _fenced(record.output)
 
 
 def _fenced(text: str, language: str = "") -> Iterator[str]:
@@ -97,9 +119,3 @@ def _fenced(text: str, language: str = "") -> Iterator[str]:
     longest = max(map(len, _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (f"{fence}{language}", text, fence)
-
-
-def _text(content: Sequence[UserContent]) -> str:
-    return "\n".join(
-        block.text if isinstance(block, Text) else f"[{type(block).__name__.lower()}]" for block in content
-    )

@@ -1,0 +1,157 @@
+"""What happened in a session, item by item, in lines: the same words wherever a person reads along."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from treadle.present.call_words import end_of
+from treadle.present.checklist import summary_of
+from treadle.present.failures import facts_of
+from treadle.present.fold import fold_notification
+from treadle.present.items import (
+    AnswerItem,
+    CallItem,
+    CompactedItem,
+    Item,
+    ModeItem,
+    ModelItem,
+    NoteItem,
+    Placed,
+    ProseItem,
+    RetryItem,
+    SaidItem,
+)
+from treadle.present.view import SessionView
+from treadle.present.words import (
+    ANSWERS,
+    clip_text,
+    describe_call,
+    elsewhere,
+    enclosed_line,
+    room_made,
+    span,
+    written_by,
+)
+from treadle.protocol.attach import Stamped
+from treadle.protocol.notifications import (
+    CallDelta,
+    CallOutput,
+    CallStatus,
+    ChecklistChanged,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+)
+from treadle.protocol.tools import Outcome
+
+PIECES = (TextDelta, ThinkingDelta, CallDelta, CallOutput)
+"""What says nothing that the whole message, or the end of the call, does not say."""
+
+_LONGEST = 200
+
+
+def note_line(item: Item) -> str:
+    """Say in a line what is no message and no call; empty for what is, or what its own place tells."""
+    match item:
+        case NoteItem(text=text):
+            return text
+        case AnswerItem(asked=asked, answer=answer):
+            where = f" {elsewhere(answer.by)}" if answer.by else ""
+            said = clip_text(answer.text, _LONGEST) or f"{ANSWERS[answer.option]}."
+            return f"{clip_text(asked, _LONGEST)} Answered{where}: {said}"
+        case ModeItem(mode=mode):
+            return f"Mode: {mode}"
+        case ModelItem(model=model, why=why):
+            return f"Model: {model}{f' ({why})' if why else ''}"
+        case CompactedItem(made=made):
+            return f"{room_made(made)}."
+        case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
+            of = f" of {most}" if most else ""
+            return f"{error.kind}: {facts_of(error)} Retry {attempt}{of} in {span(seconds)}."
+        case _:
+            return ""
+
+
+class ProgressLine(Struct, frozen=True):
+    """A line, and what it is: prose (no sign), a call that begins (`>`) or failed (`!`), anything else (`~`)."""
+
+    sign: str
+    text: str
+
+    @property
+    def signed(self) -> str:
+        """The line with its sign."""
+        return f"{self.sign} {self.text}" if self.sign else self.text
+
+
+class ProgressLines:
+    """Says in lines what happens. Of a turn's end it says nothing: whoever asked is given the answer and the rest.
+
+    A message is said when it is whole, and the calls that began with it after it. `here` is the kind of the surface.
+    """
+
+    def __init__(self, here: str) -> None:
+        self._here = here
+        self._view = SessionView()
+        self._begun: set[int] = set()
+
+    def take(self, stamped: Stamped) -> list[ProgressLine]:
+        """Give the lines of what happened; most things need none."""
+        notification = stamped.notification
+        if isinstance(notification, PIECES):
+            return []
+        self._view, changed = fold_notification(self._view, stamped)
+        ended = isinstance(notification, TurnEnded)
+        lines = [line for placed in changed for line in self._lines(placed, ended=ended)]
+        if isinstance(notification, ChecklistChanged):
+            lines.append(ProgressLine("~", f"checklist: {summary_of(notification.text) or 'empty'}"))
+        return _in_one(lines)
+
+    def _lines(self, placed: Placed, *, ended: bool) -> Iterator[ProgressLine]:
+        match placed.item:
+            case None:
+                self._begun.discard(placed.position)
+            case ProseItem() as prose if not ended:
+                yield ProgressLine("", prose.written)
+            case SaidItem() as said:
+                yield from _said(said)
+            case CallItem() as item:
+                yield from self._call(placed.position, item)
+            case item:
+                if line := note_line(item):
+                    yield ProgressLine("~", line)
+
+    def _call(self, position: int, item: CallItem) -> Iterator[ProgressLine]:
+        changed, result = item.changed, item.changed.result
+        name = clip_text(describe_call(changed).text, _LONGEST)
+        runs = changed.status is CallStatus.RUNNING or (result is not None and result.outcome is Outcome.OK)
+        if runs and position not in self._begun:
+            self._begun.add(position)
+            yield ProgressLine(">", name)
+        if changed.status is CallStatus.FINISHED and result is not None:
+            self._begun.discard(position)
+            if result.is_error:
+                end = end_of(item, self._here)
+                outcome = "" if result.outcome is Outcome.FAILED and end else result.outcome.value
+                yield ProgressLine("!", ": ".join(filter(None, (name, outcome, end))))
+
+
+def _said(said: SaidItem) -> Iterator[ProgressLine]:
+    if said.by:
+        yield ProgressLine("~", f"{written_by(said.by)} {clip_text(said.text, _LONGEST)}")
+    elif said.enclosed:
+        yield ProgressLine("~", enclosed_line(said.enclosed))
+    elif not said.prompt_id:
+        yield ProgressLine("~", f"Answered: {clip_text(said.text, _LONGEST)}")
+
+
+def _in_one(lines: list[ProgressLine]) -> list[ProgressLine]:
+    """Put the blocks of a message together that follow on each other."""
+    joined: list[ProgressLine] = []
+    for line in lines:
+        if joined and not line.sign and not joined[-1].sign:
+            joined[-1] = ProgressLine("", joined[-1].text + line.text)
+        else:
+            joined.append(line)
+    whole = (ProgressLine(line.sign, line.text.strip()) for line in joined)
+    return [line for line in whole if line.text]
