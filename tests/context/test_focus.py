@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from treadle.context.focus import (
     Checklist,
-    ChecklistItem,
+    FocusItem,
     checklist_summary,
     edited,
     merge_checklists,
@@ -17,9 +17,9 @@ from treadle.context.focus import (
 )
 
 TEXTS = st.sampled_from(["read", "write", "test", "Say so"])
-ITEMS = st.lists(st.builds(ChecklistItem, TEXTS, st.booleans(), st.integers(0, 2)), max_size=6).map(tuple)
+ITEMS = st.lists(st.builds(FocusItem, TEXTS, st.booleans(), st.integers(0, 2)), max_size=6).map(tuple)
 UNIQUE = st.lists(
-    st.builds(ChecklistItem, TEXTS, st.booleans(), st.integers(0, 2)),
+    st.builds(FocusItem, TEXTS, st.booleans(), st.integers(0, 2)),
     max_size=4,
     unique_by=lambda item: item.text.casefold(),
 ).map(tuple)
@@ -30,18 +30,16 @@ def test_items_are_read_from_markdown() -> None:
         "# Task\n- [ ] one\n  - [x]   two  words \n* [X] three\n1. [ ] four\n- [] five\n- no\n- [ ]\n[ ] no\n\n- [-] no"
     )
     assert parse_checklist(text) == (
-        ChecklistItem("one"),
-        ChecklistItem("two words", done=True, depth=1),
-        ChecklistItem("three", done=True),
-        ChecklistItem("four"),
-        ChecklistItem("five"),
+        FocusItem("one"),
+        FocusItem("two words", done=True, depth=1),
+        FocusItem("three", done=True),
+        FocusItem("four"),
+        FocusItem("five"),
     )
 
 
 def test_items_are_written_as_markdown() -> None:
-    assert (
-        render_checklist((ChecklistItem("one"), ChecklistItem("two", done=True, depth=1))) == "- [ ] one\n  - [x] two"
-    )
+    assert render_checklist((FocusItem("one"), FocusItem("two", done=True, depth=1))) == "- [ ] one\n  - [x] two"
 
 
 @settings(max_examples=100)
@@ -61,10 +59,8 @@ def test_rewriting_keeps_the_other_lines(text: str, checklist: Checklist) -> Non
 
 def test_the_new_list_takes_the_place_of_the_old() -> None:
     text = "# Mine\n\n- [ ] a\nnote\n- [ ] b\nend"
-    assert (
-        rewrite(text, (ChecklistItem("a", done=True), ChecklistItem("c"))) == "# Mine\n\n- [x] a\n- [ ] c\nnote\nend\n"
-    )
-    assert rewrite("", (ChecklistItem("a"),)) == "- [ ] a\n"
+    assert rewrite(text, (FocusItem("a", done=True), FocusItem("c"))) == "# Mine\n\n- [x] a\n- [ ] c\nnote\nend\n"
+    assert rewrite("", (FocusItem("a"),)) == "- [ ] a\n"
 
 
 @pytest.mark.parametrize(
@@ -104,25 +100,25 @@ def test_nothing_that_the_user_wrote_is_lost(base: Checklist, model: Checklist, 
 
 
 def test_the_model_is_reminded_after_six_requests_and_again_after_twelve() -> None:
-    checklist = (ChecklistItem("a", done=True), ChecklistItem("b"))
+    checklist = (FocusItem("a", done=True), FocusItem("b"))
     assert [requests for requests in range(14) if reminder(checklist, requests)] == [6, 12]
     assert reminder(checklist, 6) == (
         "The task's checklist was not updated for a while. It now says:\n- [x] a\n- [ ] b\n"
         "Give the whole list, with finished items marked `[x]`, as `task_progress` with your next call."
     )
-    assert reminder((), 6) == reminder((ChecklistItem("a", done=True),), 6) == ""
+    assert reminder((), 6) == reminder((FocusItem("a", done=True),), 6) == ""
 
 
 def test_progress_is_told_in_a_line() -> None:
-    assert checklist_summary((ChecklistItem("a", done=True), ChecklistItem("b"), ChecklistItem("c"))) == "1/3 · b"
-    assert checklist_summary((ChecklistItem("a", done=True),)) == "1/1"
+    assert checklist_summary((FocusItem("a", done=True), FocusItem("b"), FocusItem("c"))) == "1/3 · b"
+    assert checklist_summary((FocusItem("a", done=True),)) == "1/1"
     assert checklist_summary(()) == ""
 
 
 def test_the_users_change_is_told_to_the_model() -> None:
     assert (
-        edited((ChecklistItem("a"),), (ChecklistItem("a", done=True),))
+        edited((FocusItem("a"),), (FocusItem("a", done=True),))
         == "The user changed the task's checklist. It now says:\n- [x] a"
     )
-    assert edited((ChecklistItem("a"),), ()) == "The user changed the task's checklist. It now says:\n(empty)"
-    assert edited((ChecklistItem("a"),), (ChecklistItem("a"),)) == ""
+    assert edited((FocusItem("a"),), ()) == "The user changed the task's checklist. It now says:\n(empty)"
+    assert edited((FocusItem("a"),), (FocusItem("a"),)) == ""

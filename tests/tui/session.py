@@ -274,9 +274,18 @@ async def session(
     )
 
     past = read_past(store.read(SESSION)) if resume else None
+    opened = AsyncExitStack()
+
+    @cache
+    def own_shell() -> OwnShell:
+        hide = known_secrets({"SHOP_API_KEY": SECRET}).stream
+        made = OwnShell(shell="/bin/bash", directory=str(folder), spool=folder / "spool", hide=hide)
+        opened.push_async_callback(made.close)
+        return made
+
     live = LiveSession(
         session_id=SESSION,
-        engine=Session(Track(past), lambda: 0),
+        engine=Session(Track(past), ports.clock),
         works_with=ports,
         past=() if past is None else past.stamped,
         store=store,
@@ -284,17 +293,10 @@ async def session(
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
         models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
         checklist_file=folder / "checklist.md",
-        own_shell=cache(
-            lambda: OwnShell(
-                shell="/bin/bash",
-                directory=str(folder),
-                spool=folder / "spool",
-                hide=known_secrets({"SHOP_API_KEY": SECRET}).stream,
-            )
-        ),
+        own_shell=own_shell,
         enclose=_mentions_nothing,
         ports=_NoPorts,
-        opened=AsyncExitStack(),
+        opened=opened,
     )
     async with live:
         yield Rig(live=live, provider=provider, log=log)

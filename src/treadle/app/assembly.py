@@ -150,7 +150,7 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
         open_jobs=partial(first_use.job_book, private, hiding),
         open_watchers=partial(first_use.session_watchers, engine, private),
         hide=lambda: hiding.redactor().stream(),
-        is_secret=first_use.is_secret,
+        is_secret=first_use.is_secret_file,
         conversation=_conversation(parts, engine, hiding),
         open_servers=commands.servers,
     )
@@ -311,7 +311,7 @@ def _live(
         session_id=parts.row.id,
         engine=ground.engine,
         works_with=ports,
-        past=first_use.told_before(parts),
+        past=first_use.heard_before(parts),
         store=parts.store,
         first=first,
         trust=parts.trust,

@@ -25,7 +25,7 @@ _MOST_ITEMS = 100
 _LONGEST = 300
 
 
-class ChecklistItem(Struct, frozen=True):
+class FocusItem(Struct, frozen=True):
     """One thing to do; `depth` 1 is below the item of depth 0 before it."""
 
     text: str
@@ -33,7 +33,7 @@ class ChecklistItem(Struct, frozen=True):
     depth: int = 0
 
 
-Checklist: TypeAlias = tuple[ChecklistItem, ...]
+Checklist: TypeAlias = tuple[FocusItem, ...]
 _Key: TypeAlias = tuple[str, int]
 
 
@@ -42,13 +42,13 @@ def parse_checklist(markdown: str) -> Checklist:
     return tuple(item for line in markdown.splitlines() if (item := _read(line)))[:_MOST_ITEMS]
 
 
-def _read(line: str) -> ChecklistItem | None:
+def _read(line: str) -> FocusItem | None:
     found = _ITEM.fullmatch(line.rstrip())
     text = " ".join((found["text"] or "").split())[:_LONGEST].rstrip() if found else ""
     if found is None or not text:
         return None
     depth = len(found["indent"].expandtabs(4)) // _INDENT
-    return ChecklistItem(text, done=found["mark"] in ("x", "X"), depth=min(depth, _DEEPEST))
+    return FocusItem(text, done=found["mark"] in ("x", "X"), depth=min(depth, _DEEPEST))
 
 
 def render_checklist(checklist: Checklist) -> str:
@@ -91,7 +91,7 @@ def merge_checklists(base: Checklist, model: Checklist, user: Checklist) -> Chec
     return tuple(merged[key] for key in order)[:_MOST_ITEMS]
 
 
-def _keyed(checklist: Checklist) -> Iterator[tuple[_Key, ChecklistItem]]:
+def _keyed(checklist: Checklist) -> Iterator[tuple[_Key, FocusItem]]:
     """Name each item by its text, whatever its case, and by how many such came before it."""
     seen: dict[str, int] = {}
     for item in checklist:
@@ -100,7 +100,7 @@ def _keyed(checklist: Checklist) -> Iterator[tuple[_Key, ChecklistItem]]:
         yield (text, seen[text]), item
 
 
-def _join(before: ChecklistItem | None, model: ChecklistItem, user: ChecklistItem | None) -> ChecklistItem:
+def _join(before: FocusItem | None, model: FocusItem, user: FocusItem | None) -> FocusItem:
     if user is None or user == before:
         return model
     if before is None:

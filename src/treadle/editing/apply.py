@@ -10,7 +10,7 @@ from treadle.editing.keys import is_blank
 from treadle.editing.locate import find_exact
 from treadle.editing.markers import read_blocks
 from treadle.editing.patches import parse_patch, parse_unified
-from treadle.editing.place import Placed, longest_exact, place_block
+from treadle.editing.place import PlacedBlock, longest_exact, place_block
 from treadle.editing.refusals import refuse_escaped, shown_within
 from treadle.editing.results import (
     AppliedBlock,
@@ -105,7 +105,7 @@ class Application:
                 for line in section.readings[0].replace:
                     self._missed.setdefault(line.strip(), self._count)
                 return error
-            case Placed():
+            case PlacedBlock():
                 self._added.append([line for hunk in placed.hunks for line in hunk.lines])
                 self._work.splice(placed.hunks)
                 self._blocks.append(AppliedBlock(placed.tier, _touched(placed.hunks), placed.places))
@@ -113,7 +113,7 @@ class Application:
             case _:
                 assert_never(placed)
 
-    def _place(self, block: EditBlock) -> Placed | EditError:
+    def _place(self, block: EditBlock) -> PlacedBlock | EditError:
         if block in self._seen:
             return EditError(
                 ErrorCode.OVERLAPPING,

@@ -21,7 +21,7 @@ from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
 
 
-class Placed(Struct, frozen=True):
+class PlacedBlock(Struct, frozen=True):
     """The hunks of a block on the current lines, the tier that found it, and in how many places."""
 
     tier: Tier
@@ -29,7 +29,7 @@ class Placed(Struct, frozen=True):
     places: int = 1
 
 
-Placing = Placed | EditError
+Placing = PlacedBlock | EditError
 _Attempt = tuple[Tier | None, EditBlock, Finder]
 
 
@@ -48,7 +48,7 @@ def place_block(block: EditBlock, work: WorkingText) -> Placing:
 def _place(block: EditBlock, work: WorkingText) -> Placing:
     if block.everywhere:
         found = replace_everywhere(block, work)
-        return found if isinstance(found, EditError) else Placed(Tier.EXACT, *found)
+        return found if isinstance(found, EditError) else PlacedBlock(Tier.EXACT, *found)
     if _changes_nothing(block):
         return refuse(ErrorCode.NO_CHANGE, block, work.views)
     placing = _place_strictly(block, work.original, work.source.ends)
@@ -77,17 +77,17 @@ def _place_after_others(original: Placing | None, block: EditBlock, work: Workin
     """The placing on the current text, given the one on the original."""
     if isinstance(original, EditError) and original.code is ErrorCode.AMBIGUOUS:
         return original
-    exactly = isinstance(original, Placed) and original.tier in (Tier.EXACT, Tier.INLINE)
+    exactly = isinstance(original, PlacedBlock) and original.tier in (Tier.EXACT, Tier.INLINE)
     if not exactly:
         chained = _place_exactly(block, work.views, work.ends)
-        if isinstance(chained, Placed):
+        if isinstance(chained, PlacedBlock):
             return chained
-    if isinstance(original, Placed):
+    if isinstance(original, PlacedBlock):
         moved = work.translate(original.hunks)
         if moved is not None and not _brought_already(original.hunks, moved, work):
-            return Placed(original.tier, tuple(moved))
+            return PlacedBlock(original.tier, tuple(moved))
         chained = _place_exactly(block, work.views, work.ends) if exactly and moved is None else None
-        return chained if isinstance(chained, Placed) else refuse(ErrorCode.OVERLAPPING, block, work.views)
+        return chained if isinstance(chained, PlacedBlock) else refuse(ErrorCode.OVERLAPPING, block, work.views)
     # Lax tiers find the result of an earlier block only by a line which that block brought.
     if not work.added.isdisjoint(line.strip() for line in block.search):
         return _place_strictly(block, work.views, work.ends) or original
@@ -131,7 +131,7 @@ def _place_string(block: EditBlock, edit: Edit, views: TextViews, ends: Sequence
     # What the new text has within a string of its own, or brings into one of the file, is no mistake.
     if sign is not None and escaped_sign(block.replace, block.search, views) is not None:
         return refuse_escaped(sign)
-    return Placed(Tier.EXACT if is_whole_lines(text, place) else Tier.INLINE, hunks)
+    return PlacedBlock(Tier.EXACT if is_whole_lines(text, place) else Tier.INLINE, hunks)
 
 
 def _is_string(block: EditBlock, text: str, place: TextRange) -> bool:
@@ -180,7 +180,7 @@ def _merge_found(tier: Tier | None, block: EditBlock, found: list[Alignment], vi
     if places:
         return refuse_places(places, block, views)
     hunks = _merged(block, found[0], views)
-    return hunks if isinstance(hunks, EditError) else Placed(tier or found[0].tier, tuple(hunks))
+    return hunks if isinstance(hunks, EditError) else PlacedBlock(tier or found[0].tier, tuple(hunks))
 
 
 def _merged(block: EditBlock, found: Alignment, views: TextViews) -> list[Hunk] | EditError:
@@ -231,12 +231,12 @@ def _place_without_search(block: EditBlock, work: WorkingText) -> Placing:
     if not block.replace:
         return refuse(ErrorCode.NO_CHANGE, block, work.views)
     if all(is_blank(line) for line in lines):
-        return Placed(Tier.EXACT, (Hunk(0, len(lines), block.replace),))
+        return PlacedBlock(Tier.EXACT, (Hunk(0, len(lines), block.replace),))
     at = anchor_line(block.anchors, work.views) if block.anchors else None
     if at is not None and not block.search:
-        return Placed(Tier.EXACT, (Hunk(at + 1, at + 1, block.replace),))
+        return PlacedBlock(Tier.EXACT, (Hunk(at + 1, at + 1, block.replace),))
     if block.at_end and not block.search and not block.anchors:
-        return Placed(Tier.EXACT, (Hunk(len(lines), len(lines), block.replace),))
+        return PlacedBlock(Tier.EXACT, (Hunk(len(lines), len(lines), block.replace),))
     return refuse(ErrorCode.EMPTY_SEARCH, block, work.views)
 
 
@@ -302,7 +302,7 @@ def _place_parts(block: EditBlock, views: TextViews) -> Placing:
         if isinstance(merged, EditError):
             return merged
         hunks.extend(merged)
-    return Placed(Tier.ELISION, tuple(hunks)) if hunks else refuse(ErrorCode.NO_CHANGE, block, views)
+    return PlacedBlock(Tier.ELISION, tuple(hunks)) if hunks else refuse(ErrorCode.NO_CHANGE, block, views)
 
 
 def _chains(parts: Sequence[EditBlock], views: TextViews) -> list[tuple[Alignment, ...]]:

@@ -25,7 +25,7 @@ from treadle.present.items import (
     TurnItem,
 )
 from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear_piece, settle_reply
-from treadle.present.view import Cut, FoldedView, ReplyView, Retry, SessionView, cuts_of
+from treadle.present.view import FoldedView, ReplyView, Retry, SessionView, WayBack, cuts_of
 from treadle.present.words import own_commands, restored_words, seen_from, written_text
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
@@ -129,7 +129,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
         case FilesRestored(restored=done, conversation=back):
             canvas.add(NoteItem(restored_words(done, conversation=back), bool(done.conflicts or done.error)))
         case ConversationRewound(to=to):
-            canvas.know(cuts=cuts_of(canvas.view.cuts, Cut(canvas.view.seq, to)))
+            canvas.know(cuts=cuts_of(canvas.view.cuts, WayBack(canvas.view.seq, to)))
         case Notice(text=text) as notice:
             canvas.know(spending=canvas.view.spending.with_notice(notice))
             canvas.add(NoteItem(text, warns=True))

@@ -25,7 +25,7 @@ class Retry(Struct, frozen=True):
     most: int = 0
 
 
-class Cut(Struct, frozen=True):
+class WayBack(Struct, frozen=True):
     """The user went back with event `seq`: what came after event `to` left the conversation."""
 
     seq: int
@@ -120,7 +120,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     awaiting: bool = False
     beside: tuple[Item, ...] = ()
     presented: str = ""
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[WayBack, ...] = ()
 
     @property
     def open_calls(self) -> tuple[CallItem, ...]:
@@ -140,6 +140,6 @@ FoldedView = tuple[SessionView, tuple[Placed, ...]]
 """A view, and the items that changed with it."""
 
 
-def cuts_of(cuts: tuple[Cut, ...], new: Cut) -> tuple[Cut, ...]:
+def cuts_of(cuts: tuple[WayBack, ...], new: WayBack) -> tuple[WayBack, ...]:
     """Give the ways back that count after one more: those that it goes back to before have left, too."""
     return (*(cut for cut in cuts if cut.seq <= new.to), new)

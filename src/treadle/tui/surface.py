@@ -70,15 +70,13 @@ class Surface:
         self._scrollback, self._past = open_scrollback(live)
         self._roots = (str(live.workspace), *live.roots)
         self._context = live.status.tokens, live.status.window
-        self._theme = look.theme
+        self._theme, self._animated = look.theme, look.animated
         self._branch = branch_of(live.workspace)
         self._unprinted: list[PrintedItem] = []
         self._last: PrintedItem | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._room = (80, 24)
-        self._turns = 0
+        self._room, self._turns = (80, 24), 0
         self._painter: type[Painter] | None = None
-        self._animated = look.animated
         self.ticking = asyncio.Event()
         self.screen = Screen(
             face=self._face,

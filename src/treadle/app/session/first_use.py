@@ -136,7 +136,7 @@ def _allow_saved(path: str) -> None:
     allow_made(data_directory(), path)
 
 
-def is_secret(path: str) -> bool:
+def is_secret_file(path: str) -> bool:
     """Whether a file is one of secrets by its name."""
     from treadle.protocol.protected_names import secret_name
 
@@ -159,7 +159,7 @@ def remember_here(workspace: str, allowances: Sequence[Allowance]) -> None:
     remember(allowances, workspace)
 
 
-def told_before(parts: Parts) -> Sequence[Stamped]:
+def heard_before(parts: Parts) -> Sequence[Stamped]:
     """Say what surfaces have heard of the session, also of what has left its conversation."""
     if parts.past is None:
         return ()
