@@ -23,6 +23,7 @@ IMPORTS_LATE = {
     "__init__.py": "the library is loaded where a program asks for it",
     "pytest_plugin.py": "runs of pytest that do not use it load nothing",
     "__main__.py": "--version loads nothing",
+    "door/__init__.py": "what is behind a door is loaded with the name that is taken",
     "acp/main.py": "the client is answered before the program is loaded",
     "engine/runtime/assembling.py": "what makes room is loaded when it is needed",
     "engine/runtime/session.py": "most sessions have no hooks",

@@ -37,16 +37,12 @@ from treadle.acp.shapes import (
     SessionInfo,
     SessionRequest,
 )
-from treadle.app.ahead import load_ahead
-from treadle.app.compose import check_workspace, list_sessions, new_session_id, session_workspace
-from treadle.app.config.settings import load_settings
-from treadle.app.history.forking import copy_whole
-from treadle.app.history.session_keeping import delete_session, find_session
-from treadle.app.models.choosing import Models
-from treadle.app.models.login import remove_key, winning_origin
-from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.report import write_log
-from treadle.app.session.parts import clock
+from treadle.door.models import EFFORT_BUDGETS, Models, remove_key, winning_origin
+from treadle.door.opening import check_workspace, list_sessions, new_session_id, session_workspace
+from treadle.door.past import copy_whole, delete_session, find_session
+from treadle.door.program import write_log
+from treadle.door.session import clock, load_ahead
+from treadle.door.settings import load_settings
 from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionClosedError, SessionError, TreadleError
 from treadle.protocol.events import Op, SetMode

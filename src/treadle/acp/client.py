@@ -18,7 +18,7 @@ from treadle.acp.shapes import (
     TerminalCreated,
     ToolCallShape,
 )
-from treadle.app.session.editor_files import BufferRefusedError
+from treadle.door.messages import BufferRefusedError
 from treadle.present.escape import printable
 from treadle.present.words import clip_text
 

@@ -16,10 +16,16 @@ from treadle.acp.rpc import INTERNAL_ERROR, RpcError
 from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
 from treadle.acp.updates import Updates, text_chunk
-from treadle.app.session.live import LiveSession
-from treadle.app.slash import named_texts
-from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
-from treadle.app.slash_commands import SlashCommand, Surfaces
+from treadle.door.commands import (
+    SlashCommand,
+    Surfaces,
+    answered_aside,
+    entered_command,
+    named_texts,
+    not_here,
+    run_entered,
+)
+from treadle.door.session import LiveSession
 from treadle.present.failures import advice, describe_failure
 from treadle.present.item_book import with_begun_reply
 from treadle.protocol.attach import Stamped
@@ -44,7 +50,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Question
 
 if TYPE_CHECKING:
-    from treadle.app.session.remote import RemoteSession
+    from treadle.door.session import RemoteSession
 
 _STOPS = {
     TurnStop.END_TURN: "end_turn",

@@ -12,7 +12,7 @@ from msgspec import Raw
 from treadle import __version__
 from treadle.acp.rpc import INTERNAL_ERROR, RpcConnection, RpcError, read_params
 from treadle.acp.shapes import AuthMethod, ClientCapabilities, Implementation, InitializeAnswer, InitializeRequest
-from treadle.app.lines import own_stdout
+from treadle.door.program import own_stdout
 
 if TYPE_CHECKING:
     from treadle.acp.agent import EditorAgent

@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from treadle.acp.shapes import OpenAnswer, SelectOption, SelectValue, SessionMode, SessionModes
-from treadle.app.config.sections import Settings
-from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
-from treadle.app.session.access import SessionAccess
-from treadle.app.session.command_files import WRITTEN_HERE, NamedText
-from treadle.app.session.model_finder import require_sandbox
-from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
+from treadle.door.commands import SLASH_TABLE, WRITTEN_HERE, NamedText, SlashCommand, Surfaces
+from treadle.door.models import EFFORT_BUDGETS, OfferedModel
+from treadle.door.session import SessionAccess, require_sandbox
+from treadle.door.settings import Settings
 from treadle.present.escape import printable
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError

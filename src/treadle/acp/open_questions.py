@@ -18,7 +18,7 @@ from treadle.acp.client import EditorClient
 from treadle.acp.rpc import ClientGoneError
 from treadle.acp.shapes import ToolCallMoved
 from treadle.acp.updates import Updates, text_chunk
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind

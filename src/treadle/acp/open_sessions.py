@@ -16,11 +16,10 @@ from treadle.acp.offers import Offers
 from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
 from treadle.acp.shapes import ClientCapabilities, OpenRequest
 from treadle.acp.trust_asking import ask_trust
-from treadle.app.attaching import attach_session, is_session_open
-from treadle.app.compose import Opening, list_sessions, open_session
-from treadle.app.config.settings import load_settings
-from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
-from treadle.app.session.editor_files import editor_files
+from treadle.door.messages import editor_files
+from treadle.door.opening import Opening, attach_session, is_session_open, list_sessions, open_session
+from treadle.door.settings import load_settings
+from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionError
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from treadle.acp.rpc import INVALID_PARAMS, RpcError
 from treadle.acp.shapes import PromptBlock, ResourceContents
-from treadle.app.session.enclosing import enclose
+from treadle.door.messages import enclose
 from treadle.protocol.events import Delivery, Prompt
 from treadle.protocol.messages import Document, Enclosure, EnclosureKind, Image, Text, UserContent
 

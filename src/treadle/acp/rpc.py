@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from treadle.app.lines import MOST_UNREAD_BYTES, read_lines, write_whole
+from treadle.door.program import MOST_UNREAD_BYTES, read_lines, write_whole
 
 MOST_LINE_BYTES = 50 * 1024 * 1024
 """Bytes of one message; a longer one is dropped, and answered with an error."""

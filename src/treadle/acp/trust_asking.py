@@ -5,8 +5,7 @@ import asyncio
 from treadle.acp.call_shapes import in_fence, question_shape, text_content
 from treadle.acp.client import EditorClient
 from treadle.acp.shapes import PermissionChoice, ToolCallBegan, ToolCallMoved
-from treadle.app.security.asked_trust import asked_trust, keep_trust_answer
-from treadle.app.security.trusting import SessionTrust, session_trust
+from treadle.door.trust import SessionTrust, asked_trust, keep_trust_answer, session_trust
 
 _CALL = "trust"
 _CHOICES = (

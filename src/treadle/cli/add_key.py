@@ -1,9 +1,17 @@
 """Adding a provider's key at a terminal: the provider, the key (which is not shown), one call with it, storing it."""
 
-from treadle.app.config.sections import Settings
-from treadle.app.models.call_check import CallCheck, CheckOutcome
-from treadle.app.models.choosing import Models
-from treadle.app.models.login import clean_key, describe_check, keep_key, key_providers, try_key, where_to_get
+from treadle.door.models import (
+    CallCheck,
+    CheckOutcome,
+    Models,
+    clean_key,
+    describe_check,
+    keep_key,
+    key_providers,
+    try_key,
+    where_to_get,
+)
+from treadle.door.settings import Settings
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ProviderRow
 from treadle.tui.ask_choice import choose

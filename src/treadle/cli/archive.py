@@ -27,8 +27,8 @@ def _days(text: str) -> float:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Archive them."""
-    from treadle.app.history.session_keeping import archive_sessions, find_session, old_sessions
     from treadle.cli.agreeing import agreed
+    from treadle.door.past import archive_sessions, find_session, old_sessions
     from treadle.present.words import counted
     from treadle.protocol.errors import ConfigError
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from treadle.app.compose import Opening
-    from treadle.app.security.trusting import SessionTrust
+    from treadle.door.opening import Opening
+    from treadle.door.trust import SessionTrust
     from treadle.protocol.messages import UserContent
 
 WISHES = ("allowed_tools", "disallowed_tools", "system_prompt", "append_system_prompt", "json_schema")
@@ -63,24 +63,24 @@ def task_content(arguments: "argparse.Namespace", task: str) -> "tuple[UserConte
     said = (Text(text=task),) if task else ()
     if not arguments.file:
         return said
-    from treadle.app.session.attachments import attach
-    from treadle.app.wrapping import harmless
+    from treadle.door.messages import attach
+    from treadle.door.program import harmless
 
     return (*said, *attach(arguments.file, lambda scaled: sys.stderr.write(f"{harmless(scaled)}\n")))
 
 
 def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
     """Find the folder of the session, and the user's word on it as it was given before or for this run."""
-    from treadle.app.compose import check_workspace, session_workspace
-    from treadle.app.security.trusting import session_trust, trusted_by_variable
+    from treadle.door.opening import check_workspace, session_workspace
+    from treadle.door.trust import session_trust, trusted_by_variable
 
     folder = session_workspace(arguments.resume) if arguments.resume else check_workspace(arguments.directory)
     return session_trust(folder, once=arguments.trust or trusted_by_variable())
 
 
 def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
-    from treadle.app.compose import Opening, last_session
-    from treadle.app.config.settings import load_settings
+    from treadle.door.opening import Opening, last_session
+    from treadle.door.settings import load_settings
 
     given = flags(arguments)
     return Opening(

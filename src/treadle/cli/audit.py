@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.reports.audit import AuditRecord, Verified
+    from treadle.door.reports import AuditRecord, Verified
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Check or show; the exit code is 1 when a log is not as it was written."""
     if arguments.verb == "verify":
         return _verify(arguments.id, json=arguments.json)
-    from treadle.app.reports.audit import audit_session
+    from treadle.door.reports import audit_session
     from treadle.protocol.codec import encode
 
     for record in audit_session(arguments.id):
@@ -34,8 +34,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _verify(prefix: str, *, json: bool) -> int:
-    from treadle.app.exits import Exit
-    from treadle.app.reports.audit import verify_sessions
+    from treadle.door.program import Exit
+    from treadle.door.reports import verify_sessions
     from treadle.protocol.codec import encode
 
     checked = verify_sessions(prefix)

@@ -32,7 +32,7 @@ def _say(session_id: str) -> None:
         sys.stderr.write(f"treadle: session {session_id} runs in the background.\n")
         raise
     if sys.stdout.isatty() and sys.stderr.isatty():
-        from treadle.app.wrapping import write_wrapped
+        from treadle.door.program import write_wrapped
 
         text = (
             f"# It runs in the background. Join it: treadle --attach {session_id}, stop it: treadle stop {session_id}"
@@ -76,7 +76,7 @@ def _require_possible(arguments: "argparse.Namespace") -> None:
 
 async def _work(arguments: "argparse.Namespace", task: str, begun: Callable[[str], None]) -> int:
     """Work on the task in this process, which nobody waits for from the moment on that `begun` is called."""
-    from treadle.app.compose import open_session
+    from treadle.door.opening import open_session
     from treadle.headless.background import BackgroundSignals, run_background
 
     with BackgroundSignals() as signals:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.reports.checkpoint_list import ListedCheckpoint
+    from treadle.door.review import ListedCheckpoint
     from treadle.store.sqlite import SessionRow, Store
 
 
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Do what is asked."""
-    from treadle.app.compose import last_session, session_log
+    from treadle.door.opening import last_session, session_log
 
     prefix = arguments.session or last_session(Path.cwd().resolve())
     with session_log(prefix) as (row, store):
@@ -53,14 +53,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(store: "Store", row: "SessionRow", *, json: bool) -> int:
-    from treadle.app.reports.checkpoint_list import listed_checkpoints
+    from treadle.door.review import listed_checkpoints
     from treadle.protocol.codec import encode
 
     rows = listed_checkpoints(store, row.id)
     if json:
         sys.stdout.writelines(f"{encode(one).decode()}\n" for one in rows)
     elif rows:
-        from treadle.app.wrapping import harmless
+        from treadle.door.program import harmless
 
         sys.stdout.writelines(f"{harmless(_line(one))}\n" for one in rows)
     else:
@@ -76,8 +76,8 @@ def _line(one: "ListedCheckpoint") -> str:
 
 
 def _diff(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.checkpoint_list import changed_since
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
+    from treadle.door.review import changed_since
     from treadle.protocol.codec import encode
 
     report = changed_since(store, row, arguments.n)
@@ -91,8 +91,8 @@ def _diff(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> i
 def _prune(store: "Store", row: "SessionRow", *, json: bool) -> int:
     import msgspec
 
-    from treadle.app.checkpoints.opening import opened_checkpoints
-    from treadle.app.config.settings import load_settings
+    from treadle.door.review import opened_checkpoints
+    from treadle.door.settings import load_settings
 
     kept = opened_checkpoints(store, row)
     before = kept.size()
@@ -106,12 +106,10 @@ def _prune(store: "Store", row: "SessionRow", *, json: bool) -> int:
 
 
 def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> int:
-    from treadle.app.checkpoints.opening import opened_checkpoints
-    from treadle.app.exits import Exit
-    from treadle.app.history.offline import restore_closed
-    from treadle.app.reports.checkpoint_list import preview_lines
-    from treadle.app.wrapping import harmless
     from treadle.cli.agreeing import agreed
+    from treadle.door.history import restore_closed
+    from treadle.door.program import Exit, harmless
+    from treadle.door.review import opened_checkpoints, preview_lines
     from treadle.protocol.checkpoints import Restore
     from treadle.protocol.codec import encode
 

@@ -10,9 +10,8 @@ from treadle.cli.arguments import flags
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle.app.config.edit import Saved
-    from treadle.app.reports.origins import SettingLine
-    from treadle.app.security.trusting import SessionTrust
+    from treadle.door.settings import Saved, SettingLine
+    from treadle.door.trust import SessionTrust
 
 _KEY = 'such as model, modes.plan.model or models."a/b".context_window'
 
@@ -35,13 +34,13 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the settings, or change one."""
     match arguments.verb:
         case "set":
-            from treadle.app.config.edit import set_value
-            from treadle.app.models.saving import check_setting
+            from treadle.door.models import check_setting
+            from treadle.door.settings import set_value
 
             return _saved(arguments.key, set_value(arguments.key, arguments.value, check_setting))
         case "unset":
-            from treadle.app.config.edit import unset_value
-            from treadle.app.models.saving import check_setting
+            from treadle.door.models import check_setting
+            from treadle.door.settings import unset_value
 
             return _saved(arguments.key, unset_value(arguments.key, check_setting), removed=True)
         case "get":
@@ -52,8 +51,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _saved(key: str, saved: "Saved", *, removed: bool = False) -> int:
     """Say where it was saved, and what a person would otherwise wonder about at the next start."""
-    from treadle.app.models.names import said_elsewhere
-    from treadle.app.report import describe_error
+    from treadle.door.models import said_elsewhere
+    from treadle.door.program import describe_error
 
     sys.stdout.write(f"Saved in {saved.file}.\n")
     if over := said_elsewhere(key):
@@ -67,8 +66,8 @@ def _saved(key: str, saved: "Saved", *, removed: bool = False) -> int:
 
 def _say_if_missing() -> None:
     """Say what the model that was set still needs."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
+    from treadle.door.models import Models
+    from treadle.door.settings import load_settings
 
     try:
         Models(load_settings({})).choose()
@@ -77,9 +76,8 @@ def _say_if_missing() -> None:
 
 
 def _read(arguments: argparse.Namespace) -> "tuple[Sequence[SettingLine], SessionTrust]":
-    from treadle.app.config.settings import read_layers
-    from treadle.app.reports.origins import setting_lines
-    from treadle.app.security.trusting import session_trust, trusted_by_variable
+    from treadle.door.settings import read_layers, setting_lines
+    from treadle.door.trust import session_trust, trusted_by_variable
 
     folder = arguments.directory.expanduser().resolve()
     trust = session_trust(folder, once=arguments.trust or trusted_by_variable())
@@ -91,10 +89,7 @@ def _get(arguments: argparse.Namespace) -> int:
     """Print a value alone, or each line of a table; 1 where nothing is set."""
     import msgspec
 
-    from treadle.app.config.edit import key_path
-    from treadle.app.config.lines import dotted
-    from treadle.app.config.mistakes import require_key
-    from treadle.app.config.sections import Settings
+    from treadle.door.settings import Settings, dotted, key_path, require_key
 
     path = key_path(arguments.key)
     require_key(path, Settings)
@@ -114,9 +109,8 @@ def _get(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from treadle.app.config.settings import WORKSPACE_FILE
-    from treadle.app.places import config_file
-    from treadle.app.security.trusting import shown_path, trust_command
+    from treadle.door.settings import WORKSPACE_FILE, config_file
+    from treadle.door.trust import shown_path, trust_command
 
     lines, trust = _read(arguments)
     _print(lines, as_json=arguments.json)

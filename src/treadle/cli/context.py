@@ -24,15 +24,9 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the request."""
     from pathlib import Path
 
-    from treadle.app.compose import last_session, session_log
-    from treadle.app.reports.context_report import (
-        context_lines,
-        context_report,
-        model_prices,
-        next_request,
-        sent_request,
-    )
-    from treadle.app.wrapping import harmless
+    from treadle.door.opening import last_session, session_log
+    from treadle.door.program import harmless
+    from treadle.door.reports import context_lines, context_report, model_prices, next_request, sent_request
     from treadle.protocol.codec import encode
 
     prefix = arguments.id or last_session(Path.cwd().resolve())
@@ -49,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.write(f"{encode(report).decode()}\n")
     else:
-        from treadle.app.reports.left_report import left_notes
+        from treadle.door.reports import left_notes
 
         lines = [*context_lines(report, sent.model), *left_notes(events, "treadle context --left")]
         sys.stdout.write(harmless("\n".join(lines)) + "\n")
@@ -57,8 +51,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show_left(events: "Sequence[Event]", *, as_json: bool) -> int:
-    from treadle.app.reports.left_report import left_lines, left_report
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
+    from treadle.door.reports import left_lines, left_report
     from treadle.protocol.codec import encode
 
     report = left_report(events)

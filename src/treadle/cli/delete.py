@@ -12,9 +12,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Delete it."""
-    from treadle.app.history.session_keeping import delete_session, find_session
-    from treadle.app.wrapping import harmless
     from treadle.cli.agreeing import agreed
+    from treadle.door.past import delete_session, find_session
+    from treadle.door.program import harmless
 
     row = find_session(arguments.id)
     if not agreed(f"Delete {row.id}, {harmless(row.title)!r}, for good?", yes=arguments.yes):

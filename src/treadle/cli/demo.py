@@ -37,7 +37,7 @@ def run_demo(*, ask: bool, keep: Path | None = None, tool_protocol: ToolProtocol
         folder = Path(temporary) / "ledger" if keep is None else keep
         if not (ask and sys.stdin.isatty() and sys.stdout.isatty()):
             return asyncio.run(_run(folder, tool_protocol, None))
-        from treadle.app.config.settings import load_settings
+        from treadle.door.settings import load_settings
         from treadle.tui.look import prepared_terminal
 
         with prepared_terminal(load_settings({})) as look:
@@ -45,10 +45,9 @@ def run_demo(*, ask: bool, keep: Path | None = None, tool_protocol: ToolProtocol
 
 
 async def _run(folder: Path, tool_protocol: ToolProtocol, look: "Look | None") -> int:
-    from treadle.app.config.settings import load_settings
-    from treadle.app.demo import TASK, open_demo, what_next
-    from treadle.app.models.choosing import Models
-    from treadle.app.wrapping import write_wrapped
+    from treadle.door.models import Models
+    from treadle.door.program import TASK, open_demo, what_next, write_wrapped
+    from treadle.door.settings import load_settings
 
     async with open_demo(folder, tool_protocol=tool_protocol) as demo:
         if look is not None:

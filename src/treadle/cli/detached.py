@@ -78,7 +78,7 @@ def _leave(says: int, hears: int) -> SayBegun:
 
 def _write_to_log() -> None:
     """Let standard error go to the program's log from now on, or nowhere."""
-    from treadle.app.places import program_log
+    from treadle.door.settings import program_log
 
     try:
         log = os.open(program_log(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -21,7 +21,7 @@ def execute(arguments: argparse.Namespace) -> int:
         shown = found if arguments.of is None else found[arguments.of]
         sys.stdout.write(json.dumps(shown, indent=2, sort_keys=True) + "\n")
         return 0
-    from treadle.app.explanations import errors_page
+    from treadle.door.program import errors_page
 
     sys.stdout.write(errors_page())
     return 0

@@ -17,8 +17,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 async def _examine(*, offline: bool, as_json: bool) -> int:
-    from treadle.app.reports.checks import CheckStatus
-    from treadle.app.reports.doctor import examine
+    from treadle.door.reports import CheckStatus, examine
     from treadle.present.words import counted
     from treadle.protocol.codec import encode
 

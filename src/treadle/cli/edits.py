@@ -62,7 +62,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show_ledger(*, as_json: bool) -> int:
-    from treadle.app.compose import edit_ledger
+    from treadle.door.opening import edit_ledger
 
     rows = edit_ledger()
     for row in rows:

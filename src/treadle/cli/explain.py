@@ -13,7 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the explanation."""
-    from treadle.app.explanations import EXPLANATIONS, nearest_codes
+    from treadle.door.program import EXPLANATIONS, nearest_codes
 
     if arguments.code is None:
         sys.stdout.writelines(f"{code}: {one.meaning}\n" for code, one in EXPLANATIONS.items())

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write it."""
-    from treadle.app.history.session_export import export_all, export_session, write_export
+    from treadle.door.history import export_all, export_session, write_export
     from treadle.protocol.errors import ConfigError
 
     if bool(arguments.id) is arguments.all:
@@ -49,7 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _as_test(arguments: argparse.Namespace) -> int:
-    from treadle.app.history.as_test import export_as_test
+    from treadle.door.history import export_as_test
     from treadle.present.words import counted
     from treadle.protocol.errors import ConfigError
 

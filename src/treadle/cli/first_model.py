@@ -5,14 +5,10 @@ import sys
 from collections.abc import Sequence
 from enum import Enum
 
-from treadle.app.config.edit import set_value
-from treadle.app.config.sections import Settings
-from treadle.app.config.settings import load_settings
-from treadle.app.exits import Exit
-from treadle.app.models.choosing import Models
-from treadle.app.models.listing import local_servers, models_of_provider
-from treadle.app.models.saving import check_setting
 from treadle.cli.add_key import add_key
+from treadle.door.models import Models, check_setting, local_servers, models_of_provider
+from treadle.door.program import Exit
+from treadle.door.settings import Settings, load_settings, set_value
 from treadle.present.words import tokens
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec

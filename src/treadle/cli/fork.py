@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Copy it."""
-    from treadle.app.history.forking import copy_whole
+    from treadle.door.past import copy_whole
 
     sys.stdout.write(f"{copy_whole(arguments.id, arguments.at)}\n")
     return 0

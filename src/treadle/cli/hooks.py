@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.reports.hook_list import HookLine
+    from treadle.door.settings import HookLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.app.compose import check_workspace
-    from treadle.app.config.settings import load_settings
-    from treadle.app.reports.hook_list import list_hooks
-    from treadle.app.security.trusting import session_trust
+    from treadle.door.opening import check_workspace
+    from treadle.door.settings import list_hooks, load_settings
+    from treadle.door.trust import session_trust
     from treadle.protocol.codec import encode
 
     trust = session_trust(check_workspace(arguments.directory), once=arguments.trust)
@@ -35,7 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _shown(line: "HookLine") -> str:
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
 
     facts = [f"{line.origin}, {line.file}", f"{line.timeout:g} s"]
     facts += ["a failure blocks"] if line.blocks else []

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from treadle.app.exits import Exit
-from treadle.app.lines import own_stdout
-from treadle.app.report import print_notice
 from treadle.cli.host_flags import HostFlags
+from treadle.door.program import Exit, own_stdout, print_notice
 from treadle.headless.channel import Channel
 from treadle.headless.host_control import with_provider
 from treadle.headless.host_questions import HOST_MODES, NOBODY
@@ -23,10 +21,10 @@ from treadle.headless.results import unopened_frame
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle.app.security.trusting import SessionTrust
-    from treadle.app.session.live import LiveSession
-    from treadle.app.structured import StructuredAnswer
     from treadle.cli.shaping import Wishes
+    from treadle.door.hosts import StructuredAnswer
+    from treadle.door.session import LiveSession
+    from treadle.door.trust import SessionTrust
     from treadle.headless.host_start import HostStart
 
 STREAM_JSON = "stream-json"
@@ -110,7 +108,7 @@ class _HostLine:
         self._mode = flags.get("permission_mode") or self._settings_said.get("permissions", {}).get("defaultMode")
         self._structured: StructuredAnswer | None = None
         if schema := flags.get("json_schema"):
-            from treadle.app.structured import structured_answer
+            from treadle.door.hosts import structured_answer
 
             self._structured = structured_answer(schema)
 
@@ -144,14 +142,14 @@ class _HostLine:
     def _folder(self) -> Path:
         if self._flags.get("resume") == "":
             raise _wrong("resume", "It names no session. `treadle sessions` lists them; --continue takes the last.")
-        from treadle.app.compose import check_workspace, session_workspace
+        from treadle.door.opening import check_workspace, session_workspace
 
         if prefix := self._flags.get("resume"):
             return session_workspace(prefix)
         return check_workspace(Path(self._flags.get("directory") or "."))
 
     def _trust(self) -> "SessionTrust":
-        from treadle.app.security.trusting import session_trust, trusted_by_variable
+        from treadle.door.trust import session_trust, trusted_by_variable
 
         trust = session_trust(self._folder(), once=self._flags.has("trust") or trusted_by_variable())
         sources = self._flags.get("setting_sources")
@@ -160,8 +158,8 @@ class _HostLine:
         return replace(trust, once=False, problem="--setting-sources leaves the project out.")
 
     async def _open(self, trust: "SessionTrust", host: HostedSession) -> "LiveSession":
-        from treadle.app.compose import Opening, last_session, open_session
-        from treadle.app.config.settings import load_settings
+        from treadle.door.opening import Opening, last_session, open_session
+        from treadle.door.settings import load_settings
 
         flags, said = self._flags, self._said()
         if "model" in said or "fallback" in said:
@@ -169,7 +167,7 @@ class _HostLine:
             said |= {name: with_provider(said[name], known) for name in ("model", "fallback") if name in said}
         settings = load_settings(said, workspace=trust.workspace, trusted=trust.trusted)
         if hooks := self._settings_said.get("hooks"):
-            from treadle.app.hooks.opening_hooks import with_hooks_said
+            from treadle.door.hosts import with_hooks_said
 
             settings = with_hooks_said(settings, hooks, "--settings")
         if host.hosting.asks:
@@ -187,11 +185,11 @@ class _HostLine:
         if at := flags.get("resume_session_at"):
             if not resume:
                 raise _wrong("resume-session-at", "It needs --resume or --continue.")
-            from treadle.app.history.entries import end_of_entry
+            from treadle.door.past import end_of_entry
 
             host.goes_back_to = end_of_entry(resume, at, flags.get("resume_drops_turn"))
         if resume and flags.has("fork_session"):
-            from treadle.app.history.forking import copy_whole
+            from treadle.door.past import copy_whole
 
             resume = copy_whole(resume)
         return await open_session(
@@ -262,7 +260,7 @@ class _HostLine:
         return said
 
     def _thinking(self) -> Any:
-        from treadle.app.models.offered import EFFORT_BUDGETS
+        from treadle.door.models import EFFORT_BUDGETS
 
         if self._flags.get("thinking") == "disabled":
             return 0
@@ -291,7 +289,7 @@ def _session_id(text: str | None) -> str:
     """Check the id that a new session is to have."""
     import uuid
 
-    from treadle.app.compose import list_sessions
+    from treadle.door.opening import list_sessions
 
     if text is None:
         return ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.reports.jobs import JobLine
+    from treadle.door.reports import JobLine
 
 _CHUNK = 64 * 1024
 _PAUSE = 0.2
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _list(*, every: bool, json: bool) -> int:
-    from treadle.app.reports.jobs import list_jobs
+    from treadle.door.reports import list_jobs
     from treadle.protocol.codec import encode
 
     lines = list_jobs(now=int(time.time() * 1000), every=every)
@@ -51,7 +51,7 @@ def _list(*, every: bool, json: bool) -> int:
 
 
 def _shown(line: "JobLine") -> str:
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
 
     since = datetime.fromtimestamp(line.started_at / 1000, UTC).astimezone()
     command = harmless(line.command.replace("\n", " "))
@@ -60,8 +60,8 @@ def _shown(line: "JobLine") -> str:
 
 
 def _kill(wanted: str) -> int:
-    from treadle.app.exits import Exit
-    from treadle.app.reports.jobs import end_timer, find_job, kill_job
+    from treadle.door.program import Exit
+    from treadle.door.reports import end_timer, find_job, kill_job
 
     if end_timer(wanted):
         sys.stdout.write(f"Ended the timer {wanted}.\n")
@@ -78,8 +78,7 @@ def _kill(wanted: str) -> int:
 
 
 def _output(wanted: str, *, follow: bool) -> int:
-    from treadle.app.reports.jobs import find_job
-    from treadle.app.session.shown_output import ShownOutput
+    from treadle.door.reports import ShownOutput, find_job
 
     line, job = find_job(wanted)
     if not line.output:

@@ -10,13 +10,13 @@ from treadle.protocol.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
-    from treadle.app.config.sections import Settings
+    from treadle.door.settings import Settings
     from treadle.protocol.messages import UserContent
 
 
 def ask_session(arguments: "argparse.Namespace") -> int:
     """Send the task, and wait for the end of its turn; returns the exit code."""
-    from treadle.app.config.settings import load_settings
+    from treadle.door.settings import load_settings
 
     _require_as_it_is(arguments)
     if arguments.task:
@@ -33,8 +33,8 @@ def ask_session(arguments: "argparse.Namespace") -> int:
 
 def _require_text(arguments: "argparse.Namespace", task: str) -> None:
     """Raise `ConfigError` for a task that no model is sent."""
-    from treadle.app.compose import session_workspace
-    from treadle.app.security.trusting import session_trust
+    from treadle.door.opening import session_workspace
+    from treadle.door.trust import session_trust
 
     folder = session_workspace(arguments.attach) if arguments.attach else arguments.directory.expanduser().resolve()
     command = slash_task(task, session_trust(folder), headless=True)
@@ -60,7 +60,7 @@ def _require_as_it_is(arguments: "argparse.Namespace") -> None:
 
 
 async def _ask(arguments: "argparse.Namespace", content: "tuple[UserContent, ...]", settings: "Settings") -> int:
-    from treadle.app.attaching import attach_session
+    from treadle.door.opening import attach_session
     from treadle.headless.attached import run_attached
     from treadle.headless.main import OutputFormat
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle.app.config.sections import Settings
-    from treadle.app.models.call_check import CallCheck
+    from treadle.door.models import CallCheck
+    from treadle.door.settings import Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Read the key, try it with one call, store it."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.login import checked_name, clean_key, describe_check, keep_key, winning_origin
+    from treadle.door.models import checked_name, clean_key, describe_check, keep_key, winning_origin
+    from treadle.door.settings import load_settings
 
     settings = load_settings({})
     provider = checked_name(settings, arguments.provider)
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, settings: "Settings", provider: str, key: str) -> "CallCheck | None":
     """Try the key; a person at a terminal sees that, and may skip it."""
-    from treadle.app.models.login import try_key
+    from treadle.door.models import try_key
 
     work = try_key(settings, provider, key, arguments.model)
     if arguments.key_stdin or not (sys.stdin.isatty() and sys.stdout.isatty()):

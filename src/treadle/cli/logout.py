@@ -11,8 +11,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Remove the key from the keyring or the file."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.login import remove_key, winning_origin
+    from treadle.door.models import remove_key, winning_origin
+    from treadle.door.settings import load_settings
 
     settings = load_settings({})
     removed = remove_key(settings, arguments.provider)

@@ -82,7 +82,7 @@ def _module(name: str) -> "Any":
 def _commands() -> str:
     from shutil import get_terminal_size
 
-    from treadle.app.wrapping import wrapped
+    from treadle.door.program import wrapped
 
     width = max(map(len, COMMANDS))
     lines = ["", "commands (treadle COMMAND --help shows more):"]
@@ -94,7 +94,7 @@ def _guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except KeyboardInterrupt:
-        from treadle.app.exits import Exit
+        from treadle.door.program import Exit
 
         return Exit.INTERRUPTED
     except SystemExit as end:
@@ -104,9 +104,8 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from treadle.app.exits import Exit
-    from treadle.app.report import describe_error, describe_no_permission, is_own_folder
     from treadle.cli.streams import is_unwritable
+    from treadle.door.program import Exit, describe_error, describe_no_permission, is_own_folder
     from treadle.protocol.errors import TreadleError
 
     match error:
@@ -123,15 +122,14 @@ def _failed(error: Exception) -> int:
 
 
 def _crash(error: BaseException) -> int:
-    from treadle.app.exits import Exit
-    from treadle.app.report import describe_crash
+    from treadle.door.program import Exit, describe_crash
 
     return _report(describe_crash(error), Exit.FAILED)
 
 
 def _report(text: str, code: int) -> int:
     """Write an error, unless nobody is left to read it."""
-    from treadle.app.wrapping import write_wrapped
+    from treadle.door.program import write_wrapped
 
     with suppress(OSError):
         sys.stdout.flush()
@@ -141,9 +139,8 @@ def _report(text: str, code: int) -> int:
 
 def _lost(error: OSError) -> int:
     """Give the exit code of a program whose reader has left, or whose terminal is gone."""
-    from treadle.app.exits import Exit
-    from treadle.app.report import four_lines
     from treadle.cli.streams import is_full, is_hangup
+    from treadle.door.program import Exit, four_lines
 
     if is_full(error):
         return _report(
@@ -154,8 +151,8 @@ def _lost(error: OSError) -> int:
 
 def _describe_missing(error: ModuleNotFoundError) -> str:
     """Say which extra brings what is missing; without one it is a defect like any other."""
-    from treadle.app.report import describe_crash, describe_error
-    from treadle.app.reports.extras import extra_of, install_command
+    from treadle.door.program import describe_crash, describe_error
+    from treadle.door.reports import extra_of, install_command
     from treadle.protocol.errors import ConfigError
 
     extra = extra_of(error.name or "")
@@ -166,7 +163,7 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
 
 
 def _code(error: "TreadleError") -> int:
-    from treadle.app.exits import Exit
+    from treadle.door.program import Exit
     from treadle.protocol.errors import ConfigError, SessionError
 
     match error:

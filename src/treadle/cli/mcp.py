@@ -14,7 +14,7 @@ from treadle.cli.parser import CommandParser
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle.app.security.trusting import SessionTrust
+    from treadle.door.trust import SessionTrust
     from treadle.mcp.states import ServerHealth
 
 _LONGEST_LINE = 16_384
@@ -91,13 +91,13 @@ def execute(arguments: argparse.Namespace) -> int:
         case "add":
             return _add(arguments)
         case "remove":
-            from treadle.app.reports.server_checks import remove_server
+            from treadle.door.servers import remove_server
 
             remove_server(arguments.name, _trust(arguments), project=arguments.project)
             sys.stdout.write(f"Removed {arguments.name}.\n")
             return 0
         case "enable" | "disable":
-            from treadle.app.reports.server_checks import switch_server
+            from treadle.door.servers import switch_server
 
             enabled = arguments.verb == "enable"
             switch_server(arguments.name, _trust(arguments), enabled=enabled, project=arguments.project)
@@ -114,15 +114,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _trust(arguments: argparse.Namespace) -> "SessionTrust":
-    from treadle.app.compose import check_workspace
-    from treadle.app.security.trusting import session_trust, trusted_by_variable
+    from treadle.door.opening import check_workspace
+    from treadle.door.trust import session_trust, trusted_by_variable
 
     return session_trust(check_workspace(arguments.directory), once=trusted_by_variable())
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.server_checks import server_list
-    from treadle.app.servers.configured import configured_servers
+    from treadle.door.servers import configured_servers, server_list
 
     trust = _trust(arguments)
     found = asyncio.run(server_list(trust, connect=not arguments.offline))
@@ -135,7 +134,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _write(found: "Sequence[ServerHealth]", *, as_json: bool) -> None:
-    from treadle.app.servers.session_servers import health_lines
+    from treadle.door.servers import health_lines
     from treadle.protocol.codec import encode
 
     lines = (encode(one).decode() for one in found) if as_json else health_lines(found)
@@ -143,8 +142,8 @@ def _write(found: "Sequence[ServerHealth]", *, as_json: bool) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.server_checks import add_server
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
+    from treadle.door.servers import add_server
 
     health = asyncio.run(add_server(arguments.name, _entry(arguments), _trust(arguments), project=arguments.project))
     unused = [f"{name} ({said})" for name, said in health.tools.items() if said.startswith("not used")]
@@ -200,13 +199,13 @@ def _pairs(said: Sequence[str], mark: str) -> dict[str, str]:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.server_checks import check_server
+    from treadle.door.servers import check_server
     from treadle.mcp.states import ServerState
 
     try:
         health = asyncio.run(check_server(arguments.name, _trust(arguments)))
     except ConfigError as error:
-        from treadle.app.report import describe_error
+        from treadle.door.program import describe_error
 
         sys.stderr.write(f"{describe_error(error)}\n")
         return 1
@@ -215,8 +214,8 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _tools(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.server_checks import shown_tools
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
+    from treadle.door.servers import shown_tools
 
     lines = asyncio.run(shown_tools(arguments.name, _trust(arguments), approve=arguments.approve))
     sys.stdout.writelines(f"{harmless(line)}\n" for line in lines)
@@ -224,8 +223,8 @@ def _tools(arguments: argparse.Namespace) -> int:
 
 
 def _logs(name: str) -> int:
-    from treadle.app.reports.server_checks import log_text
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
+    from treadle.door.servers import log_text
 
     text = log_text(name)
     sys.stdout.write(f"{harmless(text)}\n" if text else "")
@@ -235,8 +234,8 @@ def _logs(name: str) -> int:
 
 
 def _login(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.server_checks import sign_in_to
-    from treadle.app.wrapping import harmless
+    from treadle.door.program import harmless
+    from treadle.door.servers import sign_in_to
 
     def show(url: str) -> None:
         sys.stdout.write(

@@ -10,8 +10,7 @@ from treadle.protocol.codec import encode
 from treadle.protocol.models import ModelSpec
 
 if TYPE_CHECKING:
-    from treadle.app.models.choosing import Models
-    from treadle.app.models.listing import LocalLine
+    from treadle.door.models import LocalLine, Models
 
 _ON_TERMINAL = 40
 """Lines that are shown on a terminal unless all are asked for."""
@@ -35,8 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list; 1 where nothing was found."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
+    from treadle.door.models import Models
+    from treadle.door.settings import load_settings
 
     if arguments.update is not None:
         return _update(arguments.update, as_json=arguments.json)
@@ -47,8 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: bool) -> int:
-    from treadle.app.models.known import is_over
-    from treadle.app.models.listing import catalogue_models, replacement, usable_providers
+    from treadle.door.models import catalogue_models, is_over, replacement, usable_providers
 
     found = catalogue_models(models, query)
     if as_json:
@@ -69,7 +67,7 @@ def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: 
 
 def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
     """Say what the list is, and how to see the rest of it."""
-    from treadle.app.models.listing import data_words
+    from treadle.door.models import data_words
     from treadle.present.words import counted
 
     if shown < listed:
@@ -87,13 +85,13 @@ def _notes(query: str, listed: int, shown: int, found: int) -> Iterator[str]:
 
 
 def _sign(spec: ModelSpec, usable: frozenset[str]) -> str:
-    from treadle.app.models.known import is_over
+    from treadle.door.models import is_over
 
     return "*" if spec.provider in usable and not is_over(spec) else ""
 
 
 def _facts(spec: ModelSpec, successor: str) -> Iterator[str]:
-    from treadle.app.models.known import is_over
+    from treadle.door.models import is_over
 
     yield spec.ref
     yield _number(spec.context_window)
@@ -110,8 +108,7 @@ def _facts(spec: ModelSpec, successor: str) -> Iterator[str]:
 
 def _update(url: str, *, as_json: bool) -> int:
     """Fetch the public list, and say what it changed: whole with JSON, else what a person looks for first."""
-    from treadle.app.models.listing import data_words
-    from treadle.app.models.updating import update_models
+    from treadle.door.models import data_words, update_models
     from treadle.present.words import counted
 
     changes = asyncio.run(update_models(url))
@@ -142,7 +139,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 
 
 def _show_local(models: "Models", *, as_json: bool) -> int:
-    from treadle.app.models.listing import local_lines, local_servers
+    from treadle.door.models import local_lines, local_servers
 
     lines = list(local_lines(asyncio.run(local_servers(models))))
     for line in lines:

@@ -60,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _built_in() -> Sequence[ToolGrammar]:
-    from treadle.app.compose import tool_specs
+    from treadle.door.opening import tool_specs
 
     return [grammar_of(spec.name, spec.parameters) for spec in tool_specs()]
 

@@ -12,7 +12,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
-    from treadle.app.reports.policy_past import Suggestion
+    from treadle.door.policy import Suggestion
     from treadle.policy.context import PolicyContext
     from treadle.policy.rules import Rule
 
@@ -109,7 +109,7 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.policy_explain import explain_access, explanation_lines, path_access
+    from treadle.door.policy import explain_access, explanation_lines, path_access
     from treadle.protocol.tools import FetchUrl, RunCommand
 
     if [arguments.command, arguments.path, arguments.url].count(None) != 2:
@@ -131,7 +131,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     """Show the rules; the exit code is 1 when a file cannot be used."""
-    from treadle.app.security.policy_show import policy_lines, read_policy
+    from treadle.door.policy import policy_lines, read_policy
 
     policy = read_policy(arguments.workspace.resolve(), trusted=_trusted(arguments))
     _show_either(arguments, policy, policy_lines(policy))
@@ -151,7 +151,7 @@ def _write(value: object) -> None:
 
 def _trusted(arguments: argparse.Namespace) -> bool:
     """Go by what the user said of the folder, unless the command line says to suppose something."""
-    from treadle.app.places import data_directory
+    from treadle.door.settings import data_directory
     from treadle.store.trust import TrustState, TrustStore
 
     if arguments.trusted or arguments.untrusted:
@@ -162,7 +162,7 @@ def _trusted(arguments: argparse.Namespace) -> bool:
 
 def _lets_code_run(arguments: argparse.Namespace) -> bool:
     """Go by what a session here would, unless the command line says to suppose something."""
-    from treadle.app.security.trusting import session_trust
+    from treadle.door.trust import session_trust
 
     if arguments.trusted or arguments.untrusted:
         return bool(arguments.trusted)
@@ -170,7 +170,7 @@ def _lets_code_run(arguments: argparse.Namespace) -> bool:
 
 
 def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext":
-    from treadle.app.reports.policy_explain import asked_context
+    from treadle.door.policy import asked_context
 
     return asked_context(
         arguments.workspace,
@@ -183,8 +183,8 @@ def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext"
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from treadle.app.config.settings import load_settings
-    from treadle.app.reports.policy_past import Alternative, Replay, judged_calls, past_calls, read_policy_file
+    from treadle.door.policy import Alternative, Replay, judged_calls, past_calls, read_policy_file
+    from treadle.door.settings import load_settings
     from treadle.workspace.text import visible
 
     replay = Replay(
@@ -228,7 +228,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def _suggest(arguments: argparse.Namespace) -> int:
-    from treadle.app.reports.policy_past import found_suggestions
+    from treadle.door.policy import found_suggestions
     from treadle.policy.rulefile import HEAD
 
     found = found_suggestions(arguments.least)
@@ -245,7 +245,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace, offered: "Sequence[tuple[Rule, Suggestion]]") -> int:
-    from treadle.app.reports.policy_past import add_suggestions
+    from treadle.door.policy import add_suggestions
 
     added, file = add_suggestions(offered, arguments.add)
     for one in added:
@@ -256,7 +256,7 @@ def _add(arguments: argparse.Namespace, offered: "Sequence[tuple[Rule, Suggestio
 
 
 def _revoke(arguments: argparse.Namespace) -> int:
-    from treadle.app.security.approvals import revoke_rule
+    from treadle.door.policy import revoke_rule
 
     for file in revoke_rule(arguments.id):
         sys.stdout.write(f"removed {arguments.id} from {file}\n")

@@ -9,7 +9,7 @@ from treadle.cli import work
 from treadle.cli.arguments import flags
 
 if TYPE_CHECKING:
-    from treadle.app.reports.prompt_parts import ShownPart
+    from treadle.door.reports import ShownPart
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the parts."""
-    from treadle.app.compose import check_workspace
-    from treadle.app.config.settings import load_settings
-    from treadle.app.reports.prompt_parts import shown_prompt
-    from treadle.app.security.trusting import session_trust, trusted_by_variable
+    from treadle.door.opening import check_workspace
+    from treadle.door.reports import shown_prompt
+    from treadle.door.settings import load_settings
+    from treadle.door.trust import session_trust, trusted_by_variable
     from treadle.protocol.codec import encode
 
     folder = check_workspace(getattr(arguments, "directory", None) or Path())

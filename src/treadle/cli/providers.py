@@ -11,9 +11,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
-    from treadle.app.models.listing import provider_lines
+    from treadle.door.models import Models, provider_lines
+    from treadle.door.settings import load_settings
     from treadle.protocol.codec import encode
 
     lines = list(provider_lines(Models(load_settings({}))))

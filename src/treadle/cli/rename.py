@@ -12,8 +12,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Rename it."""
-    from treadle.app.history.session_keeping import rename_session
-    from treadle.app.wrapping import harmless
+    from treadle.door.past import rename_session
+    from treadle.door.program import harmless
 
     row = rename_session(arguments.id, " ".join(arguments.name))
     sys.stdout.write(f"{row.id}  {harmless(row.title)}\n")

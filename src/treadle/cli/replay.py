@@ -36,9 +36,8 @@ def execute(arguments: argparse.Namespace) -> int:
         return _go_on(arguments)
     if arguments.tools is not None:
         return _run_tools(arguments)
-    from treadle.app.exits import Exit
-    from treadle.app.history.replaying import replay_rows, report_lines, session_tape
-    from treadle.app.wrapping import harmless, write_wrapped
+    from treadle.door.history import replay_rows, report_lines, session_tape
+    from treadle.door.program import Exit, harmless, write_wrapped
     from treadle.protocol.codec import encode
 
     session_id, rows, chains = session_tape(arguments.id)
@@ -54,12 +53,10 @@ def _run_tools(arguments: argparse.Namespace) -> int:
     """Run the calls again, and show the drift."""
     import asyncio
 
-    from treadle.app.compose import session_workspace
-    from treadle.app.exits import Exit
-    from treadle.app.history.branching import folder_beside
-    from treadle.app.history.live_tools import DriftOutcome, drift_lines, run_tools_again
-    from treadle.app.wrapping import harmless, write_wrapped
     from treadle.cli.arguments import opening_for
+    from treadle.door.history import DriftOutcome, drift_lines, folder_beside, run_tools_again
+    from treadle.door.opening import session_workspace
+    from treadle.door.program import Exit, harmless, write_wrapped
     from treadle.protocol.codec import encode
 
     folder = (arguments.into or folder_beside(str(session_workspace(arguments.id)))).expanduser().absolute()
@@ -73,10 +70,10 @@ def _run_tools(arguments: argparse.Namespace) -> int:
 
 def _go_on(arguments: argparse.Namespace) -> int:
     """Copy the session up to a step, and work on in the copy."""
-    from treadle.app.compose import session_workspace
-    from treadle.app.history.branching import branch_at_step, folder_beside
-    from treadle.app.wrapping import harmless, write_wrapped
     from treadle.cli.working import resume_headless
+    from treadle.door.history import branch_at_step, folder_beside
+    from treadle.door.opening import session_workspace
+    from treadle.door.program import harmless, write_wrapped
 
     into = arguments.into or folder_beside(str(session_workspace(arguments.id)))
     branch = branch_at_step(arguments.id, arguments.step, into.expanduser().absolute())

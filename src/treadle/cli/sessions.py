@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.reports.session_list import ListedSession
-    from treadle.app.reports.session_search import FoundPlace
+    from treadle.door.past import FoundPlace, ListedSession
 
 _LEAST_TITLE = 20
 _MOST_FOUND = 50
@@ -30,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.app.reports.session_list import listed_sessions
+    from treadle.door.past import listed_sessions
     from treadle.protocol.codec import encode
 
     folder = None if arguments.all else arguments.directory.expanduser().resolve()
@@ -48,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _search(text: str, folder: Path | None, *, json: bool, archived: bool) -> int:
     """Print the places that fit, below the session that each is in."""
-    from treadle.app.reports.session_search import found_places
+    from treadle.door.past import found_places
     from treadle.protocol.codec import encode
 
     places = found_places(text, folder, _MOST_FOUND, archived=archived)
@@ -63,7 +62,7 @@ def _search(text: str, folder: Path | None, *, json: bool, archived: bool) -> in
 
 
 def _print_places(places: "list[FoundPlace]", *, folders: bool) -> None:
-    from treadle.app.wrapping import harmless, screen_width, shortened
+    from treadle.door.program import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
     by_session: dict[str, list[FoundPlace]] = {}
@@ -86,8 +85,8 @@ def _minute(at: int) -> str:
 
 def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
     """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
-    from treadle.app.reports.session_list import listed_words
-    from treadle.app.wrapping import harmless, screen_width, shortened
+    from treadle.door.past import listed_words
+    from treadle.door.program import harmless, screen_width, shortened
 
     width = screen_width(sys.stdout)
     costs = [row.spending.words for row in rows]

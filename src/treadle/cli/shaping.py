@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.claude_rules import ListedTools, listed_tools, server_tools, split_tools
-from treadle.app.report import print_notice
 from treadle.cli.arguments import WISHES
+from treadle.door.hosts import ListedTools, listed_tools, server_tools, split_tools
+from treadle.door.program import print_notice
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
-    from treadle.app.compose import Opening
-    from treadle.app.structured import StructuredAnswer
+    from treadle.door.hosts import StructuredAnswer
+    from treadle.door.opening import Opening
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
             print_notice(note)
         append = self.append
         if self.structured is not None:
-            from treadle.app.structured import PROMPT
+            from treadle.door.hosts import PROMPT
 
             append = f"{append}\n\n{PROMPT}".strip()
         # Hosts send an empty prompt where their user said nothing.
@@ -62,7 +62,7 @@ def wishes_of(said: Mapping[str, Any]) -> Wishes:
     """Read what was said with flags of the main command. Raises `ConfigError`."""
     structured = None
     if schema := said.get("json_schema"):
-        from treadle.app.structured import structured_answer
+        from treadle.door.hosts import structured_answer
 
         structured = structured_answer(schema)
     return Wishes(

@@ -12,9 +12,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
-    from treadle.app.compose import session_log
-    from treadle.app.reports.session_text import session_lines
-    from treadle.app.wrapping import harmless, write_wrapped
+    from treadle.door.history import session_lines
+    from treadle.door.opening import session_log
+    from treadle.door.program import harmless, write_wrapped
     from treadle.protocol.codec import encode
 
     with session_log(arguments.id) as (row, store):

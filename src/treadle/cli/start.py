@@ -15,8 +15,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Start what fits."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
+    from treadle.door.models import Models
+    from treadle.door.settings import load_settings
 
     settings = load_settings(flags(arguments))
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()

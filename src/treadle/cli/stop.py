@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.stopping import StoppedSession
+    from treadle.door.past import StoppedSession
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +24,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """Stop them; the exit code is 1 when one could not be stopped."""
     import asyncio
 
-    from treadle.app.exits import Exit
-    from treadle.app.stopping import StopResult, stop_background, stop_sessions
+    from treadle.door.past import StopResult, stop_background, stop_sessions
+    from treadle.door.program import Exit
     from treadle.protocol.codec import encode
     from treadle.protocol.errors import ConfigError
 
@@ -45,9 +45,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show(one: "StoppedSession") -> None:
-    from treadle.app.reports.session_list import SessionState, state_words
-    from treadle.app.stopping import StopResult
-    from treadle.app.wrapping import harmless, write_wrapped
+    from treadle.door.past import SessionState, StopResult, state_words
+    from treadle.door.program import harmless, write_wrapped
 
     match one.result:
         case StopResult.STOPPED:

@@ -26,11 +26,9 @@ def add_program_flags(parser: argparse.ArgumentParser) -> None:
 
 def import_program(arguments: argparse.Namespace) -> int:
     """Show the plan, and do it after a yes."""
-    from treadle.app.exits import Exit
-    from treadle.app.importing.plan import plan_lines, take_over
-    from treadle.app.importing.programs import import_plan
-    from treadle.app.wrapping import harmless, write_wrapped
     from treadle.cli.agreeing import agreed
+    from treadle.door.history import import_plan, plan_lines, take_over
+    from treadle.door.program import Exit, harmless, write_wrapped
 
     plan = import_plan(arguments.program, arguments.directory.expanduser().resolve())
     write_wrapped(sys.stdout, "\n".join(plan_lines(plan, Path.home())))
@@ -51,8 +49,8 @@ def import_program(arguments: argparse.Namespace) -> int:
 
 def import_from(path: Path) -> int:
     """Import sessions, and say what became of each; the exit code is 1 when something could not be taken."""
-    from treadle.app.importing.session_import import import_sessions
-    from treadle.app.wrapping import harmless
+    from treadle.door.history import import_sessions
+    from treadle.door.program import harmless
 
     code = 0
     for report in import_sessions(path):

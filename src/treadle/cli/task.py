@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from treadle.app.security.trusting import SessionTrust
-    from treadle.app.slash_commands import SlashCommand
+    from treadle.door.commands import SlashCommand
+    from treadle.door.trust import SessionTrust
     from treadle.protocol.errors import ConfigError
 
 COMMANDS = MappingProxyType(
@@ -146,14 +146,14 @@ def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> "tuple[Sl
     """
     if not text.lstrip().startswith(("/", "!")):
         return None
-    from treadle.app.slash_commands import Surfaces, find_slash, is_shell_line, slash_word
+    from treadle.door.commands import Surfaces, find_slash, is_shell_line, slash_word
 
     name = slash_word(text)
     if not name:
         if is_shell_line(text):
             raise _refused("A task cannot be a command of a shell.", f"Say what to do in words. {_AS_TEXT}")
         return None
-    from treadle.app.session.command_files import WRITTEN_HERE
+    from treadle.door.commands import WRITTEN_HERE
 
     row = find_slash(name)
     if row is None:
@@ -169,8 +169,7 @@ def slash_task(text: str, trust: "SessionTrust", *, headless: bool) -> "tuple[Sl
 
 def _require_text(name: str, trust: "SessionTrust") -> None:
     """Raise `ConfigError` unless there is a text of this name that may be used."""
-    from treadle.app.slash import named_texts
-    from treadle.app.slash_commands import nearest_slash
+    from treadle.door.commands import named_texts, nearest_slash
 
     named = {one.name: one for one in named_texts(trust)}
     if name not in named:

@@ -8,7 +8,7 @@ from treadle.cli import work
 from treadle.cli.arguments import flags
 
 if TYPE_CHECKING:
-    from treadle.app.reports.tool_list import ToolLine, ToolList
+    from treadle.door.reports import ToolLine, ToolList
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +20,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list, or one tool."""
-    from treadle.app.config.settings import load_settings
-    from treadle.app.reports.tool_list import find_tool, list_tools
+    from treadle.door.reports import find_tool, list_tools
+    from treadle.door.settings import load_settings
     from treadle.protocol.codec import encode
 
     found = list_tools(load_settings(flags(arguments)))

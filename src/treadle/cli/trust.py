@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treadle.app.security.trusting import SessionTrust
+    from treadle.door.trust import SessionTrust
     from treadle.store.trust import Trust, TrustStore
     from treadle.tui.look import Look
 
@@ -34,8 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """List, and trust or take trust back."""
-    from treadle.app.compose import check_workspace
-    from treadle.app.security.trusting import trust_store, whole_trust
+    from treadle.door.opening import check_workspace
+    from treadle.door.trust import trust_store, whole_trust
     from treadle.store.trust import TrustState
 
     store = trust_store()
@@ -69,7 +69,7 @@ def _decide(store: "TrustStore", trust: "Trust", *, yes: bool, ask: bool) -> "Tr
 
 
 def _ask_here(trust: "Trust") -> _Said:
-    from treadle.app.config.settings import load_settings
+    from treadle.door.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
     with prepared_terminal(load_settings({})) as look:
@@ -78,8 +78,8 @@ def _ask_here(trust: "Trust") -> _Said:
 
 def settle_trust(trust: "SessionTrust", look: "Look") -> "SessionTrust":
     """Ask the person at the terminal, before a session opens, where that is needed; what they say applies then."""
-    from treadle.app.security.trusting import session_trust, trust_store, whole_trust
     from treadle.cli.trust_question import said_line
+    from treadle.door.trust import session_trust, trust_store, whole_trust
     from treadle.tui.inline import leave_line
 
     problem = ""
@@ -118,8 +118,7 @@ def _answer(trust: "Trust", look: "Look", problem: str = "") -> _Said:
 
 
 def _show(trust: "Trust") -> None:
-    from treadle.app.security.trusted_rules import allow_lines
-    from treadle.app.security.trusting import shown_path, trust_lines
+    from treadle.door.trust import allow_lines, shown_path, trust_lines
 
     refused = " (you answered no)" if trust.refused else ""
     sys.stdout.write(f"{shown_path(str(trust.workspace))}: {trust.state}{refused}\n")
@@ -136,7 +135,7 @@ def _at_terminal() -> bool:
 
 
 def _list(*, as_json: bool) -> int:
-    from treadle.app.security.trusting import session_trust, shown_path, trusted_folders
+    from treadle.door.trust import session_trust, shown_path, trusted_folders
 
     folders = trusted_folders()
     for folder, state in folders:
@@ -150,7 +149,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _write(trust: "Trust") -> None:
-    from treadle.app.security.trusted_rules import allow_rules
+    from treadle.door.trust import allow_rules
     from treadle.protocol.codec import encode
 
     facts = {

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from treadle.app.security.asked_trust import NOTHING_RUNS
-from treadle.app.security.trusted_rules import allow_lines, allow_rules
-from treadle.app.security.trusting import shown_path, trust_lines
+from treadle.door.trust import NOTHING_RUNS, allow_lines, allow_rules, shown_path, trust_lines
 from treadle.store.activation import ActiveKind
 from treadle.store.trust import Trust, TrustState
 from treadle.tui.choice_list import Choosing, ListRow

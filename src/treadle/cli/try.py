@@ -22,10 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run it, and say what became of what it changed."""
-    from treadle.app.compose import check_workspace
-    from treadle.app.exits import Exit
-    from treadle.app.session.trying import describe_tried, record_of, try_command
-    from treadle.app.wrapping import harmless
+    from treadle.door.opening import check_workspace
+    from treadle.door.policy import describe_tried, record_of, try_command
+    from treadle.door.program import Exit, harmless
     from treadle.protocol.codec import encode
 
     folder = check_workspace(arguments.directory)

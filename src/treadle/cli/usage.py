@@ -23,8 +23,8 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the sums."""
     from datetime import datetime
 
-    from treadle.app.reports.usage_report import UsageKey, since_day, usage_lines, usage_report
-    from treadle.app.wrapping import screen_width
+    from treadle.door.program import screen_width
+    from treadle.door.reports import UsageKey, since_day, usage_lines, usage_report
     from treadle.protocol.codec import encode
 
     today = datetime.now().astimezone().date()

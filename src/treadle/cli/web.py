@@ -19,7 +19,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; returns the exit code."""
     import asyncio
 
-    from treadle.app.http_serving import is_loopback
+    from treadle.door.program import is_loopback
     from treadle.protocol.errors import ConfigError
     from treadle.web.serving import serve_page
 

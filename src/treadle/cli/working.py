@@ -15,10 +15,10 @@ from treadle.protocol.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
-    from treadle.app.compose import Opening
-    from treadle.app.config.sections import Settings
-    from treadle.app.security.trusting import SessionTrust
-    from treadle.app.slash_commands import SlashCommand
+    from treadle.door.commands import SlashCommand
+    from treadle.door.opening import Opening
+    from treadle.door.settings import Settings
+    from treadle.door.trust import SessionTrust
     from treadle.protocol.messages import UserContent
     from treadle.tui.look import Look
 
@@ -63,7 +63,7 @@ def _on_terminal() -> bool:
 
 
 async def _headless(arguments: "argparse.Namespace", task: str) -> int:
-    from treadle.app.compose import open_session
+    from treadle.door.opening import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
     trust, output = session_trust_of(arguments), OutputFormat(arguments.output_format)
@@ -88,7 +88,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
 
 def resume_headless(arguments: "argparse.Namespace") -> int:
     """Go on with the session that the arguments name, without a person; returns the exit code."""
-    from treadle.app.compose import open_session
+    from treadle.door.opening import open_session
     from treadle.headless.main import OutputFormat, run_headless
 
     async def work_on() -> int:
@@ -101,8 +101,8 @@ def resume_headless(arguments: "argparse.Namespace") -> int:
 
 def _without_session(command: "tuple[SlashCommand, str]", trust: "SessionTrust") -> str:
     """Do a command that needs no session; empty for one that needs one."""
-    from treadle.app.slash import answer_without_session
-    from treadle.app.wrapping import harmless
+    from treadle.door.commands import answer_without_session
+    from treadle.door.program import harmless
 
     row, argument = command
     return harmless(answer_without_session(row.name, argument, trust))
@@ -119,7 +119,7 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     if task:
         slash_task(task, session_trust_of(arguments), headless=False)
     content = task_content(arguments, task)
-    from treadle.app.config.settings import load_settings
+    from treadle.door.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
     settings = load_settings(flags(arguments))
@@ -154,7 +154,7 @@ def _attach(arguments: "argparse.Namespace") -> int:
         )
     if not _on_terminal():
         raise _no_terminal()
-    from treadle.app.config.settings import load_settings
+    from treadle.door.settings import load_settings
     from treadle.tui.look import prepared_terminal
 
     settings, folder = load_settings(flags(arguments)), arguments.directory.expanduser().resolve()
@@ -167,8 +167,8 @@ async def _attached(
     prefix: str, folder: Path, settings: "Settings", look: "Look", *, content: "tuple[UserContent, ...]" = ()
 ) -> tuple[int, str]:
     """Work in a session of another process; gives the exit code, and the session that is to be opened next."""
-    from treadle.app.attaching import attach_session
-    from treadle.app.wrapping import write_wrapped
+    from treadle.door.opening import attach_session
+    from treadle.door.program import write_wrapped
     from treadle.tui.main import run_interactive
 
     following: list[str] = []
@@ -197,8 +197,8 @@ def _with_model(arguments: "argparse.Namespace", content: "tuple[UserContent, ..
     except ConfigError as error:
         if error.code != "no-provider":
             raise
-    from treadle.app.config.settings import load_settings
     from treadle.cli.first_model import first_model
+    from treadle.door.settings import load_settings
 
     arguments.model = first_model(load_settings(flags(arguments)), look)
     return _open(arguments, content, look) if arguments.model else None
@@ -211,7 +211,7 @@ def _open(
 
     One that is open in another process is joined there.
     """
-    from treadle.app.config.settings import load_settings
+    from treadle.door.settings import load_settings
 
     folder, trust, code = arguments.directory.expanduser().resolve(), None, 0
     given = None if following else opening_of(arguments, _asked_trust(arguments, look), user_present=True)
@@ -229,7 +229,7 @@ def _open(
 
 
 def _is_open_elsewhere(session: str) -> bool:
-    from treadle.app.attaching import is_session_open
+    from treadle.door.opening import is_session_open
 
     return is_session_open(session)
 
@@ -249,8 +249,8 @@ def _chosen_session(folder: Path, look: "Look") -> str:
 
 def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
     """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
-    from treadle.app.compose import session_workspace
-    from treadle.app.slash_commands import NEW_SESSION
+    from treadle.door.commands import NEW_SESSION
+    from treadle.door.opening import session_workspace
 
     if session == NEW_SESSION:
         arguments.resume, arguments.go_on, arguments.directory = "", False, folder
@@ -263,7 +263,7 @@ def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
 
 async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
     """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
-    from treadle.app.compose import open_session
+    from treadle.door.opening import open_session
     from treadle.tui.main import run_interactive
 
     live = await open_session(opening)
@@ -279,8 +279,7 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", l
 
 def _say_how_to_go_on(session_id: str) -> None:
     """Name the session that was left, unless the terminal is gone."""
-    from treadle.app.report import resume_line
-    from treadle.app.wrapping import write_wrapped
+    from treadle.door.program import resume_line, write_wrapped
 
     with suppress(OSError):
         write_wrapped(sys.stderr, resume_line(session_id))
@@ -288,10 +287,10 @@ def _say_how_to_go_on(session_id: str) -> None:
 
 def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
-    from treadle.app.compose import last_session
-    from treadle.app.config.settings import load_settings
-    from treadle.app.models.choosing import Models
     from treadle.cli.trust import settle_trust
+    from treadle.door.models import Models
+    from treadle.door.opening import last_session
+    from treadle.door.settings import load_settings
 
     trust = session_trust_of(arguments)
     if arguments.go_on:

@@ -7,10 +7,8 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Self
 
-from treadle.app.asking import PromptRun, SessionClient
-from treadle.app.exits import Exit
-from treadle.app.session.remote import RemoteSession
-from treadle.app.wrapping import harmless, write_wrapped
+from treadle.door.program import Exit, harmless, write_wrapped
+from treadle.door.session import PromptRun, RemoteSession, SessionClient
 from treadle.headless.main import HEADLESS, HeadlessConsole, OutputFormat, TextWriter
 from treadle.protocol.errors import SessionClosedError, SessionError, TreadleError
 from treadle.protocol.messages import UserContent

@@ -9,11 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from treadle.app.exits import Exit
-from treadle.app.report import write_log
-from treadle.app.session.live import LiveSession
-from treadle.app.session.sharing import Attendance
-from treadle.app.wrapping import harmless
+from treadle.door.program import Exit, harmless, write_log
+from treadle.door.session import Attendance, LiveSession
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import UserContent

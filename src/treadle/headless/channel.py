@@ -11,7 +11,7 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-from treadle.app.lines import MOST_UNREAD_BYTES, read_lines, write_whole
+from treadle.door.program import MOST_UNREAD_BYTES, read_lines, write_whole
 from treadle.protocol.patterns import regex
 
 LONGEST_FRAME = 1_000_000

@@ -4,8 +4,8 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from treadle.app.foreign_tools import claude_call
-from treadle.app.history.entries import entry_uuid
+from treadle.door.hosts import claude_call
+from treadle.door.past import entry_uuid
 from treadle.headless.channel import Frame
 from treadle.headless.partial import PartialMessage
 from treadle.protocol.messages import Image, Message, ResultContent, Text, Thinking, ToolUse

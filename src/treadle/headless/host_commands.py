@@ -3,13 +3,21 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from treadle.app.slash.entering import answered_aside, entered_command, not_here, run_entered
-from treadle.app.slash_commands import CommandAnswer, SlashCommand, Surfaces, wrong
+from treadle.door.commands import (
+    CommandAnswer,
+    SlashCommand,
+    Surfaces,
+    answered_aside,
+    entered_command,
+    not_here,
+    run_entered,
+    wrong,
+)
 from treadle.headless.channel import Frame
 from treadle.protocol.errors import TreadleError
 
 if TYPE_CHECKING:
-    from treadle.app.session.live import LiveSession
+    from treadle.door.session import LiveSession
     from treadle.headless.hosting import HostedSession
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from treadle.app.foreign_tools import claude_names
-from treadle.app.session.live import LiveSession
+from treadle.door.hosts import claude_names
+from treadle.door.session import LiveSession
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
@@ -115,7 +115,7 @@ async def _initialize(host: "HostedSession", live: LiveSession | None, request: 
 
 
 def _commands() -> list[Frame]:
-    from treadle.app.slash_commands import SLASH_TABLE, Surfaces
+    from treadle.door.commands import SLASH_TABLE, Surfaces
 
     return [
         {"name": row.name, "description": row.about, "argumentHint": row.arguments}
@@ -182,8 +182,8 @@ async def _context(host: "HostedSession", live: LiveSession, request: Frame) -> 
 
 def _categories(session_id: str) -> dict[str, int]:
     """Sum up what the last request consisted of, by where it came from; nothing before the first one."""
-    from treadle.app.compose import session_log
-    from treadle.app.reports.context_report import context_report, sent_request
+    from treadle.door.opening import session_log
+    from treadle.door.reports import context_report, sent_request
     from treadle.protocol.errors import SessionError
 
     with session_log(session_id) as (row, store):
@@ -212,8 +212,8 @@ async def _rewind(host: "HostedSession", live: LiveSession, request: Frame) -> F
 
 
 def _files_before(session_id: str, prompt_id: str) -> Any:
-    from treadle.app.checkpoints.points import Points
-    from treadle.app.compose import session_log
+    from treadle.door.opening import session_log
+    from treadle.door.past import Points
 
     with session_log(session_id) as (row, store):
         points = Points(store, row.id)
@@ -245,7 +245,7 @@ async def _mcp_toggle(host: "HostedSession", live: LiveSession, request: Frame) 
 
 
 async def _stop_task(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
-    from treadle.app.reports.jobs import find_job, kill_job
+    from treadle.door.reports import find_job, kill_job
 
     def stop() -> None:
         line, job = find_job(str(request.get("task_id")))

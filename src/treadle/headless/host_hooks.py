@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from treadle.app.config.hook_settings import HookEvent
-from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
+from treadle.door.hosts import HookAnswer, HookFailedError, HookHandler, HookRow
+from treadle.door.settings import HookEvent
 from treadle.headless.channel import Frame, HostError
 
 if TYPE_CHECKING:

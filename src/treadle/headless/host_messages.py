@@ -4,8 +4,8 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING
 
-from treadle.app.session.live import LiveSession
-from treadle.app.structured import AGAIN
+from treadle.door.hosts import AGAIN
+from treadle.door.session import LiveSession
 from treadle.headless.channel import Frame
 from treadle.headless.host_prompts import content_of
 from treadle.protocol.errors import RefusedError

@@ -5,8 +5,7 @@ import binascii
 import uuid
 from collections.abc import Callable, Iterator
 
-from treadle.app.security.asked_trust import ONLY_A_REPOSITORY
-from treadle.app.security.trusting import SessionTrust, trust_lines
+from treadle.door.trust import ONLY_A_REPOSITORY, SessionTrust, trust_lines
 from treadle.headless.channel import Frame
 from treadle.protocol.messages import Document, Image, Text, UserContent
 

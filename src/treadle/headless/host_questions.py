@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.foreign_tools import amended_arguments, claude_call
+from treadle.door.hosts import amended_arguments, claude_call
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.present.escape import exact

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.foreign_tools import claude_part
-from treadle.app.servers.configured import ServerOrigin, read_servers
+from treadle.door.hosts import claude_part
+from treadle.door.servers import ServerOrigin, read_servers
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.headless.host_start import HostStart
 from treadle.protocol.errors import ConfigError
@@ -19,7 +19,7 @@ from treadle.protocol.tools import ToolCall
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from treadle.app.session.live import LiveSession
+    from treadle.door.session import LiveSession
 
 _INSIDE = "sdk"
 _LONGEST_CALL = 86_400.0

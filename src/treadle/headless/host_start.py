@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.foreign_tools import claude_part
+from treadle.door.hosts import claude_part
 from treadle.headless.channel import Frame
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.exits import Exit, exit_code
-from treadle.app.report import describe_crash
-from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.live import LiveSession
-from treadle.app.structured import MOST_TRIES
+from treadle.door.hosts import MOST_TRIES
+from treadle.door.program import Exit, describe_crash, exit_code
+from treadle.door.session import LiveSession
+from treadle.door.trust import SessionTrust
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.headless.frames import FrameMaker
 from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
@@ -38,7 +37,7 @@ from treadle.protocol.notifications import (
 )
 
 if TYPE_CHECKING:
-    from treadle.app.structured import StructuredAnswer
+    from treadle.door.hosts import StructuredAnswer
 
 HOST = Source(kind="sdk", id="main")
 

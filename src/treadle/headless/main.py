@@ -9,9 +9,9 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from treadle.app.places import outputs
-from treadle.app.session.live import LiveSession
-from treadle.app.wrapping import harmless, write_wrapped
+from treadle.door.program import harmless, write_wrapped
+from treadle.door.session import LiveSession
+from treadle.door.settings import outputs
 from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
@@ -20,9 +20,9 @@ from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
 
 if TYPE_CHECKING:
-    from treadle.app.exits import Exit
-    from treadle.app.session.remote import RemoteSession
-    from treadle.app.structured import StructuredAnswer
+    from treadle.door.hosts import StructuredAnswer
+    from treadle.door.program import Exit
+    from treadle.door.session import RemoteSession
     from treadle.headless.records import CommandRecord
 
 HEADLESS = Source(kind="headless", id="main")
@@ -110,7 +110,7 @@ async def finish_task(
             return signals.code
     if structured is None:
         return console.conclude(outcome)
-    from treadle.app.exits import Exit
+    from treadle.door.program import Exit
 
     code = Exit.FAILED if structured.is_missing(outcome) else None
     return console.conclude(outcome, code, structured.value)
@@ -167,15 +167,14 @@ class HeadlessConsole:
 
     def nothing_to_do(self) -> int:
         """Say that a resumed session has nothing open."""
-        from treadle.app.exits import Exit
+        from treadle.door.program import Exit
 
         self._say(["This session has nothing left to do. Give it a task with -p."])
         return Exit.DONE
 
     def conclude(self, outcome: TurnOutcome, code: "Exit | None" = None, value: Any = None) -> int:
         """Write the answer, and its `value` where it has one; returns the exit code, by default that of the outcome."""
-        from treadle.app.exits import exit_code
-        from treadle.app.report import describe_model_error
+        from treadle.door.program import describe_model_error, exit_code
 
         code = exit_code(outcome) if code is None else code
         self._say(self._progress.finish(outcome.text))
@@ -203,13 +202,13 @@ class HeadlessConsole:
         """Name what would have woken the agent later: a run ends with its turn."""
         if self._live.continues or not (outputs() / self._live.id / "watchers.json").is_file():
             return []
-        from treadle.app.reports.jobs import armed_lines
+        from treadle.door.reports import armed_lines
 
         return [f"# ended with this run: {one}" for one in armed_lines(self._live.id)]
 
     def _how_to_go_on(self) -> list[str]:
         """Say it once, and only where there is something to go on with."""
-        from treadle.app.report import resume_line
+        from treadle.door.program import resume_line
 
         wanted, self._says_how_to_go_on = self._says_how_to_go_on and not self._live.empty, False
         return [resume_line(self._live.id)] if wanted else []
@@ -266,7 +265,7 @@ class HeadlessSignals:
             self._end(signal.SIGINT)
 
     def _end(self, number: signal.Signals) -> None:
-        from treadle.app.exits import Exit
+        from treadle.door.program import Exit
 
         self.code = Exit(128 + number)
         if self._main is not None:

@@ -3,10 +3,8 @@
 import uuid
 from collections.abc import Iterator
 
-from treadle.app.exits import exit_code
-from treadle.app.report import describe_model_error
-from treadle.app.session.live import LiveSession
-from treadle.app.wrapping import harmless, write_wrapped
+from treadle.door.program import describe_model_error, exit_code, harmless, write_wrapped
+from treadle.door.session import LiveSession
 from treadle.headless.main import TextWriter
 from treadle.headless.progress import Progress, summary_lines
 from treadle.present.words import output_of

@@ -4,7 +4,7 @@ import time
 import uuid
 from typing import Any
 
-from treadle.app.exits import Exit, exit_code
+from treadle.door.program import Exit, exit_code
 from treadle.headless.channel import Frame
 from treadle.headless.frames import usage_of
 from treadle.present.failures import facts_of

@@ -5,10 +5,9 @@ import sys
 from collections.abc import AsyncIterator
 from functools import partial
 
-from treadle.app.exits import Exit
-from treadle.app.session.live import LiveSession
-from treadle.app.slash.entering import answered_aside, run_entered
-from treadle.app.slash_commands import SlashCommand
+from treadle.door.commands import SlashCommand, answered_aside, run_entered
+from treadle.door.program import Exit
+from treadle.door.session import LiveSession
 from treadle.headless.main import HEADLESS, HeadlessConsole, HeadlessSignals, OutputFormat, TextWriter, finish_task
 from treadle.headless.records import CommandRecord
 from treadle.protocol.messages import Text

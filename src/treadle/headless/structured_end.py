@@ -3,8 +3,8 @@
 import uuid
 from collections.abc import Awaitable, Callable
 
-from treadle.app.session.live import LiveSession
-from treadle.app.structured import AGAIN, MOST_TRIES, StructuredAnswer
+from treadle.door.hosts import AGAIN, MOST_TRIES, StructuredAnswer
+from treadle.door.session import LiveSession
 from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnOutcome

@@ -7,24 +7,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
-from treadle.app.asking import PromptRun, SessionClient
-from treadle.app.attaching import attach_session
-from treadle.app.compose import Opening, open_session, session_workspace
-from treadle.app.config.settings import load_settings
-from treadle.app.history.replaying import ReplayReport, replay_rows, session_tape
-from treadle.app.own_parts import (
+from treadle.door.history import ReplayReport, replay_rows, session_tape
+from treadle.door.opening import (
     Clock,
     FileAccess,
+    Opening,
     OwnModel,
     OwnTool,
     Provider,
     as_model,
     as_tools,
+    attach_session,
     only_these,
+    open_session,
+    session_workspace,
     trust_for,
 )
-from treadle.app.session.live import LiveSession
-from treadle.app.session.remote import RemoteSession
+from treadle.door.session import LiveSession, PromptRun, RemoteSession, SessionClient
+from treadle.door.settings import load_settings
 from treadle.library.approving import Approvals, Approve
 from treadle.library.results import TaskResult
 from treadle.protocol.attach import SessionStatus, Stamped

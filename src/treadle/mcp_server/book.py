@@ -10,22 +10,20 @@ from typing import Any, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.asking import SessionClient
-from treadle.app.attaching import attach_session
-from treadle.app.compose import (
+from treadle.door.opening import (
     Opening,
+    attach_session,
     check_workspace,
     list_sessions,
     open_session,
     session_log,
     session_workspace,
 )
-from treadle.app.config.settings import load_settings
-from treadle.app.reports.checkpoint_list import changed_since, listed_checkpoints
-from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
-from treadle.app.session.known_values import session_redactor
-from treadle.app.session.live import LiveSession
-from treadle.app.session.remote import RemoteSession
+from treadle.door.reports import session_redactor
+from treadle.door.review import changed_since, listed_checkpoints
+from treadle.door.session import LiveSession, RemoteSession, SessionClient
+from treadle.door.settings import load_settings
+from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.mcp_server.task import ServedTask
 from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionError

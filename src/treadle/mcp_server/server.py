@@ -12,7 +12,7 @@ from mcp_types import InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from treadle import __version__
-from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
+from treadle.door.trust import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.mcp_server.book import TaskBook, TaskRequest
 from treadle.mcp_server.elicit import ask_clients_user, can_ask
 from treadle.mcp_server.reports import DiffReport, SessionLine, TaskList, TaskReport, error_words, task_report

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
 
-from treadle.app.http_serving import HttpServer, listen, log_quietly, until_signal
+from treadle.door.program import HttpServer, listen, log_quietly, until_signal
 from treadle.mcp_server.book import TaskBook
 from treadle.mcp_server.server import mcp_server
 from treadle.mcp_server.wire import WireLines, WireOutput

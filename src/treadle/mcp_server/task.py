@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from enum import StrEnum
 
-from treadle.app.asking import PromptRun, SessionClient
+from treadle.door.session import PromptRun, SessionClient
 from treadle.present.item_lines import ProgressLines
 from treadle.present.words import clip_text
 from treadle.protocol.attach import Stamped

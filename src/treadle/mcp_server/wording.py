@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from treadle.app.security.trusting import SessionTrust, shown_path, trust_lines
+from treadle.door.trust import SessionTrust, shown_path, trust_lines
 from treadle.mcp_server.task import ServedTask
 from treadle.present.escape import exact
 from treadle.present.forms import filled_in, form_fields

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.door.session import block_spans, keep_blocks
 from treadle.present.answer_rows import (
     BLOCKS_ARGUMENT,
     Act,

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.app.slash_commands import find_slash, nearest_slash, slash_word
+from treadle.door.commands import find_slash, nearest_slash, slash_word
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
 

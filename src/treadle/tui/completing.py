@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.app.session.access import SessionAccess
-from treadle.app.session.mention_text import MENTION_WORDS
-from treadle.app.session.mention_writing import Mention, complete, mention_at
-from treadle.app.session.mentionable import mentionable_paths
-from treadle.app.session.path_search import Index, PathSearch
-from treadle.app.slash import named_texts
-from treadle.app.slash_commands import last_word
+from treadle.door.commands import last_word, named_texts
+from treadle.door.messages import MENTION_WORDS, Index, Mention, PathSearch, complete, mention_at, mentionable_paths
+from treadle.door.session import SessionAccess
 from treadle.tui.aside import Aside
 from treadle.tui.mentions import mentioned
 from treadle.tui.menu import Menu, MenuEntry, begins
@@ -23,7 +19,7 @@ from treadle.tui.menus import ArgumentMenus, menu_for, named_entries
 from treadle.tui.screen import Screen
 
 if TYPE_CHECKING:
-    from treadle.app.session.command_files import NamedText
+    from treadle.door.commands import NamedText
 
 _GOOD_FOR = 10.0
 """Seconds after which the files are listed again, when one is to be named."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from treadle.app.exits import Exit
+from treadle.door.program import Exit
 
 
 class Left(Struct, frozen=True):

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from treadle.app.checkpoints.points import PastTurn
-from treadle.app.models.offered import OfferedModel
-from treadle.app.reports.session_list import ListedSession, SessionState
+from treadle.door.models import OfferedModel
+from treadle.door.past import ListedSession, PastTurn, SessionState
 from treadle.present.escape import exact_line
 from treadle.present.words import age, counted, tokens
 from treadle.tui.filter_list import Picker, PickerRow, Shape

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from treadle import __version__
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.present.escape import printable
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView

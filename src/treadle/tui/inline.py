@@ -20,7 +20,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.styles import Style
 
-from treadle.app.exits import Exit
+from treadle.door.program import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.dialog import Key, Press
 from treadle.tui.drawn import Anchored, erase, set_up

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from treadle.app.session.access import SessionAccess
-from treadle.app.session.attachments import attach, dragged_images, image_block
+from treadle.door.messages import attach, dragged_images, image_block
+from treadle.door.session import SessionAccess
 from treadle.present.escape import printable
 from treadle.present.items import NoteItem
 from treadle.protocol.errors import ConfigError

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import assert_never
 
-from treadle.app.session.own_shell import Ended
+from treadle.door.session import Ended
 from treadle.present.checklist import Todo, todo_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failures import provider_of

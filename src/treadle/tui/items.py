@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from treadle.app.session.own_shell import Ended
+from treadle.door.session import Ended
 from treadle.present.items import (
     CallItem,
     ChecklistItem,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.present.view import SessionView
 from treadle.protocol.errors import TreadleError
 from treadle.tui.aside import Aside

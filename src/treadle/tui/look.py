@@ -12,9 +12,7 @@ from msgspec import Struct
 from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input.typeahead import store_typeahead
 
-from treadle.app.config.sections import Colours, Editing, Settings
-from treadle.app.places import data_directory
-from treadle.app.session.borrowed_terminal import borrowed_terminal
+from treadle.door.settings import Colours, Editing, Settings, borrowed_terminal, data_directory
 from treadle.tui.colour_replies import ASK, is_dark
 from treadle.tui.pasting import parse_keys
 from treadle.tui.theme import Palette, Signs, Theme, has_backgrounds, present_theme

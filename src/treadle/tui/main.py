@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from treadle.app.exits import Exit
-from treadle.app.places import data_directory
-from treadle.app.session.access import SessionAccess
+from treadle.door.program import Exit
+from treadle.door.session import SessionAccess
+from treadle.door.settings import data_directory
 from treadle.present.items import ProblemItem
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError

@@ -6,7 +6,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
-from treadle.app.session.mention_text import find_named
+from treadle.door.messages import find_named
 from treadle.tui.lines import Line
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
-from treadle.app.slash_commands import SLASH_TABLE
+from treadle.door.commands import SLASH_TABLE
+from treadle.door.models import EFFORT_BUDGETS, OfferedModel
 from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
@@ -14,7 +14,7 @@ from treadle.tui.lines import Line, clip
 from treadle.tui.menu import Menu, MenuEntry, fitting, fitting_arguments
 
 if TYPE_CHECKING:
-    from treadle.app.session.command_files import NamedText
+    from treadle.door.commands import NamedText
 
 ArgumentMenus: TypeAlias = Mapping[str, Callable[[], Sequence[MenuEntry] | None]]
 """What each command can be followed by; None while that is being read."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
+from treadle.door.models import EFFORT_BUDGETS, OfferedModel
 from treadle.tui.aside import Aside
 from treadle.tui.filter_list import Pick, take_key, with_rows
 from treadle.tui.filter_list_rows import MODELS, model_rows

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Op, Prompt
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
-from treadle.app.session.own_shell import Ended, OwnShell
+from treadle.door.session import Ended, OwnShell
 from treadle.present.escape import printable
 from treadle.present.items import ProblemItem
 from treadle.present.words import span

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.session.own_shell import Ended
+from treadle.door.session import Ended
 from treadle.present.items import SaidItem
 from treadle.present.view import SessionView
 from treadle.present.words import written_text

@@ -16,7 +16,7 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from treadle.app.config.sections import Editing
+from treadle.door.settings import Editing
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.dialog import Key, Press

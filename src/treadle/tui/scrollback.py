@@ -6,7 +6,7 @@ from itertools import chain, groupby
 
 from msgspec.structs import replace
 
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.present.call_words import allowed_before, answered_elsewhere, said_of
 from treadle.present.checklist import todo_of
 from treadle.present.fold import fold_notification

@@ -5,8 +5,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from treadle.app.models.saving import save_default
-from treadle.app.session.access import SessionAccess
+from treadle.door.models import save_default
+from treadle.door.session import SessionAccess
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
 from treadle.protocol.events import SetModel

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from treadle.app.checkpoints.points import PastTurn
-from treadle.app.reports.session_list import ListedSession, listed_sessions
-from treadle.app.slash.going_back import past_turns
+from treadle.door.commands import past_turns
+from treadle.door.past import ListedSession, PastTurn, listed_sessions
 from treadle.tui.aside import Aside
 from treadle.tui.filter_list import Pick, Picker, take_key, with_rows
 from treadle.tui.filter_list_rows import SESSIONS, TURNS, session_rows, turn_rows

@@ -4,9 +4,8 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from treadle.app.session.access import SessionAccess
-from treadle.app.slash import do_command, named_texts
-from treadle.app.slash_commands import NEW_SESSION, find_slash
+from treadle.door.commands import NEW_SESSION, do_command, find_slash, named_texts
+from treadle.door.session import SessionAccess
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
 from treadle.protocol.errors import ConfigError
@@ -32,7 +31,7 @@ from treadle.tui.outbox import Outbox
 from treadle.tui.requests import Requests
 
 if TYPE_CHECKING:
-    from treadle.app.slash_commands import CommandAnswer
+    from treadle.door.commands import CommandAnswer
 
 _BUSY = "Treadle is still working in this session. Stop it first: esc stops."
 _ELSEWHERE = "A new session cannot be started from here. To start one: treadle"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from prompt_toolkit.history import History
 
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.present.items import NoteItem, ProblemItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.door.session import block_spans, keep_blocks
 from treadle.present.answer_rows import BLOCKS_ARGUMENT, can_be_changed, edits_mode_allows
 from treadle.present.forms import typed_values
 from treadle.protocol.errors import ConfigError, RefusedError

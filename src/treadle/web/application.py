@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from treadle.app.effects import Reach
+from treadle.door.session import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.guard import PageGuard, is_near

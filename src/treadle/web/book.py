@@ -10,11 +10,10 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from treadle.app.attaching import attach_session
-from treadle.app.compose import Opening, open_session, open_store, session_log, session_past
-from treadle.app.config.settings import load_settings
-from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
-from treadle.app.session.wire import shared_sessions
+from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log, session_past
+from treadle.door.session import shared_sessions
+from treadle.door.settings import load_settings
+from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.closing import UNUSED_SECONDS

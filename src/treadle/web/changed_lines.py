@@ -9,8 +9,7 @@ from markupsafe import Markup, escape
 from pygments.lexer import Lexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
-from treadle.app.checkpoints.conflicts import FileConflict
-from treadle.app.checkpoints.review import ReviewedHunk
+from treadle.door.review import FileConflict, ReviewedHunk
 from treadle.present.changed_words import Spans, changed_words
 from treadle.present.escape import printable
 from treadle.web.markup import lexer_of

@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.access import ServersAccess
-from treadle.app.session.mention_text import MENTION_WORDS
-from treadle.app.session.mention_writing import mention_at, written_path
-from treadle.app.slash import named_texts
-from treadle.app.slash_commands import last_word
+from treadle.door.commands import last_word, named_texts
+from treadle.door.messages import MENTION_WORDS, mention_at, written_path
+from treadle.door.models import EFFORT_BUDGETS
+from treadle.door.session import ServersAccess
+from treadle.door.trust import SessionTrust
 from treadle.protocol.permissions import Mode
 from treadle.web.entered import commands_here, texts_here
 from treadle.web.folder_index import FolderIndex

@@ -7,11 +7,9 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from treadle.app.effects import Reach
-from treadle.app.security.trusting import SessionTrust
-from treadle.app.slash import named_texts
-from treadle.app.slash.entering import entered_command, run_entered
-from treadle.app.slash_commands import SLASH_TABLE, SlashCommand, Surfaces
+from treadle.door.commands import SLASH_TABLE, SlashCommand, Surfaces, entered_command, named_texts, run_entered
+from treadle.door.session import Reach
+from treadle.door.trust import SessionTrust
 from treadle.web.keys import Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.rights import require

@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treadle.app.effects import Reach
-from treadle.app.security.asked_trust import asked_trust, keep_trust_answer
-from treadle.app.security.trusting import SessionTrust
+from treadle.door.session import Reach
+from treadle.door.trust import SessionTrust, asked_trust, keep_trust_answer
 from treadle.web.book import SessionBook
 from treadle.web.keys import Visitor
 from treadle.web.rights import may, require

@@ -2,8 +2,8 @@
 
 from starlette.requests import Request
 
-from treadle.app.compose import check_workspace, list_sessions
-from treadle.app.security.trusting import SessionTrust
+from treadle.door.opening import check_workspace, list_sessions
+from treadle.door.trust import SessionTrust
 from treadle.web.book import SessionBook
 from treadle.web.requests import book_of, folder_of
 

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from treadle.app.http_serving import is_loopback, url_host
+from treadle.door.program import is_loopback, url_host
 from treadle.web.keys import Keys, Visitor
 from treadle.web.templating import PAGE_BASE, PAGE_VISITOR
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from uvicorn import Config
 
-from treadle.app.http_serving import HttpServer
+from treadle.door.program import HttpServer
 
 _TLS_HANDSHAKE = 0x16
 _FIRST_BYTE_SECONDS = 10.0

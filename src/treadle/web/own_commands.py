@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from treadle.app.session.own_shell import Ended, OwnShell
+from treadle.door.session import Ended, OwnShell
 from treadle.present.items import MOST_PRINTED, Item, OwnCommandItem, Placed, ProblemItem, with_output
 from treadle.protocol.errors import ToolError
 

@@ -7,12 +7,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from treadle.app.answer_effects import answer_effect
-from treadle.app.asking import SessionClient
-from treadle.app.effects import Reach, mode_effect, op_effect
-from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.live import LiveSession
-from treadle.app.session.remote import RemoteSession
+from treadle.door.session import LiveSession, Reach, RemoteSession, SessionClient, answer_effect, mode_effect, op_effect
+from treadle.door.trust import SessionTrust
 from treadle.present.items import Item, Placed
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.app.effects import Reach
-from treadle.app.session.blocks import block_spans
+from treadle.door.session import Reach, block_spans
 from treadle.present.answer_rows import (
     BLOCKS_ARGUMENT,
     Act,

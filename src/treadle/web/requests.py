@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.status import HTTP_404_NOT_FOUND
 
-from treadle.app.report import write_log
+from treadle.door.program import write_log
 from treadle.present.escape import printable
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError

@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from treadle.app.history.restoring import WentBack, go_back
+from treadle.door.history import WentBack, go_back
 from treadle.protocol.checkpoints import Restore
 from treadle.web.requests import book_of, visitor_of
 

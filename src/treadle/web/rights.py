@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from treadle.app.effects import FROM_AFAR, Reach
+from treadle.door.session import FROM_AFAR, Reach
 from treadle.web.keys import Visitor
 
 

@@ -12,8 +12,15 @@ from typing import Any
 import segno
 from uvicorn import Config
 
-from treadle.app.certificate import PageCertificate, page_certificate
-from treadle.app.http_serving import is_loopback, listen, log_quietly, until_signal, url_host
+from treadle.door.program import (
+    PageCertificate,
+    is_loopback,
+    listen,
+    log_quietly,
+    page_certificate,
+    until_signal,
+    url_host,
+)
 from treadle.protocol.errors import ConfigError
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook

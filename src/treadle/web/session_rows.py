@@ -6,8 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions, state_words
-from treadle.app.reports.session_search import found_places
+from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions, state_words
 from treadle.web.book import SessionBook
 from treadle.web.status import listed_state, spent_words
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treadle.app.reports.session_list import SessionState, how_it_ended, state_words
+from treadle.door.past import SessionState, how_it_ended, state_words
 from treadle.present.checklist import todo_of
 from treadle.present.failures import describe_failure
 from treadle.present.spending import Spending

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from treadle.app.effects import Reach
+from treadle.door.session import Reach
 from treadle.present.escape import printable
 from treadle.present.words import ago, counted, span, spent, tokens
 from treadle.protocol.models import money

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from treadle.app.exits import Exit
+from treadle.door.program import Exit
 from treadle.present.escape import printable
 from treadle.tui.choice_list import Choosing, Chosen
 from treadle.tui.dialog import QUIET_SECONDS

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from treadle.app.models.offered import EFFORT_BUDGETS, OfferedModel
-from treadle.app.session.access import SessionAccess
+from treadle.door.models import EFFORT_BUDGETS, OfferedModel
+from treadle.door.session import SessionAccess
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
 from treadle.tui.aside import Aside

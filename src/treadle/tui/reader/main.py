@@ -4,8 +4,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from treadle.app.exits import Exit
-from treadle.app.session.access import SessionAccess
+from treadle.door.program import Exit
+from treadle.door.session import SessionAccess
 from treadle.present.items import ProblemItem
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError

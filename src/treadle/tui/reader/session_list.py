@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from treadle.app.reports.session_list import listed_sessions
+from treadle.door.past import listed_sessions
 from treadle.tui.choice_list import Choosing
 from treadle.tui.filter_list import PickerRow
 from treadle.tui.filter_list_rows import SESSIONS, session_rows

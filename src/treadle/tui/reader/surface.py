@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 
-from treadle.app.session.access import SessionAccess
+from treadle.door.session import SessionAccess
 from treadle.present.escape import printable
 from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryItem, SaidItem
 from treadle.present.view import SessionView

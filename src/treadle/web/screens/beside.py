@@ -7,10 +7,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.compose import session_workspace
-from treadle.app.effects import Reach
-from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.reports.jobs import end_timer, find_job, kill_job, session_jobs
+from treadle.door.models import EFFORT_BUDGETS
+from treadle.door.opening import session_workspace
+from treadle.door.reports import end_timer, find_job, kill_job, session_jobs
+from treadle.door.session import Reach
 from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError

@@ -11,21 +11,21 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.compose import session_log
-from treadle.app.effects import Reach
-from treadle.app.reports.context_report import (
+from treadle.door.opening import session_log
+from treadle.door.reports import (
     ContextReport,
     PricedBlock,
     block_text,
     context_report,
     context_shares,
     known_model,
+    left_report,
     next_request,
     pinned_texts,
     request_steps,
     sent_request,
 )
-from treadle.app.reports.left_report import left_report
+from treadle.door.session import Reach
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import CompactNow, Event, Pin
 from treadle.web.charts import stacked_bars

@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.effects import Reach
+from treadle.door.session import Reach
 from treadle.web.keys import LINK_SECONDS, Keys
 from treadle.web.requests import body_of, done, visitor_of
 from treadle.web.rights import PageRoute, require

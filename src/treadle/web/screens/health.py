@@ -12,12 +12,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from treadle.app.effects import Reach
-from treadle.app.reports.audit import Verified, verify_sessions
-from treadle.app.reports.checks import Check, CheckStatus, failed_check
-from treadle.app.reports.doctor import examine
-from treadle.app.reports.run_health import circuit_lines, disk_report, found_keys
-from treadle.app.session.live import LiveSession
+from treadle.door.reports import (
+    Check,
+    CheckStatus,
+    Verified,
+    circuit_lines,
+    disk_report,
+    examine,
+    failed_check,
+    found_keys,
+    verify_sessions,
+)
+from treadle.door.session import LiveSession, Reach
 from treadle.present.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook

@@ -5,7 +5,7 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.effects import Reach
+from treadle.door.session import Reach
 from treadle.web.book import SessionBook
 from treadle.web.keys import Visitor
 from treadle.web.requests import book_of, visitor_of

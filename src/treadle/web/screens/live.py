@@ -7,8 +7,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.compose import session_log
-from treadle.app.effects import Reach
+from treadle.door.opening import session_log
+from treadle.door.session import Reach
 from treadle.protocol.permissions import Mode
 from treadle.web.page_view import PageContent
 from treadle.web.requests import book_of, whole_number

@@ -9,13 +9,20 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.effects import Reach
-from treadle.app.reports.mode_table import mode_table
-from treadle.app.reports.past_decisions import DecisionFilter, past_decisions
-from treadle.app.reports.policy_explain import asked_context, explain_access, explanation_lines, path_access
-from treadle.app.reports.policy_past import add_suggestions, found_suggestions
-from treadle.app.security.approvals import revoke_rule
-from treadle.app.security.policy_show import read_policy
+from treadle.door.policy import (
+    DecisionFilter,
+    add_suggestions,
+    asked_context,
+    explain_access,
+    explanation_lines,
+    found_suggestions,
+    mode_table,
+    past_decisions,
+    path_access,
+    read_policy,
+    revoke_rule,
+)
+from treadle.door.session import Reach
 from treadle.present.escape import exact_line
 from treadle.present.words import describe_allowance
 from treadle.protocol.errors import ConfigError, SessionError

@@ -12,18 +12,21 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.checkpoints.review import FileChoice, FileToReview, HunkChoice, SessionReview
-from treadle.app.compose import session_log
-from treadle.app.effects import Reach
-from treadle.app.reports.checkpoint_list import listed_checkpoints
-from treadle.app.reports.session_review import (
+from treadle.door.opening import session_log
+from treadle.door.review import (
+    FileChoice,
+    FileToReview,
+    HunkChoice,
     ReviewComment,
+    SessionReview,
     comments_message,
+    listed_checkpoints,
     mark_reviewed,
     open_review,
     review_marks,
     review_steps,
 )
+from treadle.door.session import Reach
 from treadle.present.questions import QuestionStyle, asked_in_words
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Restore

@@ -12,10 +12,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.compose import session_workspace
-from treadle.app.effects import Reach
-from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.session.attachments import image_block
+from treadle.door.messages import image_block
+from treadle.door.models import EFFORT_BUDGETS
+from treadle.door.opening import session_workspace
+from treadle.door.session import Reach
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
 from treadle.protocol.messages import Text, UserContent, text_of, without_own_commands

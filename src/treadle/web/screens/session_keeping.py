@@ -6,15 +6,15 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.effects import Reach
-from treadle.app.history.forking import copy_whole
-from treadle.app.history.session_keeping import (
+from treadle.door.past import (
     archive_sessions,
+    copy_whole,
     delete_session,
     find_session,
     rename_session,
     unarchive_session,
 )
+from treadle.door.session import Reach
 from treadle.web.requests import answer, body_of, book_of, done
 from treadle.web.rights import PageRoute
 

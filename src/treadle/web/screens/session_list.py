@@ -8,8 +8,8 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.compose import check_workspace
-from treadle.app.effects import Reach, mode_effect
+from treadle.door.opening import check_workspace
+from treadle.door.session import Reach, mode_effect
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text

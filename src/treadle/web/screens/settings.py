@@ -9,35 +9,42 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.config.edit import Saved, key_path, redirects, set_value, unset_value
-from treadle.app.config.sections import Settings
-from treadle.app.config.settings import WORKSPACE_FILE, load_settings, read_layers
-from treadle.app.effects import Reach
-from treadle.app.models.call_check import CallCheck
-from treadle.app.models.choosing import Models
-from treadle.app.models.known import is_over
-from treadle.app.models.listing import (
+from treadle.door.models import (
+    CallCheck,
+    Models,
     catalogue_models,
+    check_setting,
+    checked_name,
+    clean_key,
     data_words,
+    describe_check,
+    is_over,
+    keep_key,
     local_lines,
     local_servers,
     provider_lines,
-    replacement,
-    usable_providers,
-)
-from treadle.app.models.login import (
-    checked_name,
-    clean_key,
-    describe_check,
-    keep_key,
     remove_key,
+    replacement,
+    said_elsewhere,
     try_key,
+    usable_providers,
     winning_origin,
 )
-from treadle.app.models.names import said_elsewhere
-from treadle.app.models.saving import check_setting
-from treadle.app.places import config_file
-from treadle.app.reports.setting_table import SettingRow, setting_rows
+from treadle.door.session import Reach
+from treadle.door.settings import (
+    WORKSPACE_FILE,
+    Saved,
+    SettingRow,
+    Settings,
+    config_file,
+    key_path,
+    load_settings,
+    read_layers,
+    redirects,
+    set_value,
+    setting_rows,
+    unset_value,
+)
 from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.permissions import Mode

@@ -10,24 +10,22 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.compose import check_workspace
-from treadle.app.config.settings import load_settings
-from treadle.app.effects import Reach
-from treadle.app.reports.hook_list import list_hooks
-from treadle.app.reports.rule_list import prompt_rules, turn_rule
-from treadle.app.reports.server_checks import (
+from treadle.door.messages import find_skills
+from treadle.door.opening import check_workspace
+from treadle.door.servers import (
     add_server,
     check_server,
+    configured_servers,
+    health_lines,
     log_text,
     remove_server,
     server_list,
     shown_tools,
     switch_server,
 )
-from treadle.app.security.trusting import SessionTrust, trust_store, trusted_folders
-from treadle.app.servers.configured import configured_servers
-from treadle.app.servers.session_servers import health_lines
-from treadle.app.session.skills import find_skills
+from treadle.door.session import Reach
+from treadle.door.settings import list_hooks, load_settings, prompt_rules, turn_rule
+from treadle.door.trust import SessionTrust, trust_store, trusted_folders
 from treadle.protocol.errors import ConfigError
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS

@@ -7,8 +7,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.effects import Reach
-from treadle.app.history.shared_file import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
+from treadle.door.history import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
+from treadle.door.session import Reach
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.web.requests import answer

@@ -10,13 +10,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.app.checkpoints.opening import opened_checkpoints
-from treadle.app.compose import session_log
-from treadle.app.effects import Reach
-from treadle.app.history.forking import copy_whole
-from treadle.app.reports.checkpoint_list import listed_checkpoints, restore_preview
-from treadle.app.reports.event_words import EventTopic
-from treadle.app.reports.timeline import PAGE_EVENTS, Going, TimelinePage, event_detail, timeline_page
+from treadle.door.opening import session_log
+from treadle.door.past import copy_whole
+from treadle.door.reports import PAGE_EVENTS, EventTopic, Going, TimelinePage, event_detail, timeline_page
+from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
+from treadle.door.session import Reach
 from treadle.protocol.checkpoints import Restore
 from treadle.web.requests import answer, body_of
 from treadle.web.restoring import restore_in, went_back_words

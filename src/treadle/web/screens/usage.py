@@ -10,17 +10,18 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.app.compose import list_sessions
-from treadle.app.effects import Reach
-from treadle.app.reports.budget_report import BudgetLine, budget_report
-from treadle.app.reports.usage_report import (
+from treadle.door.opening import list_sessions
+from treadle.door.reports import (
+    BudgetLine,
     UsageKey,
     UsageReport,
     UsageRow,
+    budget_report,
     since_day,
     usage_reports,
     usage_weight,
 )
+from treadle.door.session import Reach
 from treadle.present.spending import Spending
 from treadle.present.words import tokens
 from treadle.protocol.models import money

@@ -1,0 +1,40 @@
+"""What a session changed in the files, hunk by hunk, and its checkpoints."""
+
+from typing import TYPE_CHECKING
+
+from treadle.door import names_of
+
+if TYPE_CHECKING:
+    from treadle.app.checkpoints.conflicts import FileConflict as FileConflict
+    from treadle.app.checkpoints.opening import opened_checkpoints as opened_checkpoints
+    from treadle.app.checkpoints.review import FileChoice as FileChoice
+    from treadle.app.checkpoints.review import FileToReview as FileToReview
+    from treadle.app.checkpoints.review import HunkChoice as HunkChoice
+    from treadle.app.checkpoints.review import ReviewedHunk as ReviewedHunk
+    from treadle.app.checkpoints.review import SessionReview as SessionReview
+    from treadle.app.reports.checkpoint_list import ListedCheckpoint as ListedCheckpoint
+    from treadle.app.reports.checkpoint_list import changed_since as changed_since
+    from treadle.app.reports.checkpoint_list import listed_checkpoints as listed_checkpoints
+    from treadle.app.reports.checkpoint_list import preview_lines as preview_lines
+    from treadle.app.reports.checkpoint_list import restore_preview as restore_preview
+    from treadle.app.reports.session_review import ReviewComment as ReviewComment
+    from treadle.app.reports.session_review import comments_message as comments_message
+    from treadle.app.reports.session_review import mark_reviewed as mark_reviewed
+    from treadle.app.reports.session_review import open_review as open_review
+    from treadle.app.reports.session_review import review_marks as review_marks
+    from treadle.app.reports.session_review import review_steps as review_steps
+else:
+    __getattr__ = names_of(
+        __name__,
+        {
+            "treadle.app.checkpoints.conflicts": "FileConflict",
+            "treadle.app.checkpoints.opening": "opened_checkpoints",
+            "treadle.app.checkpoints.review": "FileChoice FileToReview HunkChoice ReviewedHunk SessionReview",
+            "treadle.app.reports.checkpoint_list": """
+                ListedCheckpoint changed_since listed_checkpoints preview_lines restore_preview
+            """,
+            "treadle.app.reports.session_review": """
+                ReviewComment comments_message mark_reviewed open_review review_marks review_steps
+            """,
+        },
+    )
