@@ -156,7 +156,7 @@ class CrashModel:
         """Check what came of the last calls, and make another one."""
         assert self.server is not None
         self._check(_results(self.server.requests[-1].body))
-        if self.finishing:
+        if self.finishing and not self._wanted:
             return perform(reply(call("attempt_completion", result="Done.")), seen, Pace())
         if not self._wanted:
             return perform(reply(Wait(seconds=THINKS), "Well."), seen, Pace())

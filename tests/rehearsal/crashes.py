@@ -218,6 +218,7 @@ class _Life:
         self._folder = folder
         self._mode = mode
         self._session = ""
+        self._guards: list[int] = []
 
     def has(self, pattern: str) -> bool:
         """Whether there are such files."""
@@ -241,8 +242,7 @@ class _Life:
             one = _Run(self, moment, again)
             await one.live(self._place.worker(self._session))
             await self._gone(before, f"{moment}")
-            if groups := [*_groups(one.guards)]:
-                self.found.troubles.append(f"these control groups are left after {moment}: {groups}")
+            self._guards += one.guards
             if one.relay and _answers(one.relay):
                 self.found.troubles.append(f"port {one.relay} of this machine still answers after {moment}")
             again = one.again
@@ -281,7 +281,7 @@ class _Life:
         """Have the session end as it should, and look at what it and all kills before left."""
         self.model.finishing = True
         before = set(descendants(os.getpid()))
-        await self._start(last := Moment("some time", 0))
+        await self._start(last := Moment("a call runs", 0))
         one = _Run(self, last, again)
         attending = asyncio.create_task(one.attend())
         await self._place.until(self._session, lambda row: row["state"] == "done")
@@ -293,6 +293,8 @@ class _Life:
         self.found.troubles += self.model.troubles
         if left := [str(path) for pattern in _LEFT for path in self._folder.glob(pattern)]:
             self.found.troubles.append(f"left behind: {left}")
+        if groups := [*_groups(self._guards)]:
+            self.found.troubles.append(f"these control groups are left: {groups}")
         files = [file for file in (self._folder / "home").rglob("*") if "checkpoints" not in file.parts]
         if len(files) > _MOST_FILES:
             self.found.troubles.append(f"{len(files)} files after {self.found.kills} kills: {files}")

@@ -2,8 +2,8 @@
 
 Run by `make.py` with a socket that keeps packets apart (SOCK_SEQPACKET). It says `ready`; then it answers each order
 `socket FAMILY TYPE` by `given` with a socket of this network, neither bound nor connected, or by `failed`.
-Nothing here connects, listens or reads for anybody inside. End of file, that is the death of Treadle, ends it, once the
-guards have asked what runs here to end, as git only then takes its locks away; what does not end by itself ends with it.
+Nothing here connects, listens or reads for anybody inside. End of file, that is the death of Treadle, ends it, once
+the guards have asked what runs here to end, as git takes its locks away only then; what does not end ends with it.
 
 It stays as long as the session, and so it is short and loads nothing: it takes 2.9 MB of its own.
 """
