@@ -9,7 +9,6 @@ import os
 import random
 import re
 import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -173,15 +172,10 @@ class _Run:
     async def _open_port(self, remote: RemoteSession, port: str) -> None:
         """Open a port of the session on this machine, and look whether its server answers there."""
         said = await asyncio.to_thread(remote.ports().command, port)
-        if found := re.search(r"127\.0\.0\.1:(\d+)", said.text):
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(found[1]))
-            with closing(writer):
-                writer.write(b"GET /note.txt HTTP/1.0\r\nHost: localhost\r\n\r\n")
-                answer = await reader.readline()
-            if b"200 OK" in answer:
-                self.relay = int(found[1])
-                if self._moment.what == "a port is open":
-                    self._come.set()
+        if (found := re.search(r"127\.0\.0\.1:(\d+)", said.text)) and await _serves(int(found[1])):
+            self.relay = int(found[1])
+            if self._moment.what == "a port is open":
+                self._come.set()
 
     def _hear(self, remote: RemoteSession, question: Question) -> None:
         if question.id in self._open:
@@ -243,7 +237,7 @@ class _Life:
             await one.live(self._place.worker(self._session))
             await self._gone(before, f"{moment}")
             self._guards += one.guards
-            if one.relay and _answers(one.relay):
+            if one.relay and await _serves(one.relay):
                 self.found.troubles.append(f"port {one.relay} of this machine still answers after {moment}")
             again = one.again
             self.found.troubles += [f"{trouble} (before {moment})" for trouble in self.model.troubles]
@@ -311,9 +305,16 @@ def _groups(guards: Iterable[int]) -> Iterator[str]:
             yield folder
 
 
-def _answers(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
+async def _serves(port: int) -> bool:
+    """Whether a port of this machine leads to a server of the workspace: some other program may take it any time."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with closing(writer):
+                writer.write(b"GET /note.txt HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                return b"SimpleHTTP" in await reader.read()
+    except OSError:
+        return False
 
 
 async def kill_sessions(
