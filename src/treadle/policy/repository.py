@@ -47,6 +47,19 @@ def hooks(cwd: str, files: FileView) -> list[str]:
     return [name for folder in folders for name in files.names(folder) if not name.endswith(".sample")]
 
 
+def is_inert(git: str, files: FileView) -> bool:
+    """Whether a `.git` makes git run nothing and lead nowhere: as `git init` leaves it, perhaps with commits."""
+    hooks_folder, config = posixpath.join(git, "hooks"), files.facts(posixpath.join(git, "config"))
+    folders = all(part is None or part.kind is FileKind.DIRECTORY for part in map(files.facts, (git, hooks_folder)))
+    own = config is not None and config.kind is FileKind.FILE and config.links == 1  # no other name leads to it
+    if not folders or not own or _common_directory(git, files) != git or not _is_whole(git, git, files):
+        return False
+    if files.facts(posixpath.join(git, "config.worktree")) is not None:
+        return False
+    samples = all(name.endswith(".sample") for name in files.names(hooks_folder))
+    return samples and not any(_surprising(git, git, files)) and not _may_hold_others(git, git, files)
+
+
 def _surprising(git: str, common: str, files: FileView) -> Iterator[str]:
     for path in (f"{common}/config", f"{git}/config.worktree") if common else ():
         text = files.read_config(path)
