@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from tests.engine.long_session import WINDOW, work
 from tests.fakes.clock import run_at_once
+from tests.needed import missing
 from tests.rehearsal.bills import billed_sessions
 from tests.rehearsal.crashes import kill_sessions
 from tests.rehearsal.histories import kill_histories
@@ -24,6 +25,7 @@ from tests.rehearsal.plans import WIRES, Plan, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
 from tests.rehearsal.sessions import KEY
+from tests.rehearsal.stacks import GOALS, MODES, compare, reach
 from tests.rehearsal.surfaces import rehearse_surfaces
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.permissions import Mode
@@ -149,6 +151,16 @@ def _crashes(seed: int, folder: Path) -> int:
     return len(troubles)
 
 
+def _stacks(seed: int, folder: Path) -> int:
+    """Servers, databases, builds and environments in full, auto and ask: how many calls each takes."""
+    goals = [goal for goal in GOALS if not any(map(missing, goal.needs))]
+    left = [f"{goal.name}: {' '.join(filter(None, map(missing, goal.needs)))}" for goal in GOALS if goal not in goals]
+    places = [(goal, mode, folder / f"{number}-{mode}") for number, goal in enumerate(goals) for mode in MODES]
+    rows, wrong = compare([asyncio.run(reach(*place)) for place in places])
+    print("\n".join((*wrong, *rows, *(f"left out: {one}" for one in left))))
+    return len(wrong)
+
+
 def _surfaces(seed: int, folder: Path) -> int:
     """Browsers, a second server and a terminal on one session, each cut off, suspended or killed at random."""
     failed, cuts, kills, loads = 0, 0, 0, 0
@@ -216,6 +228,7 @@ PARTS = {
     "program-interrupts": _program_interrupts,
     "histories": _histories,
     "crashes": _crashes,
+    "stacks": _stacks,
     "long": _long,
     "surfaces": _surfaces,
     "bills": _bills,
