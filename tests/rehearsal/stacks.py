@@ -30,6 +30,7 @@ from treadle.store.trust import Trust, TrustState
 MOST = 1.1
 """Calls in another mode for one in full, over all goals, at most."""
 
+_SHOWN = 500
 MODES = (Mode.FULL, Mode.AUTO, Mode.ASK)
 
 
@@ -53,14 +54,17 @@ class Goal:
 
 @dataclass(frozen=True)
 class Reached:
-    """How a goal was reached in a mode: by how many calls and questions; `trouble` where it was not."""
+    """How a goal was reached in a mode: by how many calls and questions; `trouble` where it was not.
+
+    `lost` are the results of ways that did not lead on.
+    """
 
     goal: str
     mode: Mode
     calls: int
     asked: int
     trouble: str
-    said: tuple[str, ...]
+    lost: tuple[str, ...]
 
 
 def do(wants: str, *ways: str | MakeCall | tuple[str | MakeCall, ...]) -> Step:
@@ -75,6 +79,11 @@ def do(wants: str, *ways: str | MakeCall | tuple[str | MakeCall, ...]) -> Step:
 def behind(line: str) -> MakeCall:
     """A command in the background."""
     return run(line, background=True)
+
+
+def _unconfined(line: str) -> MakeCall:
+    """A command that the model asks to run without the sandbox."""
+    return run(line, needs=["host"], reason="It writes a hook of git.")
 
 
 def _soon(url: str) -> str:
@@ -92,6 +101,7 @@ class _Worker:
 
     def __init__(self, goal: Goal) -> None:
         self.calls = 0
+        self.lost: list[str] = []
         self._goal = goal
 
     def moves(self) -> Moves:
@@ -107,10 +117,11 @@ class _Worker:
             for one in way:
                 self.calls += 1
                 seen = yield reply(one)
-                told.append(seen.last_result[-1500:])
+                told.append(seen.last_result)
                 reached = step.wants in seen.last_result and not seen.result_is_error
             if reached:
                 return
+            self.lost.append(f"{way[-1].arguments}: {told[-1][-_SHOWN:]}")
         raise UnexpectedError(f"{step.wants!r} is not reached: {told}")
 
 
@@ -136,7 +147,7 @@ async def reach(goal: Goal, mode: Mode, folder: Path) -> Reached:
     problems = [*model.problems, *server.violations]
     if not problems and not outcome.completed:
         problems.append(f"the turn ended with {outcome}")
-    return Reached(goal.name, mode, worker.calls, asked, "\n".join(problems), tuple(model.said))
+    return Reached(goal.name, mode, worker.calls, asked, "\n".join(problems), tuple(worker.lost))
 
 
 async def _answered(live: LiveSession, feed: AsyncIterator[Notification]) -> tuple[TurnOutcome, int]:
@@ -167,6 +178,7 @@ def compare(found: Sequence[Reached]) -> tuple[list[str], list[str]]:
     calls = {mode: {one.goal: one.calls for one in found if one.mode is mode} for mode in MODES}
     rows = [
         f"{one.goal} in {one.mode}: {one.calls} calls ({calls[Mode.FULL][one.goal]} in full), {one.asked} questions"
+        + "".join(f"\n    lost: {text!r}" for text in one.lost)
         for one in found
     ]
     wrong = [f"{one.goal} in {one.mode}: {one.trouble}" for one in found if one.trouble]
@@ -377,7 +389,7 @@ GOALS = (
             ),
             do("Exit status 0", "git add -A && git commit -qm first"),
             do("Passed", ".venv/bin/pre-commit run --all-files"),
-            do("installed at", ".venv/bin/pre-commit install"),
+            do("installed at", ".venv/bin/pre-commit install", _unconfined(".venv/bin/pre-commit install")),
             do("Replaced", call("write_to_file", path="notes.txt", content="better\n")),
             do("1 file changed", "git add -A && git commit -m second"),
         ),

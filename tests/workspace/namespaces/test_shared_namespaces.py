@@ -174,6 +174,21 @@ async def test_what_lists_processes_shows_lines_that_can_be_read(box: Box) -> No
     assert max(map(len, output.splitlines())) < 200
 
 
+async def test_what_ends_processes_by_their_lines_does_not_end_its_own_sandbox(box: Box) -> None:
+    sleep = lasting()
+    server = box.start(f"exec {sleep}", box.profile())
+    assert await until(sleep, 1) == 1
+    assert await box.run(f"exec pkill -f '{sleep}'") == (0, "")
+    await server.finish(60)
+    assert living(sleep) == 0
+    await server.close()
+
+
+async def test_a_line_and_its_variables_are_those_of_a_plain_shell(box: Box) -> None:
+    odd = "echo \"$# $0 $SHLVL 'quoted' \\\\ \"; env | grep -c LINE; exit 3"
+    assert await box.run(odd) == (3, f"0 /bin/bash 1 'quoted' \\ \n0\n")
+
+
 async def test_unix_sockets_cannot_be_made_where_it_is_said(box: Box) -> None:
     line = "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'"
     assert (await box.run(line))[0] == 0

@@ -20,6 +20,10 @@ _NO_SUID, _NO_DEVICES, _NO_PROGRAMS = 2, 4, 8
 _DEATH_SIGNAL = 1  # of prctl(2)
 _REFUSED = 126
 _SANDBOX = "/bwrap"
+_LINE = "TREADLE_LINE"
+_RUN_LINE = f'set -- "${_LINE}"; unset {_LINE}; exec "$0" -c "$1"'
+"""What a shell runs that finds its line in a variable."""
+
 _MADE, _ENDED = b'"mnt-namespace": ', b"\nended "
 _MOST = 4096
 _NAMED_AT_MOST = 10
@@ -96,9 +100,10 @@ class Joined:
         _mount("proc", "/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
 
     def short(self, argv: list[str]) -> list[str]:
-        """Hand bubblewrap its options in a file without a name, and have it say which mounts it made.
+        """Hand bubblewrap its options in a file without a name, and the line in a variable; it says which mounts it made.
 
-        What lists processes inside would show them otherwise, page after page.
+        What lists processes inside would show them otherwise, page after page, and `pkill -f` would end the sandbox that
+        its own line is in.
         """
         begin = next(number for number, word in enumerate(argv, 1) if word.endswith(_SANDBOX))
         end = argv.index("--", begin)
@@ -107,7 +112,8 @@ class Joined:
         os.write(options, b"".join(os.fsencode(word) + b"\0" for word in said))
         os.lseek(options, 0, os.SEEK_SET)
         os.set_inheritable(self.told, True)
-        return [*argv[:begin], "--args", str(options), *argv[end:]]
+        *words, shell, option, os.environ[_LINE] = argv[end:]
+        return [*argv[:begin], "--args", str(options), *words, shell, option, _RUN_LINE, shell]
 
     def orphans(self) -> list[int]:
         """List the processes of the command that passed to the holder."""
