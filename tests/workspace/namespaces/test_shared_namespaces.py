@@ -186,7 +186,7 @@ async def test_what_ends_processes_by_their_lines_does_not_end_its_own_sandbox(b
 
 async def test_a_line_and_its_variables_are_those_of_a_plain_shell(box: Box) -> None:
     odd = "echo \"$# $0 $SHLVL 'quoted' \\\\ \"; env | grep -c LINE; exit 3"
-    assert await box.run(odd) == (3, f"0 /bin/bash 1 'quoted' \\ \n0\n")
+    assert await box.run(odd) == (3, "0 /bin/bash 1 'quoted' \\ \n0\n")
 
 
 async def test_unix_sockets_cannot_be_made_where_it_is_said(box: Box) -> None:
