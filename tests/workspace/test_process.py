@@ -13,7 +13,7 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.meter import descendants
+from treadle.workspace.meter import descendants, remove_left_groups
 from treadle.workspace.process import Bounds, CommandProcess
 from treadle.workspace.workspace import Workspace
 
@@ -314,6 +314,20 @@ async def test_no_control_group_outlives_treadle_when_it_is_killed(tmp_path: Pat
     await process.wait()
     while _groups([guard]):
         await asyncio.sleep(0.01)
+
+
+@pytest.mark.skipif(not _can_group(), reason="no control group can be made")
+async def test_a_control_group_that_a_killed_guard_left_is_removed_and_no_other(workspace: Workspace) -> None:
+    gone = await asyncio.create_subprocess_exec("true")
+    await gone.wait()
+    workspace.commands.add(command := workspace.launcher.start(lasting()))
+    while not (groups := _groups([command.pid])):
+        await asyncio.sleep(0.01)
+    left = Path(groups[0]).with_name(f"treadle-{gone.pid}")
+    left.mkdir()
+    remove_left_groups()
+    assert (left.exists(), _groups([command.pid])) == (False, groups)
+    await workspace.close()
 
 
 def _numbers(commands: tuple[tuple[int, CommandProcess], ...]) -> list[int]:

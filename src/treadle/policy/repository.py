@@ -49,6 +49,15 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
     return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]
 
 
+def is_inert(git: str, files: FileView) -> bool:
+    """Whether a `.git` makes git run nothing and lead nowhere: as `git init` leaves it, perhaps with commits."""
+    config, hooks = files.facts(posixpath.join(git, "config")), files.facts(posixpath.join(git, "hooks"))
+    folders = all(part is None or part.kind is FileKind.DIRECTORY for part in (files.facts(git), hooks))
+    own = config is not None and config.kind is FileKind.FILE and config.links == 1  # no other name leads to it
+    alone = files.facts(posixpath.join(git, "commondir")) is None
+    return folders and own and alone and not surprising_settings(posixpath.dirname(git), files)
+
+
 def _followed(folder: str, name: str, before: str, files: FileView) -> str:
     """Give the directory of that name, or the one that a file of that name holds; the file where it is unknown."""
     path = posixpath.join(folder, name)

@@ -45,6 +45,8 @@ _FRAME = f"{__file__.removesuffix('guard.py')}copies/overlay.py"
 _GRACE_AFTER_TREADLE = 0.5
 _GRACE_WHEN_ASKED = 3.0
 _GIVE_UP = 2.0
+_TO_FINISH = 0.3
+"""Seconds that git has before it is asked to end, so that a commit is whole: its index follows on its references."""
 _TICK = 10  # milliseconds
 _IDLE = 1000  # milliseconds between looks at a group, only where nothing adopts orphans
 
@@ -165,16 +167,17 @@ class _Guard:
             return True
         return True
 
-    def kill(self, number: int, skip: set[int]) -> None:
-        """Signal every descendant that is not in `skip`, and note it there.
+    def ask(self, asked: set[int], waited: float) -> None:
+        """Ask every descendant to end, and note it in `asked`; git only after it has had time to finish.
 
-        A sandbox is not asked to end: it would kill at once what is in it. It ends with what is in it.
+        A sandbox is not asked: it would kill at once what is in it. It ends with what is in it.
         """
         for pid in self.processes() or [-self.shell]:
-            if pid not in skip:
-                skip.add(pid)
-                if number != signal.SIGTERM or process_name(pid) != _SANDBOX:
-                    _signal(pid, number)
+            if pid in asked or ((name := process_name(pid)).startswith("git") and waited < _TO_FINISH):
+                continue
+            asked.add(pid)
+            if name != _SANDBOX:
+                _signal(pid, signal.SIGTERM)
 
     def kill_all(self) -> None:
         """Kill everything, a sandbox first: with it all that is in it ends at once, however quickly it forks."""
@@ -190,11 +193,12 @@ class _Guard:
         poll.register(0, select.POLLIN)
         while self.reap() and (waited := time.monotonic() - start) < grace + _GIVE_UP:
             if waited < grace:
-                self.kill(signal.SIGTERM, asked)
+                self.ask(asked, waited)
             else:
                 if self.joined is not None:
                     self.joined.kill_orphans()
-                self.kill(signal.SIGKILL, set())
+                for pid in self.processes() or [-self.shell]:
+                    _signal(pid, signal.SIGKILL)
             if poll.poll(_TICK):
                 order = os.read(0, 64).split()
                 grace = min(grace, waited + _grace_of(order))

@@ -174,6 +174,19 @@ def remove_group(guard: int) -> None:
             continue
 
 
+def remove_left_groups() -> None:
+    """Remove the groups of guards that are gone: what was killed with Treadle may have been in them a moment longer."""
+    for parent in _pid_groups() if os.geteuid() == 0 else []:
+        try:
+            names = os.listdir(parent)  # noqa: PTH208 - as above
+        except OSError:
+            continue
+        for name in names:
+            guard = name.removeprefix("treadle-")
+            if guard != name and guard.isdigit() and process_name(int(guard)) == "":
+                remove_group(int(guard))
+
+
 def _groups_of(guard: int) -> list[str]:
     """Give the folders of which one may be a guard's group; none for whom the kernel bounds anyway."""
     return [f"{parent}/treadle-{guard}" for parent in _pid_groups()] if os.geteuid() == 0 else []

@@ -174,6 +174,21 @@ async def test_what_lists_processes_shows_lines_that_can_be_read(box: Box) -> No
     assert max(map(len, output.splitlines())) < 200
 
 
+async def test_what_ends_processes_by_their_lines_does_not_end_its_own_sandbox(box: Box) -> None:
+    sleep = lasting()
+    server = box.start(f"exec {sleep}", box.profile())
+    assert await until(sleep, 1) == 1
+    assert await box.run(f"exec pkill -f '{sleep}'") == (0, "")
+    await server.finish(60)
+    assert living(sleep) == 0
+    await server.close()
+
+
+async def test_a_line_and_its_variables_are_those_of_a_plain_shell(box: Box) -> None:
+    odd = "echo \"$# $0 $SHLVL 'quoted' \\\\ \"; env | grep -c LINE; exit 3"
+    assert await box.run(odd) == (3, "0 /bin/bash 1 'quoted' \\ \n0\n")
+
+
 async def test_unix_sockets_cannot_be_made_where_it_is_said(box: Box) -> None:
     line = "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'"
     assert (await box.run(line))[0] == 0
@@ -230,6 +245,50 @@ def test_the_death_of_treadle_ends_everything(no_orphans: None) -> None:
     process.wait()
     process.stdout.close()
     _wait_for(lambda: not lives(holder))
+
+
+_RUNS = """
+import asyncio, sys
+from pathlib import Path
+from treadle.app.security.confinement import CommandFolders, confine_as
+from treadle.protocol.tools import Confinement
+from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.workspace import open_workspace
+
+async def main(folder):
+    data = folder / "data"
+    place = CommandFolders(
+        root=str(folder / "work"), data=data, private=data / "private", namespaces=SessionNamespaces()
+    )
+    setup = confine_as(Confinement.WORK, "", place)
+    assert setup.wrapping.joins
+    line = f"./git {sys.argv[2]} & ./other {sys.argv[2]} & wait"
+    open_workspace(place.root, spool=folder / "spool").launcher.start(line, setup=setup)
+    await asyncio.sleep(60)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+_PROGRAMS = {
+    "other": "trap 'echo asked >> other.told; exit' TERM; echo on >> other.told; while true; do sleep 0.01; done",
+    "git": "trap 'echo asked >> git.told; exit' TERM; echo on >> git.told\n"
+    "until grep -q asked other.told; do sleep 0.01; done; echo finished >> git.told",
+}
+
+
+async def test_the_death_of_treadle_lets_git_finish_and_asks_others_to_end(tmp_path: Path, no_orphans: None) -> None:
+    bubblewrap()
+    work, number = tmp_path / "work", lasting().split()[1]
+    work.mkdir()
+    for name, text in _PROGRAMS.items():
+        (work / name).write_text(f"#!/bin/sh\nexec 2> /dev/null  # nobody reads it by then\n{text}\n")
+        (work / name).chmod(0o755)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", _RUNS, str(tmp_path), number)
+    told = [work / "other.told", work / "git.told"]
+    _wait_for(lambda: all(file.exists() for file in told))
+    process.kill()
+    await process.wait()
+    _wait_for(lambda: not any(living(f"/bin/sh ./{name} {number}") for name in _PROGRAMS))
+    assert [file.read_text().split() for file in told] == [["on", "asked"], ["on", "finished"]]
 
 
 def test_a_socket_of_the_session_reaches_its_servers(no_orphans: None) -> None:

@@ -18,6 +18,10 @@ def is_secret(path: str) -> bool:
     return secret_name(path) is not None
 
 
+def is_empty(path: str) -> bool:
+    return not any(Path(path).iterdir())
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
@@ -28,7 +32,7 @@ def work(tmp_path: Path) -> Path:
 
 def begin(work: Path, **more: tuple[str, ...]) -> MadeFiles:
     surveyor = Surveyor(str(work), is_control=is_control, is_secret=is_secret)
-    return MadeFiles(work.parent / "data", [surveyor], [surveyor.look()], **more)
+    return MadeFiles(work.parent / "data", [surveyor], [surveyor.look()], is_inert=is_empty, **more)
 
 
 def quarantined(work: Path) -> dict[str, str]:
@@ -110,6 +114,28 @@ def test_a_folder_that_became_a_link_leads_nowhere(work: Path, tmp_path: Path) -
     assert (tmp_path / "elsewhere/AGENTS.md").read_text() == "of the user"
 
 
+def test_an_inert_repository_of_the_folder_itself_stays_as_long_as_it_is_inert(work: Path) -> None:
+    run = begin(work)
+    for name in (".git", "sub/.git"):
+        (work / name).mkdir()
+    (said,) = run.check()
+    assert said.startswith("sub/.git was made while the command ran.")
+    assert recover_made(work.parent / "data", is_control=is_control, is_secret=is_secret, is_inert=is_empty) == ()
+    (work / ".git/hooks").mkdir()
+    (said,) = run.end()
+    assert said.startswith(".git was made while the command ran.")
+    assert not (work / ".git").exists()
+
+
+def test_a_repository_that_was_there_before_is_no_new_one(work: Path) -> None:
+    (work / ".git").symlink_to("sub")
+    run = begin(work)
+    (work / ".git").unlink()
+    (work / ".git").mkdir()
+    (said,) = run.end()
+    assert said.startswith(".git was replaced while the command ran.")
+
+
 KILLED = """
 import os, signal
 from pathlib import Path
@@ -117,6 +143,7 @@ from tests.workspace.sandbox.test_made import begin
 work = Path({work!r})
 run = begin(work)
 (work / "AGENTS.md").write_text("evil")
+(work / ".git").mkdir()
 (work / "free.txt").write_text("fine")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -128,12 +155,12 @@ def test_what_a_command_of_a_killed_treadle_made_is_found_later(work: Path) -> N
     done = subprocess.run((sys.executable, "-c", KILLED.format(work=str(work))), cwd=repository, check=False)
     assert done.returncode == -9
     still = begin(work)
-    (said,) = recover_made(data, is_control=is_control, is_secret=is_secret)
+    (said,) = recover_made(data, is_control=is_control, is_secret=is_secret, is_inert=is_empty)
     assert said.startswith("AGENTS.md was made while the command ran.")
-    assert sorted(path.name for path in work.iterdir()) == [".gitattributes", "free.txt", "sub"]
-    assert recover_made(data, is_control=is_control, is_secret=is_secret) == ()
+    assert sorted(path.name for path in work.iterdir()) == [".git", ".gitattributes", "free.txt", "sub"]
+    assert recover_made(data, is_control=is_control, is_secret=is_secret, is_inert=is_empty) == ()
     (work / "sub/.envrc").write_text("evil")
-    assert recover_made(data, is_control=is_control, is_secret=is_secret) == (), (
+    assert recover_made(data, is_control=is_control, is_secret=is_secret, is_inert=is_empty) == (), (
         "a command that still runs is not killed"
     )
     assert len(still.end()) == 1

@@ -10,10 +10,12 @@ from pathlib import Path
 from msgspec import structs
 
 from treadle.app.security.copies import Copies
+from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.context import PolicyContext
 from treadle.policy.findings import PathOp
 from treadle.policy.paths import Where, check_path, refusal
+from treadle.policy.repository import is_inert
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.protected_names import control_name, installed_name, secret_name
@@ -251,7 +253,14 @@ def confine_as(
             )
         return Setup(prepare(profile, state, holder), find_denial=denial, settle=settle)
     repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confinement.GIT else []
-    made = MadeFiles(place.data, place.surveyors, surveys, repositories=repositories, allowed=profile.writable)
+    made = MadeFiles(
+        place.data,
+        place.surveyors,
+        surveys,
+        is_inert=_is_inert,
+        repositories=repositories,
+        allowed=profile.writable,
+    )
     return Setup(prepare(profile, state, holder), find_denial=denial, settle=replace(settle, made=made))
 
 
@@ -323,7 +332,11 @@ def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
 
 def recover_control_files(data: Path) -> tuple[str, ...]:
     """Move away the control files of commands whose Treadle was killed, and say so."""
-    return recover_made(data, is_control=is_control, is_secret=is_secret)
+    return recover_made(data, is_control=is_control, is_secret=is_secret, is_inert=_is_inert)
+
+
+def _is_inert(path: str) -> bool:
+    return is_inert(path, DiskView())
 
 
 def _opens_more(right: SandboxDenial, profile: Profile) -> bool:

@@ -60,6 +60,7 @@ class ConfinedCommands:
     @cached_property
     def _place(self) -> "CommandFolders":
         from treadle.app.security.confinement import CommandFolders, recover_control_files
+        from treadle.workspace.meter import remove_left_groups
         from treadle.workspace.namespaces.session import SessionNamespaces
 
         found = CommandFolders(
@@ -71,6 +72,7 @@ class ConfinedCommands:
             plan_namespaces=SessionNamespaces(),
         )
         found.known.notes += recover_control_files(found.data)
+        remove_left_groups()
         return found
 
     def set_up(self, line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> "Setup":

@@ -20,6 +20,13 @@ _NO_SUID, _NO_DEVICES, _NO_PROGRAMS = 2, 4, 8
 _DEATH_SIGNAL = 1  # of prctl(2)
 _REFUSED = 126
 _SANDBOX = "/bwrap"
+_LINE, _BEFORE, _READ_FIRST = "TREADLE_LINE", "TREADLE_BEFORE", "BASH_ENV"
+_RUN_LINE = (
+    f'set -- "${_LINE}" "${_BEFORE}"; unset {_LINE} {_BEFORE}; '
+    f'if [ "$2" ]; then export {_READ_FIRST}="$2"; fi; exec "$0" -c "$1"'
+)
+"""What a shell runs that finds its line in a variable; what bash reads first is for the shell of the line alone."""
+
 _MADE, _ENDED = b'"mnt-namespace": ', b"\nended "
 _MOST = 4096
 _NAMED_AT_MOST = 10
@@ -96,9 +103,10 @@ class Joined:
         _mount("proc", "/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
 
     def short(self, argv: list[str]) -> list[str]:
-        """Hand bubblewrap its options in a file without a name, and have it say which mounts it made.
+        """Hand bubblewrap its options in a file, the line in a variable, and have it say which mounts it made.
 
-        What lists processes inside would show them otherwise, page after page.
+        What lists processes inside would show them otherwise, page after page, and `pkill -f` would end the sandbox in
+        whose own line it is.
         """
         begin = next(number for number, word in enumerate(argv, 1) if word.endswith(_SANDBOX))
         end = argv.index("--", begin)
@@ -107,7 +115,9 @@ class Joined:
         os.write(options, b"".join(os.fsencode(word) + b"\0" for word in said))
         os.lseek(options, 0, os.SEEK_SET)
         os.set_inheritable(self.told, True)
-        return [*argv[:begin], "--args", str(options), *argv[end:]]
+        *words, shell, option, os.environ[_LINE] = argv[end:]
+        os.environ[_BEFORE] = os.environ.pop(_READ_FIRST, "")
+        return [*argv[:begin], "--args", str(options), *words, shell, option, _RUN_LINE, shell]
 
     def orphans(self) -> list[int]:
         """List the processes of the command that passed to the holder."""

@@ -63,7 +63,7 @@ class _Found:
 class MadeFiles:
     """Finds what one command made of control files in the folders of `surveyors`; `surveys` are what there was before.
 
-    `data` is Treadle's own folder.
+    `data` is Treadle's own folder. A repository that is new in a folder itself stays where it `is_inert`.
     """
 
     def __init__(
@@ -74,8 +74,10 @@ class MadeFiles:
         *,
         repositories: Sequence[str] = (),
         allowed: Sequence[str] = (),
+        is_inert: PathFilter = lambda _: False,
     ) -> None:
         self._data = data
+        self._is_inert = is_inert
         self._surveyors = surveyors
         self._lock = threading.Lock()
         self._found = _Found()
@@ -92,7 +94,8 @@ class MadeFiles:
     def check(self) -> tuple[str, ...]:
         """Move away what was made so far, and say so in a sentence for each."""
         with self._lock:
-            self._found = _check(self._data, self._surveyors, self._before, _allowed_by(self._note))
+            allowed = (*_allowed_by(self._note), *_inert(self._before, self._is_inert))
+            self._found = _check(self._data, self._surveyors, self._before, allowed)
             return tuple(self._found.said)
 
     def remaining(self) -> tuple[str, ...]:
@@ -113,7 +116,7 @@ def allow_made(data: Path, path: str) -> None:
             file.write(os.fsencode(path) + b"\0")
 
 
-def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter) -> tuple[str, ...]:
+def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter, is_inert: PathFilter) -> tuple[str, ...]:
     """Move away what commands made whose Treadle was killed meanwhile, and say so; tried again where that fails."""
     said: list[str] = []
     for note in _notes(data):
@@ -126,7 +129,7 @@ def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter) -
         found = _Found()
         if before is not None:
             surveyors = [Surveyor(root, is_control=is_control, is_secret=is_secret) for root in before.control]
-            found = _check(data, surveyors, before, _allowed_by(note))
+            found = _check(data, surveyors, before, (*_allowed_by(note), *_inert(before, is_inert)))
             said += found.said
         if not any(found.remaining()):
             _remove_note(note)
@@ -163,6 +166,12 @@ def _allowed_by(note: Path | None) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(os.fsdecode(path) for path in text.split(b"\0")[:-1])
+
+
+def _inert(before: Before, is_inert: PathFilter) -> Iterator[str]:
+    """Give the repositories that are new in the folders themselves and in which git runs nothing."""
+    new = (f"{root}/.git" for root, known in before.control.items() if f"{root}/.git" not in known)
+    return (path for path in new if may_be_there(path) and is_inert(path))
 
 
 def _check(data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: tuple[str, ...]) -> _Found:
