@@ -1,6 +1,7 @@
 """Pages that are written by the program are as it would write them now (`make docs` writes them)."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,13 @@ def test_the_published_schemas_are_those_of_the_protocol(name: str) -> None:
 
 def test_the_table_of_states_is_that_of_the_machine() -> None:
     assert (DOCS / "states.md").read_text() == states_page()
+
+
+def test_the_page_on_changing_treadle_names_what_there_is() -> None:
+    named = re.findall(r"`(?:pytest )?([^`]+)`", (DOCS / "contributing.md").read_text())
+    words = {word.rstrip(",") for one in named for word in one.split() if re.fullmatch(r"[\w./-]+/[\w./-]*", word)}
+    new = {word for word in words if "my_" in word}
+    roots = (DOCS.parent, SOURCE)
+    assert [word for word in sorted(words - new) if not any((root / word).exists() for root in roots)] == []
+    assert len(words) > 20
+    assert all((DOCS.parent / word).parent.is_dir() for word in new)

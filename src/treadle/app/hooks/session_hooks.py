@@ -28,6 +28,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Decision, Mode
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolCall
+from treadle.tools.declarations import EXECUTE_COMMAND
 
 _AT_ONCE = 8
 _LAST_SECONDS = 3.0
@@ -117,7 +118,7 @@ class SessionHooks:
         if result.is_error:
             more: dict[str, Any] = {"error": text, "is_interrupt": result.outcome is Outcome.INTERRUPTED}
             return await self._ask(list(self._about_call(HookEvent.POST_TOOL_USE_FAILURE, call, more)))
-        response = {"content": text, "stdout": text} if call.name == "execute_command" else {"content": text}
+        response = {"content": text, "stdout": text} if call.name == EXECUTE_COMMAND.name else {"content": text}
         more = {"tool_response": response}
         return await self._ask(list(self._about_call(HookEvent.POST_TOOL_USE, call, more)))
 

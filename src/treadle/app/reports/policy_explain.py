@@ -30,15 +30,16 @@ from treadle.protocol.tools import (
     ToolTraits,
     WritePath,
 )
+from treadle.tools.declarations import EXECUTE_COMMAND, READ_FILE, WEB_FETCH, WRITE_TO_FILE
 from treadle.workspace.text import visible
 
 _SPECS = {
     name: ToolSpec(name=name, description="", parameters={}, traits=ToolTraits(), risk=risk)
     for name, risk in (
-        ("execute_command", Risk.EXECUTE),
-        ("write_to_file", Risk.WRITE),
-        ("read_file", Risk.READ),
-        ("web_fetch", Risk.READ_OUTSIDE),
+        (EXECUTE_COMMAND.name, Risk.EXECUTE),
+        (WRITE_TO_FILE.name, Risk.WRITE),
+        (READ_FILE.name, Risk.READ),
+        (WEB_FETCH.name, Risk.READ_OUTSIDE),
     )
 }
 
@@ -142,13 +143,13 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
 def _spec(access: Access) -> ToolSpec:
     match access:
         case RunCommand():
-            return _SPECS["execute_command"]
+            return _SPECS[EXECUTE_COMMAND.name]
         case WritePath():
-            return _SPECS["write_to_file"]
+            return _SPECS[WRITE_TO_FILE.name]
         case FetchUrl():
-            return _SPECS["web_fetch"]
+            return _SPECS[WEB_FETCH.name]
         case ReadPath():
-            return _SPECS["read_file"]
+            return _SPECS[READ_FILE.name]
         case _:
             assert_never(access)
 

@@ -226,11 +226,7 @@ def confine_as(
         place.known.notes.append(f"Commands share no network and no processes: {shared.trouble}.")
     surveys = look_through(place)
     profile = profile_of(kind, place, surveys, owned)
-    for right in granted:
-        for path in (right.target, *right.also):
-            one = structs.replace(right, target=path, also=())
-            if not is_within(path, str(place.data)) and not _opens_more(one, profile):
-                profile = allow(profile, one)
+    profile = _granted(profile, granted, place.data)
     profile = replace(
         profile,
         cwd=place.cwd,
@@ -262,6 +258,15 @@ def confine_as(
         allowed=profile.writable,
     )
     return Setup(prepare(profile, state, holder), find_denial=denial, settle=replace(settle, made=made))
+
+
+def _granted(profile: Profile, granted: Sequence[SandboxDenial], data: Path) -> Profile:
+    for right in granted:
+        for path in (right.target, *right.also):
+            one = structs.replace(right, target=path, also=())
+            if not is_within(path, str(data)) and not _opens_more(one, profile):
+                profile = allow(profile, one)
+    return profile
 
 
 def look_through(place: CommandFolders) -> list[Survey]:

@@ -14,13 +14,14 @@ from treadle.protocol.tools import EditReport
 from treadle.store.edits import EditCount
 from treadle.store.spending import day_of
 from treadle.store.sqlite import Store
+from treadle.tools.declarations import APPLY_PATCH, REPLACE_IN_FILE
 
 OK = "ok"
-EDIT_TOOLS = frozenset({"replace_in_file", "apply_patch"})
+EDIT_TOOLS = frozenset({REPLACE_IN_FILE.name, APPLY_PATCH.name})
 """The tools of which a model is given one."""
 
-_TOOL_OF_FORMAT = MappingProxyType({"search_replace": "replace_in_file", "apply_patch": "apply_patch"})
-_DEFAULT = "replace_in_file"
+_TOOL_OF_FORMAT = MappingProxyType({"search_replace": REPLACE_IN_FILE.name, "apply_patch": APPLY_PATCH.name})
+_DEFAULT = REPLACE_IN_FILE.name
 _TRAINED_ON_PATCHES = ("gpt-5", "gpt-4.1", "codex", "o3", "o4-mini")
 _IDLE = frozenset({"no_change", "already_applied", "changed_since"})
 """What says nothing of how a model writes a format: there was nothing to do, or the file was another one by then."""
@@ -76,7 +77,7 @@ def choose_edit_tool(model: str, counts: Sequence[EditCount], today: date) -> st
     `counts` are those of the model. The other tool must be surely better, or untried where the default is bad.
     """
     name = model.rpartition("/")[2]
-    default, other = _DEFAULT, "apply_patch"
+    default, other = _DEFAULT, APPLY_PATCH.name
     if name.startswith(_TRAINED_ON_PATCHES):
         default, other = other, default
     tries = {tool: first_tries(counts, form, today) for form, tool in _TOOL_OF_FORMAT.items()}

@@ -19,6 +19,14 @@ from treadle.protocol.permissions import Mode, Situation
 from treadle.protocol.sealed import PromptPart
 from treadle.store.activation import ActiveKind
 from treadle.store.sqlite import Store
+from treadle.tools.declarations import (
+    ASK_FOLLOWUP_QUESTION,
+    BROWSER_ACTION,
+    NEW_TASK,
+    PLAN_MODE_RESPOND,
+    SET_TIMER,
+    USE_SKILL,
+)
 
 if TYPE_CHECKING:
     from treadle.app.servers.session_servers import SessionServers
@@ -34,9 +42,9 @@ def left_out(model: str, store: Store, spec: ModelSpec | None = None) -> Mapping
     edit_tool = choose_edit_tool(model, store.edit_counts(model), today())
     reasons = dict.fromkeys(EDIT_TOOLS - {edit_tool}, f"this model edits with {edit_tool}")
     if find_spec("playwright") is None:
-        reasons["browser_action"] = "Playwright is not installed: pip install 'treadle[browser]'"
+        reasons[BROWSER_ACTION.name] = "Playwright is not installed: pip install 'treadle[browser]'"
     elif spec is not None and spec.images is False:
-        reasons["browser_action"] = "this model cannot see screenshots"
+        reasons[BROWSER_ACTION.name] = "this model cannot see screenshots"
     return reasons
 
 
@@ -44,15 +52,17 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
     """Give the tools that no model is told of in a situation."""
     reasons: dict[str, str] = {}
     if situation.mode is not Mode.PLAN:
-        reasons["plan_mode_respond"] = "it works in plan mode only. Continue with the task, then use attempt_completion"
+        reasons[PLAN_MODE_RESPOND.name] = (
+            "it works in plan mode only. Continue with the task, then use attempt_completion"
+        )
     if not situation.user_present:
-        reasons["ask_followup_question"] = "nobody is here to answer"
-        reasons["set_timer"] = "the run ends with your turn. Use execute_command with sleep to wait"
-        reasons["new_task"] = "nobody is here to agree to it. Continue with the task"
+        reasons[ASK_FOLLOWUP_QUESTION.name] = "nobody is here to answer"
+        reasons[SET_TIMER.name] = "the run ends with your turn. Use execute_command with sleep to wait"
+        reasons[NEW_TASK.name] = "nobody is here to agree to it. Continue with the task"
     return reasons
 
 
-NO_SKILLS: Mapping[str, str] = {"use_skill": "there are no skills here. Continue without one"}
+NO_SKILLS: Mapping[str, str] = {USE_SKILL.name: "there are no skills here. Continue without one"}
 """What a session without skills leaves out."""
 
 

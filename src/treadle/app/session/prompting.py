@@ -19,6 +19,7 @@ from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import ToolSpec
 from treadle.store.activation import ActiveKind
+from treadle.tools.declarations import USE_SKILL
 
 if TYPE_CHECKING:
     from treadle.app.session.skills import SkillBook
@@ -100,7 +101,7 @@ class Prompting(Struct, frozen=True, kw_only=True):
                 yield PromptPart(name=f"tool {name}", text=describe_tool(self.specs[name]))
         yield from of_servers
         yield from self.rules.parts()
-        if self.skills is not None and "use_skill" in tools:
+        if self.skills is not None and USE_SKILL.name in tools:
             most = int((self.window(model) or _WINDOW) / 100 * _CHARACTERS_PER_TOKEN)
             yield PromptPart(name="skills", text=f"{_SKILLS}\n{self.skills.listing(most)}")
 

@@ -16,11 +16,12 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Reason, Situation, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, ToolSpec
+from treadle.tools.declarations import ATTEMPT_COMPLETION, PLAN_MODE_RESPOND
 
 OWN_WORDS = frozenset({"work", "checklist", "git"})
 """The parts of the prompt that say how to work; the others say how calls are made, and what people want."""
 
-_ENDS = frozenset({"attempt_completion", "plan_mode_respond"})
+_ENDS = frozenset({ATTEMPT_COMPLETION.name, PLAN_MODE_RESPOND.name})
 """What ends a turn stays whatever tools are wanted."""
 
 
