@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile, pairwise
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -189,9 +190,36 @@ _FILE_DATABASES = frozenset({"sqlite3", "sqlite", "litecli"})
 """Clients of databases that are files: they reach no network."""
 
 
+_PORTS = MappingProxyType(
+    {
+        **dict.fromkeys(("psql", "pgcli"), 5432),
+        **dict.fromkeys(("mysql", "mariadb", "mycli"), 3306),
+        **dict.fromkeys(("mongo", "mongosh"), 27017),
+        "redis-cli": 6379,
+    }
+)
+"""Where databases listen unless told otherwise."""
+
+_HERE = re.compile(r"(?:(?:-h|--host=)|\w+://(?:[^@/]*@)?)?(?:localhost|127\.0\.0\.1)(?::(\d+))?(?:/.*)?")
+_HOST, _PORT = word_set("-h --host"), word_set("-p -P --port")
+
+
+def _is_own_database(name: str, words: Sequence[str], env: ShellEnv) -> bool:
+    """Whether a client names a database on this machine that a command of this session serves."""
+    named = [found for word in words if (found := _HERE.fullmatch(word))]
+    asked = [after for word, after in pairwise(words) if word in _HOST]
+    if not (env.context.confined and name in _PORTS and named) or any(not _HERE.fullmatch(one) for one in asked):
+        return False
+    ports = [found[1] for found in named if found[1]]
+    ports += [after for word, after in pairwise((*words, "")) if word in _PORT and after.isdigit()]
+    ports += [word.removeprefix("--port=") for word in words if re.fullmatch(r"--port=\d+", word)]
+    return not any(env.context.machine_serves(int(port)) for port in ports or [_PORTS[name]])
+
+
 def _database(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a database client: a question, and dangerous when a statement changes something."""
-    risk = Risk.EXECUTE if name in _FILE_DATABASES else Risk.REMOTE
+    is_near = name in _FILE_DATABASES or _is_own_database(name, words, env)
+    risk = Risk.EXECUTE if is_near else Risk.REMOTE
     findings = [Finding(risk, "database", f"{name} sends statements to a database, which can change it")]
     for text in [*words, env.feed.text or "", *(" ".join(command) for command in env.feed.upstream)]:
         findings.extend(env.mentions(text))
