@@ -145,7 +145,7 @@ async def test_a_server_that_does_not_answer_is_tried_again_and_ends_with_a_tran
     assert ended.code == Exit.TRANSIENT
     assert "could not be reached" in said["why"]
     assert "--base-url" in said["fix"]
-    assert ended.err.count("(attempt 2 in ") == 1
+    assert ended.err.count("Retry 1 of 1 in ") == 1
     assert "\nGo on with: treadle --resume 20" in ended.err
 
 

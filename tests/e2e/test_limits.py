@@ -115,7 +115,7 @@ async def test_the_fallback_takes_over_visibly_when_the_provider_keeps_failing(p
         script.write_text(json.dumps({"turns": [{"items": [{"type": "text", "text": "From the spare."}]}]}))
         ended = await run(program, server, "--fallback", f"scripted/{script}")
     assert (ended.code, ended.out.strip()) == (Exit.DONE, "From the spare.")
-    assert f"model: scripted/{script} ({MODEL} keeps failing" in ended.err
+    assert f"Model: scripted/{script} ({MODEL} keeps failing" in ended.err
 
 
 async def test_the_thinking_budget_goes_into_the_request(program: Program) -> None:

@@ -385,7 +385,7 @@ async def test_a_person_says_yes_to_the_first_use_and_answers_what_the_server_as
         async with on_terminal(place.program, *model(scripted), "-C", str(place.folder)) as terminal:
             await terminal.until_shown("? for keys")
             terminal.type(f"Go.{ENTER}")
-            await terminal.until_shown("The first use of a tool of an MCP server", "❯ Yes")
+            await terminal.until_shown("the first use of a tool of an MCP server", "❯ Yes")
             await terminal.confirm()
             await terminal.until_shown("MCP server every asks: Please provide inputs", "❯ Fill in")
             await terminal.confirm()
