@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from treadle.protocol.codec import encodable, encode
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
 from treadle.store import damage, edits, leases, opening, spending
@@ -341,6 +341,14 @@ class Store:
     async def release(self, session_id: str) -> None:
         """Give the lease back, and what was reserved under it."""
         await self.write(lambda connection: spending.give_back(connection, session_id, self._owner))
+
+    async def leave(self, session_id: str, *, untouched: bool) -> None:
+        """Let another process have a session, as far as that can be said; of an untouched one nothing stays."""
+        if untouched:
+            with suppress(TreadleError):
+                await self.discard_empty(session_id)
+        with suppress(TreadleError):
+            await self.release(session_id)
 
     def leased(self) -> frozenset[str]:
         """Name the sessions that a process works in now."""

@@ -363,13 +363,10 @@ class LiveSession:
             if not self._failure_shown and (error is None or isinstance(error, RefusedError)):
                 raise
         finally:
-            await self._opened.aclose()
-            if self._untouched:
-                with suppress(TreadleError):
-                    await self._store.discard_empty(self.id)
-            with suppress(TreadleError):
-                await self._store.release(self.id)
-            self._store.close()
+            async with AsyncExitStack() as last:
+                last.callback(self._store.close)
+                last.push_async_callback(self._store.leave, self.id, untouched=self._untouched)
+                await self._opened.aclose()
 
     async def _run(self) -> None:
         """Run the loop; what ends it is raised as itself, not as the group that its tasks make of it."""
