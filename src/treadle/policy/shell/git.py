@@ -66,6 +66,11 @@ _LEAVES_REPOSITORY = word_set("""
 """)
 """Other subcommands that change nothing of the repository in their usual use."""
 
+_DRY = frozenset({"add", "clean", "mv", "prune", "reflog", "rm"})
+_DRY_SHORT = re.compile(r"-[A-Za-df-z]*n[A-Za-df-z]*")
+_NOT_DRY = re.compile(r"-[a-z]*e|--no-d.*|--e.*|--pathspec.*|--chmod.*")
+"""Options of which the next word may be the value, so that it may be no option, and the way back."""
+
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
 _CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
 _ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
@@ -132,6 +137,8 @@ def _writes(command: str, *, is_private: bool) -> Finding:
 
 def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a subcommand that reads; nothing when this use of it is none."""
+    if _is_dry_run(command, words):
+        return [Finding(Risk.READ, "git-read", f"git {command} only says what it would do")]
     if command not in _READERS:
         return []
     first = "".join(words[:1])
@@ -152,6 +159,13 @@ def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
         elif UNKNOWN in operand or not is_static(operand[:1]):
             findings.append(unclear("unknown-operand", "the revision or path is unknown until it runs"))
     return findings
+
+
+def _is_dry_run(command: str, words: Sequence[str]) -> bool:
+    """Whether a use says what it would do, and does nothing of it."""
+    options = words[: words.index("--")] if "--" in words else words
+    wanted = any(word == "--dry-run" or _DRY_SHORT.fullmatch(word) for word in options)
+    return command in _DRY and wanted and all(map(is_static, options)) and not any(map(_NOT_DRY.fullmatch, options))
 
 
 def _only_shows(command: str, option: str) -> bool:
@@ -189,11 +203,11 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
     makes = has("-b|--orphan|-t")
     form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
     match command:
-        case _ if form is not None:
+        case _ if form is not None and not _is_dry_run(command, words):
             return f"{shown(form)} destroys, leaks or runs something".strip()
         case _ if has("(ext|fd)::.*"):
             return "is given an address that runs a command"
-        case "clean" if not has(r"-\w*n\w*|--dry-run"):
+        case "clean" if not _is_dry_run(command, words):
             return "deletes untracked files"
         case "restore" if not has("--staged|-S") or has("--worktree|-W|-SW|-WS"):
             return _DISCARDS
