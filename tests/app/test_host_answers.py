@@ -253,7 +253,13 @@ def behind(line: str) -> MakeCall:
 SLOW = "sleep 1; curl -sS http://other.org/; sleep 30"
 
 
-@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE])
+@pytest.mark.parametrize(
+    "option",
+    [
+        OptionKind.ALLOW_ONCE,
+        *(pytest.param(one, marks=pytest.mark.soak) for one in (OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ONCE)),
+    ],
+)
 async def test_a_command_in_the_background_asks_when_its_call_is_over(
     tmp_path: Path, there: Outside, option: OptionKind
 ) -> None:

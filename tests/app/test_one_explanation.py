@@ -220,7 +220,9 @@ def test_what_a_yes_gives_and_what_the_mode_does_are_no_further_reasons() -> Non
 LIVE = ("git push origin main", "PYTHONPATH=. python -c 'print(1)'", "pip install requests", "cat .env", "rm -rf src")
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO, Mode.PLAN])
+@pytest.mark.parametrize(
+    "mode", [Mode.ASK, *(pytest.param(one, marks=pytest.mark.soak) for one in (Mode.AUTO, Mode.PLAN))]
+)
 async def test_a_session_asks_and_denies_with_what_policy_explain_says(
     tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
