@@ -14,6 +14,8 @@ OWN = [
     "psql postgres://me@localhost:5433/shop -c 'select 1'",
     "mysql -h 127.0.0.1 -P 3307 -e 'select 1'",
     "redis-cli -h localhost get x",
+    "redis-cli -p 6399 set x y",
+    "redis-cli get x",
 ]
 OTHERS = [
     "psql -c 'select 1'",
@@ -21,7 +23,10 @@ OTHERS = [
     "psql -h localhost -h db.example.com -c 'select 1'",
     "psql postgres://me@db.example.com/localhost",
     'psql -h "$DB" -c "select 1"',
-    "redis-cli get x",
+    "redis-cli -h db.example.com get x",
+    "redis-cli -u redis://db.example.com get x",
+    "redis-cli -s /run/redis.sock get x",
+    "mongosh db.example.com/shop",
     "snowsql -h localhost",
 ]
 
@@ -43,7 +48,7 @@ def test_any_other_database_is_another_machine(line: str) -> None:
     assert risk_of(line) is Risk.REMOTE
 
 
-@pytest.mark.parametrize(("line", "port"), [*zip(OWN, [5432, 5433, 5433, 3307, 6379], strict=True)])
+@pytest.mark.parametrize(("line", "port"), [*zip(OWN, [5432, 5433, 5433, 3307, 6379, 6399, 6379], strict=True)])
 def test_one_that_the_machine_serves_is_not_the_sessions(line: str, port: int) -> None:
     assert risk_of(line, served=port) is Risk.REMOTE
 

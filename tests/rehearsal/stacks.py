@@ -372,9 +372,9 @@ GOALS = (
         ("redis-server", "redis-cli"),
         {".gitignore": _IGNORED},
         (
-            do("continues", behind("redis-server --port 6379 --dir /tmp")),
-            do("OK", "redis-cli set a kept", "sleep 1; redis-cli set a kept"),
-            do("kept", "redis-cli get a"),
+            do("continues", behind("redis-server --port 6399 --dir /tmp")),
+            do("OK", "redis-cli -p 6399 set a kept", "sleep 1; redis-cli -p 6399 set a kept"),
+            do("kept", "redis-cli -p 6399 get a"),
         ),
     ),
     Goal(

@@ -204,11 +204,19 @@ _HERE = re.compile(r"(?:(?:-h|--host=)|\w+://(?:[^@/]*@)?)?(?:localhost|127\.0\.
 _HOST, _PORT = word_set("-h --host"), word_set("-p -P --port")
 
 
+_HERE_UNLESS_NAMED = frozenset({"mongo", "mongosh", "redis-cli"})
+"""Clients that mean this machine where nothing else is named; others have a socket or a setting for that."""
+
+_ELSEWHERE = re.compile(r"-[hus]|--(host|uri|tls)|.*(://|\.)")
+
+
 def _is_own_database(name: str, words: Sequence[str], env: ShellEnv) -> bool:
     """Whether a client names a database on this machine that a command of this session serves."""
     named = [found for word in words if (found := _HERE.fullmatch(word))]
     asked = [after for word, after in pairwise(words) if word in _HOST]
-    if not (env.context.confined and name in _PORTS and named) or any(not _HERE.fullmatch(one) for one in asked):
+    if not (named or (name in _HERE_UNLESS_NAMED and not any(map(_ELSEWHERE.match, words)))):
+        return False
+    if not (env.context.confined and name in _PORTS) or any(not _HERE.fullmatch(one) for one in asked):
         return False
     ports = [found[1] for found in named if found[1]]
     ports += [after for word, after in pairwise((*words, "")) if word in _PORT and after.isdigit()]
