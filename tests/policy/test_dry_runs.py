@@ -34,6 +34,8 @@ REAL = [
     "git commit -m --dry-run",
     "git commit -n -m x",
     "git stash drop -n",
+    "git reflog -n 1 --format=%G?",
+    "git reflog show -n 1 --show-signature",
 ]
 
 

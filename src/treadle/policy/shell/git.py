@@ -165,6 +165,8 @@ def _is_dry_run(command: str, words: Sequence[str]) -> bool:
     """Whether a use says what it would do, and does nothing of it."""
     options = words[: words.index("--")] if "--" in words else words
     wanted = any(word == "--dry-run" or _DRY_SHORT.fullmatch(word) for word in options)
+    if command == "reflog" and words[:1] not in (["expire"], ["delete"]):
+        return False  # there -n is how many are shown
     return command in _DRY and wanted and all(map(is_static, options)) and not any(map(_NOT_DRY.fullmatch, options))
 
 

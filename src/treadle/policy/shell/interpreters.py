@@ -204,6 +204,9 @@ _HERE = re.compile(r"(?:(?:-h|--host=)|\w+://(?:[^@/]*@)?)?(?:localhost|127\.0\.
 _HOST, _PORT = word_set("-h --host"), word_set("-p -P --port")
 
 
+_BY_SOCKET = 3306
+"""Clients of MySQL take `localhost` for the socket of the machine's own server."""
+
 _HERE_UNLESS_NAMED = frozenset({"mongo", "mongosh", "redis-cli"})
 """Clients that mean this machine where nothing else is named; others have a socket or a setting for that."""
 
@@ -215,6 +218,8 @@ def _is_own_database(name: str, words: Sequence[str], env: ShellEnv) -> bool:
     named = [found for word in words if (found := _HERE.fullmatch(word))]
     asked = [after for word, after in pairwise(words) if word in _HOST]
     if not (named or (name in _HERE_UNLESS_NAMED and not any(map(_ELSEWHERE.match, words)))):
+        return False
+    if _PORTS.get(name) == _BY_SOCKET and any("localhost" in found[0] for found in named):
         return False
     if not (env.context.confined and name in _PORTS) or any(not _HERE.fullmatch(one) for one in asked):
         return False
