@@ -68,7 +68,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
 
 
 class _Along(Struct, frozen=True, kw_only=True):
-    """What goes along with the conversation: what the model reads beside it, what is counted of its edits, and hooks."""
+    """What goes along with the conversation: what the model reads beside it, the count of its edits, and hooks."""
 
     rules: RuleBook
     skills: "SkillBook | None"
