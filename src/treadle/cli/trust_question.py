@@ -30,7 +30,7 @@ def trust_question(trust: Trust, problem: str = "") -> Choosing:
     changed = trust.state is TrustState.CHANGED
     return Choosing(
         title="Do you still trust this folder?" if changed else "Do you trust this folder?",
-        about=shown_path(short_path(str(trust.workspace))),
+        about=short_path(shown_path(str(trust.workspace))),
         text=tuple(_sentences(trust)),
         problem=problem,
         details=(*trust_lines(trust), *allow_lines(trust)),
@@ -41,7 +41,7 @@ def trust_question(trust: Trust, problem: str = "") -> Choosing:
 
 def said_line(trust: Trust, signs: Signs) -> Line:
     """Say what was answered, for the scrollback."""
-    folder = shown_path(short_path(str(trust.workspace)))
+    folder = short_path(shown_path(str(trust.workspace)))
     if trust.state is TrustState.TRUSTED:
         return line(("add", signs.ok), ("dim", f" Trusted: {folder}"))
     said = "Not trusted for now: {}"
