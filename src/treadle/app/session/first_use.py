@@ -37,8 +37,9 @@ class Hiding:
         self._also: list[tuple[str, str]] = []
 
     def hide(self, secrets: Sequence[tuple[str, str]]) -> None:
-        """Hide these too, with their names. To be called before the first text is hidden."""
+        """Hide these too, with their names, from the next text on."""
         self._also += secrets
+        self.__dict__.pop("_redactor", None)
 
     def redactor(self) -> "Redactor":
         """Give what hides them."""
